@@ -1,0 +1,1 @@
+"""The core of the dashboard: experiments, their training and their figures. Never imports streamlit."""

@@ -1,0 +1,8 @@
+"""`python -m icl_core`: see `icl_core.cli`."""
+
+import sys
+
+from icl_core.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

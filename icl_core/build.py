@@ -1,0 +1,143 @@
+"""Makes the shipped runs: one for every preset that asks for it. What is there already stays as it is.
+
+The trainings are ordinary jobs, so an interrupted build goes on where it was; their files then move to artifacts/.
+"""
+
+import dataclasses
+import math
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from icl_core import claims, jobs, knobs, registry, store
+from icl_core.claims import Finding
+from icl_core.experiment import Preset
+from icl_core.store import Header
+from icl_core.watch import watch_all
+
+
+@dataclass
+class Wanted:
+    """A run to ship, with the names of the presets that it serves."""
+
+    experiment: str
+    key: str
+    config: Any
+    presets: list[str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the shipped runs measured, and a sentence for each failed training or claim without a reason."""
+
+    findings: list[Finding]
+    problems: list[str]
+
+
+def build(ids: Iterable[str] = (), presets: Iterable[str] | None = None, workers: int | None = None) -> Outcome:
+    """Make, refresh and prune the shipped runs of `ids` (all, if none are named) and of `presets` (all, if None).
+
+    Raises `ValueError` for an unknown experiment or preset. Ctrl-C stops the trainings at a checkpoint.
+    """
+    ids = list(ids) or registry.experiment_ids()
+    everything = [item for name in ids for item in wanted(name)]
+    chosen = [item for item in everything if presets is None or set(presets) & set(item.presets)]
+    if not chosen:
+        raise ValueError(f"--preset must name a shipped preset, got {', '.join(presets or ())!r:.80}")
+    problems = _train([item for item in chosen if _stored(item) is None], workers)
+    headers = [header for item in chosen if (header := _ship(item)) is not None]
+    _prune(ids, everything)
+    findings = [finding for header in headers for finding in claims.findings(header)]
+    return Outcome(findings, problems + [_complaint(finding) for finding in findings if _unexplained(finding)])
+
+
+def wanted(experiment_id: str) -> list[Wanted]:
+    """The runs that the presets of an experiment ship; presets of equal settings share one."""
+    found: dict[str, Wanted] = {}
+    for preset in registry.experiment(experiment_id).presets:
+        if preset.shipped:
+            config = shipped_config(preset)
+            key = store.key_of(experiment_id, config)
+            found.setdefault(key, Wanted(experiment_id, key, config, [])).presets.append(preset.name)
+    return list(found.values())
+
+
+def shipped_config(preset: Preset) -> Any:
+    """The preset's settings with as many seeds as its shipped run holds, if it has seeds."""
+    if "seeds" in knobs.knobs(type(preset.config)):
+        return dataclasses.replace(preset.config, seeds=preset.seeds)
+    return preset.config
+
+
+def _stored(item: Wanted) -> Header | None:
+    return store.default().exact(item.experiment, item.key)
+
+
+def _train(missing: list[Wanted], workers: int | None) -> list[str]:
+    """Train all that is missing; a sentence for each that failed."""
+    keys = [jobs.submit(item.experiment, item.config) for item in missing]
+    try:
+        watch_all(keys, workers)
+    except KeyboardInterrupt:
+        for key in keys:
+            jobs.interrupt(key)
+        print("interrupted; the same command goes on from here", file=sys.stderr)
+        raise
+    ends = [(item, jobs.state(item.key)) for item in missing]
+    return [
+        f"{item.experiment} ({', '.join(item.presets)}): {end.status}: {end.message}"
+        for item, end in ends
+        if end is not None and end.status != "done"
+    ]
+
+
+def _ship(item: Wanted) -> Header | None:
+    """Bring the run into artifacts/, or what is said of it there up to date. None if there is no such run."""
+    header = _stored(item)
+    run = store.default().load(header) if header else None
+    if header is None or run is None:
+        return None
+    records = claims.to_records(registry.experiment(item.experiment).metrics(run))
+    info = {**header.info, "metrics": records, "presets": item.presets}
+    if header.origin == "shipped" and _same(header.info, info):
+        return header
+    shipped = store.default().ship(item.experiment, item.config, run.tensors, info)
+    if header.origin == "local":
+        store.default().delete(header)
+    return shipped
+
+
+def _same(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Whether nothing but rounding differs: another machine's last digit is no reason to rewrite a file."""
+    if old.get("presets") != new["presets"] or len(old.get("metrics", ())) != len(new["metrics"]):
+        return False
+    return all(
+        one.keys() == other.keys() and all(_close(one[name], other[name]) for name in one)
+        for one, other in zip(old["metrics"], new["metrics"], strict=True)
+    )
+
+
+def _close(one: Any, other: Any) -> bool:
+    both = isinstance(one, float) and isinstance(other, float)
+    return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-9) if both else one == other
+
+
+def _prune(ids: list[str], everything: list[Wanted]) -> None:
+    """Delete shipped files that no preset asks for: older versions, renamed presets."""
+    kept = {(item.experiment, item.key) for item in everything}
+    for name in ids:
+        for path in store.default().shipped_files(name):
+            if (name, path.stem) not in kept:
+                print(f"pruned {path}", file=sys.stderr)
+                path.unlink()
+
+
+def _unexplained(finding: Finding) -> bool:
+    return finding.metric.verdict == "not reproduced" and not finding.metric.claim.reason
+
+
+def _complaint(finding: Finding) -> str:
+    claim = finding.metric.claim
+    where = finding.header.experiment if finding.header else finding.paper
+    return f"{where}: {claim.id} is not reproduced ({finding.metric.value}) and no reason is written"

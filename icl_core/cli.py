@@ -1,0 +1,183 @@
+"""The command line: everything but looking, without the dashboard.
+
+list · show EXPERIMENT · run EXPERIMENT · figure EXPERIMENT · claims · build · work
+"""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from icl_core import claims, knobs, registry, store
+from icl_core.experiment import Experiment, Preset, Run
+from icl_core.store import Header
+from icl_core.watch import Failed, obtain
+
+BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code: 0 done, 1 a training or claim failed, 2 bad values, 130 Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    try:
+        return options.command(options)
+    except ValueError as problem:
+        print(problem, file=sys.stderr)
+        return BAD_VALUE
+    except (Failed, OSError) as problem:
+        print(problem, file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m icl_core", description="Train, draw and check the experiments.")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def add(name: str, command: Any, about: str) -> argparse.ArgumentParser:
+        made = commands.add_parser(name, help=about, description=about)
+        made.set_defaults(command=command)
+        return made
+
+    add("list", _list, "list the papers and their experiments")
+    add("show", _show, "explain an experiment, its settings and presets").add_argument("experiment")
+    run = add("run", _run, "train one setting, or load it, and print its metrics")
+    _add_setting(run)
+    run.add_argument("--json", action="store_true", help="print the metrics as a JSON list")
+    figure = add("figure", _figure, "draw a run into a file")
+    _add_setting(figure)
+    figure.add_argument("--view", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="what is shown")
+    figure.add_argument("--drawing", metavar="NAME", help="only this drawing")
+    figure.add_argument("--out", required=True, type=Path, metavar="FILE", help="ends in .html or .json")
+    listed = add("claims", _claims, "list what the papers claim and what was measured")
+    listed.add_argument("--json", action="store_true", help="print a JSON list")
+    build = add("build", _build, "make the shipped runs; goes on where it was interrupted")
+    build.add_argument("experiment", nargs="*")
+    build.add_argument("--preset", action="append", metavar="NAME", help="only presets of this name")
+    build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
+    work = add("work", _work, "train what was asked for; started by the dashboard when needed")
+    work.add_argument("--once", action="store_true", help="one job at most")
+    work.add_argument("--slots", type=int, metavar="N", help="do nothing if N workers are there already")
+    return parser
+
+
+def _add_setting(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("experiment", help="paper.name, as in `list`")
+    parser.add_argument("--preset", metavar="NAME", help="start from this preset, else from the first")
+    parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="change settings")
+
+
+def _list(options: argparse.Namespace) -> int:
+    for name, paper in registry.papers().items():
+        print(f"{paper.title} ({paper.authors}, {paper.year})")
+        for module in paper.experiments:
+            print(f"  {name}.{module:<24} {registry.experiment(f'{name}.{module}').title}")
+    return 0
+
+
+def _show(options: argparse.Namespace) -> int:
+    experiment = registry.experiment(options.experiment)
+    print(f"{experiment.title}\n\n{experiment.about.strip()}\n\nSettings (--set) and their defaults:")
+    _show_knobs(experiment.config)
+    print("\nView (--view):")
+    _show_knobs(experiment.view)
+    print("\nPresets (--preset):")
+    for preset in experiment.presets:
+        print(f"  {preset.name:<16} {preset.title}. {preset.about}")
+    print("\nDrawings (--drawing): " + ", ".join(drawing.name for drawing in experiment.drawings))
+    print("\nGlossary:")
+    for code, symbol, meaning in registry.papers()[options.experiment.partition(".")[0]].glossary:
+        print(f"  {code:<16} {symbol:<12} {meaning}")
+    return 0
+
+
+def _show_knobs(settings_class: type) -> None:
+    for name, knob in knobs.knobs(settings_class).items():
+        reach = {
+            "slider": f"{knob.low} to {knob.high}",
+            "choice": ", ".join(knob.options),
+            "text": f"at most {knob.max_length} characters",
+            "toggle": "true or false",
+        }[knob.kind]
+        print(f"  {name}={knob.default!s:<12} {knob.label}: {reach}. {knob.help}".rstrip())
+
+
+def _run(options: argparse.Namespace) -> int:
+    experiment, preset = _preset(options)
+    header = obtain(options.experiment, knobs.parse(experiment.config, _pairs(options.set), preset.config))
+    rows = [finding.row() for finding in claims.findings(header)]
+    print(json.dumps(rows, indent=1, ensure_ascii=False) if options.json else claims.table(rows))
+    return 0
+
+
+def _preset(options: argparse.Namespace) -> tuple[Experiment, Preset]:
+    experiment = registry.experiment(options.experiment)
+    known = {preset.name: preset for preset in experiment.presets}
+    if options.preset is None:
+        return experiment, experiment.presets[0]
+    if options.preset not in known:
+        raise ValueError(f"--preset must be one of {', '.join(known)}, got {options.preset!r:.80}")
+    return experiment, known[options.preset]
+
+
+def _pairs(words: list[str]) -> dict[str, str]:
+    for word in words:
+        if "=" not in word:
+            raise ValueError(f"a setting must be written NAME=VALUE, got {word!r:.80}")
+    return dict(word.split("=", 1) for word in words)
+
+
+def _figure(options: argparse.Namespace) -> int:
+    from icl_core import export
+
+    if options.out.suffix not in (".html", ".json"):
+        raise ValueError(f"--out must end in .html or .json, got {str(options.out)!r:.80}")
+    experiment, preset = _preset(options)
+    names = [drawing.name for drawing in experiment.drawings]
+    if options.drawing not in (None, *names):
+        raise ValueError(f"--drawing must be one of {', '.join(names)}, got {options.drawing!r:.80}")
+    config = knobs.parse(experiment.config, _pairs(options.set), preset.config)
+    view = knobs.parse(experiment.view, _pairs(options.view), experiment.view(**preset.view))
+    run = _loaded(obtain(options.experiment, config))
+    drawn = [d for d in experiment.drawings if options.drawing in (None, d.name) and d.applies(run.config)]
+    panels = {drawing.name: drawing.draw(run, view) for drawing in drawn}
+    write = export.json_text if options.out.suffix == ".json" else export.html_text
+    options.out.write_text(write(experiment.title, experiment.headline(run, view), panels), encoding="utf-8")
+    return 0
+
+
+def _loaded(header: Header) -> Run:
+    run = store.default().load(header)
+    if run is None:
+        raise Failed("\n".join(store.default().messages()) or f"the run {header.key} is gone")
+    return run
+
+
+def _claims(options: argparse.Namespace) -> int:
+    rows = [finding.row() for finding in claims.collect(store.default())]
+    print(json.dumps(rows, indent=1, ensure_ascii=False) if options.json else claims.table(rows))
+    return 0
+
+
+def _build(options: argparse.Namespace) -> int:
+    from icl_core import build
+
+    outcome = build.build(options.experiment, options.preset, options.jobs)
+    print(claims.table([finding.row() for finding in outcome.findings]))
+    for problem in outcome.problems:
+        print(problem, file=sys.stderr)
+    return FAILED if outcome.problems else 0
+
+
+def _work(options: argparse.Namespace) -> int:
+    from icl_core import worker
+
+    with suppress(OSError, AttributeError):
+        os.nice(5)  # the dashboard answers first, also while all cores train
+    worker.work(options.once, options.slots)
+    return 0

@@ -1,0 +1,68 @@
+"""Where a training runs: CUDA if there is one, else the CPU; its threads, precision and memory."""
+
+import os
+import platform
+from functools import cache
+
+import psutil
+import torch
+
+# "medium" lets a float32 product be computed in two bfloat16 parts where that is faster. On CPUs without bf16
+# tiles it costs float32-level error (tests/bench/ prints it); set ICL_PRECISION=highest to forgo it.
+PRECISIONS = ("medium", "high", "highest")
+
+
+@cache
+def device() -> torch.device:
+    """The device of this process: `ICL_DEVICE` if set ("cpu", "cuda", "cuda:1"), else CUDA where there is one.
+
+    Raises `ValueError` if `ICL_DEVICE` names none that is here.
+    """
+    wanted = os.environ.get("ICL_DEVICE", "cuda" if torch.cuda.is_available() else "cpu")
+    known = ["cpu", "cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
+    if wanted not in known or (wanted.startswith("cuda") and not torch.cuda.is_available()):
+        here = ", ".join(known if torch.cuda.is_available() else known[:1])
+        raise ValueError(f"ICL_DEVICE must name a device that is here ({here}), got {wanted!r}")
+    return torch.device(wanted)
+
+
+@cache
+def describe() -> str:
+    """The device's name as a reader knows it, "NVIDIA H200" or "CPU (x86_64)": kept with every run."""
+    if device().type == "cuda":
+        return torch.cuda.get_device_name(device())
+    return f"CPU ({platform.machine()})"
+
+
+def workers() -> int:
+    """How many trainings may go on at once: one a GPU, else one a core."""
+    if device().type == "cuda":
+        return max(1, torch.cuda.device_count())
+    return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def set_threads(threads: int = 1) -> None:
+    """Fix torch's threads and precision for this process. Tiny models want one thread: two on busy cores are slower,
+    and a run resumes bit for bit only with the count it began with."""
+    torch.set_num_threads(threads)
+    precision = os.environ.get("ICL_PRECISION", "medium")
+    if precision not in PRECISIONS:
+        raise ValueError(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {precision!r}")
+    torch.set_float32_matmul_precision(precision)
+
+
+def memory() -> int:
+    """Bytes a run may use: nine tenths of what the device has in all. The total, not what is free now: whether a
+    setting can be asked for must not depend on what else is open."""
+    if device().type == "cuda":
+        return int(0.9 * torch.cuda.get_device_properties(device()).total_memory)
+    return int(0.9 * psutil.virtual_memory().total)
+
+
+def check_memory(needed: int, what: str) -> None:
+    """Raise `ValueError` if `needed` bytes do not fit; `what` names the fields that decide: "batch 512, T 256"."""
+    if needed > memory():
+        raise ValueError(
+            f"{what} must fit the memory of {describe()}, {memory() / 2**30:.1f} GiB; got an estimated "
+            f"{needed / 2**30:.1f} GiB"
+        )

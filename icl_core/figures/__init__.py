@@ -1,0 +1,17 @@
+"""Every figure's look, in one place: curves, bars, heatmaps, attention maps and films of training.
+
+Factories return the figure for a light background; `themed` makes the dark one. Numpy and plotly only.
+"""
+
+from icl_core.figures.attention import Predictions, attention, attention_pair
+from icl_core.figures.curves import bars, curves, spectrum
+from icl_core.figures.film import film
+from icl_core.figures.heatmaps import heatmap, triple
+from icl_core.figures.moving import Attending, Moving
+from icl_core.figures.series import Curve
+from icl_core.figures.style import COLOURS, CONFIG, characters, colour, largest, themed
+
+__all__ = [
+    "COLOURS", "CONFIG", "Attending", "Curve", "Moving", "Predictions", "attention", "attention_pair", "bars",
+    "characters", "colour", "curves", "film", "heatmap", "largest", "spectrum", "themed", "triple",
+]  # fmt: skip

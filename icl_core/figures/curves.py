@@ -1,0 +1,143 @@
+"""Curves over training steps or sizes with reference lines, marks and a moving marker; spectra; bars."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+import plotly.graph_objects as go
+
+from icl_core.figures.series import Curve, around, cursor, drawn, extent, ranged
+from icl_core.figures.style import DASHES, INK, PAPER, TICKS, axis, colour, layout
+
+Line = tuple[str, float, str]  # label, value, kind
+Mark = tuple[float, str, str]  # x, label, kind or colour
+LEVEL = 19  # pixels between two staggered labels
+LETTER = 7.5 / 310  # a letter's width as a share of the plot on a narrow screen
+
+
+def curves(
+    series: Sequence[Curve],
+    x_title: str,
+    y_title: str,
+    *,
+    log_x: bool = False,
+    log_y: bool = False,
+    x_range: tuple[float, float] | None = None,
+    y_range: tuple[float, float] | None = None,
+    lines: Sequence[Line] = (),
+    marks: Sequence[Mark] = (),
+    at: float | None = None,
+    height: int = 380,
+) -> go.Figure:
+    """Mean lines with bands over seeds. `lines` are horizontal references. `marks` are dotted verticals with their
+    labels above the plot. `at` is the current step: a thin vertical with a dot on every curve. Ranges in data units.
+    """
+    xs = x_range or extent([np.asarray(curve.x, dtype=float) for curve in series], log_x, 0.0)
+    ys = y_range or around(series, log_y, [value for _, value, _ in lines])
+    places = [_share(x, xs, log_x) for x, _, _ in marks]
+    levels = stagger(places, [len(label) * LETTER for _, label, _ in marks])
+    top, plot = LEVEL * (max(levels, default=-1) + 1), height - 94
+    figure = go.Figure(layout=layout(height + top, {"t": top + 38, "b": 56}, hovermode="x unified"))
+    figure.add_traces([trace for curve in series for trace in drawn(curve, log_y)])
+    if at is not None:
+        figure.add_trace(cursor(series, at, ys))
+    tops = [1 + LEVEL * (level + 0.5) / plot for level in levels]
+    across = references(lines, log_y)
+    return figure.update_layout(
+        xaxis=axis(x_title + " (log scale)" * log_x, showgrid=False, **ranged(xs, log_x)),
+        yaxis=axis(y_title + " (log scale)" * log_y, **ranged(ys, log_y)),
+        shapes=[*across["shapes"], *(_vertical(mark, y) for mark, y in zip(marks, tops, strict=True))],
+        annotations=[*across["annotations"], *(_label(*each) for each in zip(marks, places, tops, strict=True))],
+        legend={"orientation": "h", "x": 0, "y": 1 + (top + 4) / plot, "yanchor": "bottom", "font": {"size": 14}},
+        showlegend=len(series) > 1,
+    )
+
+
+def references(lines: Sequence[Line], log: bool = False) -> dict[str, list[dict[str, Any]]]:
+    """Horizontal lines across the plot with their labels on them, one after the other from the left, where a curve
+    that rises to a ceiling or falls to a floor is still far away."""
+    shapes, texts, x = [], [], 0.01
+    for label, value, kind in lines:
+        dash = {"color": colour(kind), "width": 2, "dash": DASHES.get(kind, "dot")}
+        shapes.append({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": value, "y1": value, "line": dash})
+        where = {"x": x, "xref": "paper", "xanchor": "left", "y": float(np.log10(value)) if log else value}
+        box = {"bgcolor": PAPER, "opacity": 0.85, "borderpad": 0, "yshift": 3, "yanchor": "bottom"}
+        texts.append({"text": label, "showarrow": False, "font": {"size": TICKS, "color": INK}, **where, **box})
+        x = x + (len(label) + 2) * LETTER if x < 0.5 else 0.01
+    return {"shapes": shapes, "annotations": texts}
+
+
+def stagger(places: Sequence[float], widths: Sequence[float]) -> list[int]:
+    """A level for each label (0 the lowest) so that no two on a level touch.
+
+    A label stands to the right of its place (0 to 1), or to the left of it in the right half.
+    """
+    ends: list[list[tuple[float, float]]] = []
+    levels = [0] * len(places)
+    for index in sorted(range(len(places)), key=lambda index: -places[index]):
+        place, width = places[index], widths[index]
+        low, high = (place - width, place) if place > 0.5 else (place, place + width)
+        free = (all(high < a or low > b for a, b in level) for level in ends)
+        levels[index] = next((number for number, fits in enumerate(free) if fits), len(ends))
+        if levels[index] == len(ends):
+            ends.append([])
+        ends[levels[index]].append((low, high))
+    return levels
+
+
+def _share(x: float, limits: tuple[float, float], log: bool) -> float:
+    """Where x lies between the limits, from 0 to 1."""
+    low, high, x = (float(np.log10(value)) if log else value for value in (*limits, x))
+    return (x - low) / ((high - low) or 1.0)
+
+
+def _vertical(mark: Mark, top: float) -> dict[str, Any]:
+    line = {"color": colour(mark[2]), "width": 1.8, "dash": "dot"}
+    return {"type": "line", "x0": mark[0], "x1": mark[0], "yref": "paper", "y0": 0, "y1": top, "line": line}
+
+
+def _label(mark: Mark, place: float, y: float) -> dict[str, Any]:
+    """A mark's text beside the top of its line; in paper units, so that a log axis makes no difference."""
+    side = {"xanchor": "right", "xshift": -3} if place > 0.5 else {"xanchor": "left", "xshift": 3}
+    where = {"x": place, "xref": "paper", "y": y, "yref": "paper", "yanchor": "middle", "showarrow": False}
+    return {"text": mark[1], "font": {"size": TICKS, "color": INK}, **where, **side}
+
+
+def spectrum(values: Mapping[str, Any], kinds: Sequence[str] = (), *, height: int = 340, **more: Any) -> go.Figure:
+    """Singular values, largest first, of several matrices: name to [rank] or [seeds, rank]. Log scale."""
+    kinds = kinds or [f"layer {number + 1}" for number in range(len(values))]
+    series = [
+        Curve(name, np.arange(1, np.shape(value)[-1] + 1), value, kind, markers=np.shape(value)[-1] <= 40)
+        for (name, value), kind in zip(values.items(), kinds, strict=True)
+    ]
+    return curves(series, "rank", "singular value", **{"log_y": True, "height": height, **more})
+
+
+def bars(
+    labels: Sequence[str],
+    values: Sequence[float],
+    y_title: str,
+    *,
+    errors: Sequence[float] | None = None,
+    kinds: Sequence[str] = (),
+    lines: Sequence[Line] = (),
+    y_range: tuple[float, float] | None = None,
+    text: Literal["value", "none"] = "value",
+    height: int = 340,
+) -> go.Figure:
+    """One bar a label with its value above it, its standard error, and horizontal reference lines."""
+    numbers = np.asarray(values, dtype=float)
+    tops = numbers + np.nan_to_num(np.asarray(errors if errors is not None else numbers * 0, dtype=float))
+    low, high = extent([tops, np.array([0.0, *(value for _, value, _ in lines)])], False, 0.0)
+    figure = go.Figure(layout=layout(height, {"t": 26}, showlegend=False, bargap=0.35))
+    colours = [colour(kind) for kind in kinds] or colour("trained")
+    trace = go.Bar(x=[label.replace(" ", "<br>") for label in labels], y=numbers, marker={"color": colours})
+    if errors is not None:
+        trace.update(error_y={"array": errors, "color": INK, "thickness": 2, "width": 6})
+    if text == "value":  # at the bar's foot, where neither the error bar nor a reference line crosses it
+        shown = [f"{value:.3g}" if np.isfinite(value) else "not run" for value in numbers]
+        trace.update(text=shown, textposition="inside", insidetextanchor="start", textfont={"size": 15})
+    figure.add_trace(trace.update(hovertemplate="%{x}: %{y:.3g}<extra></extra>"))
+    figure.update_yaxes(axis(y_title, range=list(y_range or (low, high + 0.08 * (high - low)))))
+    figure.update_xaxes(axis(type="category", showgrid=False))
+    return figure.update_layout(references(lines))

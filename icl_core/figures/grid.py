@@ -1,0 +1,134 @@
+"""Square-celled maps in a grid: where each stands, its axes with thinned labels, its trace, its colour bar."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from icl_core.figures.style import FAINT, MONO, NEGATIVE_TO_POSITIVE, NONE_TO_ALL, TEXT, TICKS, axis
+
+STRIDES = (1, 2, 3, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 100, 128, 256, 512)
+BAR = 64  # pixels that a colour bar takes above the maps
+AXIS, TITLE = 68, 28  # pixels under a map for labels and axis title, above it for its title
+
+
+@dataclass(frozen=True)
+class Spot:
+    """Where a map stands: the number of its axes and what part of the figure they span."""
+
+    number: int = 1
+    x: tuple[float, float] = (0.0, 1.0)
+    y: tuple[float, float] = (0.0, 1.0)
+    title: str = ""
+
+    @property
+    def axes(self) -> dict[str, str]:
+        """The axes as a trace names them."""
+        end = "" if self.number == 1 else str(self.number)
+        return {"xaxis": f"x{end}", "yaxis": f"y{end}"}
+
+    def heading(self) -> dict[str, Any]:
+        """The title above the map."""
+        middle, font = (self.x[0] + self.x[1]) / 2, {"size": TEXT + 1}
+        where = {"x": middle, "xref": "paper", "y": self.y[1], "yref": "paper", "yanchor": "bottom", "yshift": 4}
+        where["xanchor"] = "center"
+        return {"text": self.title, "showarrow": False, "font": font, **where}
+
+
+def spots(
+    titles: Sequence[str], columns: int, pixels: float, top: float = 1.0, first: int = 1, side: float = 0.055
+) -> list[Spot]:
+    """A grid of maps, filled row by row, under `top` (in figure units) of a plot `pixels` high.
+
+    `side` is the share of the width between two columns, for the labels of the right one.
+    """
+    rows = -(-len(titles) // columns)
+    gap, width = (AXIS + TITLE) / pixels, (1 - side * (columns - 1)) / columns
+    height = (top - gap * (rows - 1)) / rows
+    found = []
+    for index, title in enumerate(titles):
+        left, high = (index % columns) * (width + side), top - (index // columns) * (height + gap)
+        span = (left, min(left + width, 1.0)), (max(high - height, 0.0), high)
+        found.append(Spot(first + index, *span, title))
+    return found
+
+
+def names(labels: Sequence[str] | None, count: int) -> list[str]:
+    """A different name for each of `count` rows or columns: equal labels get their position; None is 1, 2, 3, …"""
+    if labels is None:
+        return [str(position + 1) for position in range(count)]
+    if len(labels) != count:
+        raise ValueError(f"labels must be one for each of {count} rows or columns, got {len(labels)}")
+    clean = [label.replace("<", "&lt;") for label in labels]
+    return clean if len(set(clean)) == count else [f"{place + 1} {label}" for place, label in enumerate(clean)]
+
+
+def labelled(every: Sequence[str], shown: Sequence[str], most: int, title: str = "", **more: Any) -> dict[str, Any]:
+    """An axis of categories `every`, of which at most `most` are written, as `shown`."""
+    count = len(every)
+    stride = next((stride for stride in STRIDES if count <= stride * most), count)
+    places = range(stride - 1 if every[0] == "1" else 0, count, stride)  # of positions 16, 32, …, not 1, 17, …
+    # A tick that sits exactly on a category would lend the pointer its short label; a hair beside it, it does not.
+    settings = {
+        "tickvals": [place + count / 2000 for place in places],
+        "ticktext": [shown[place] for place in places],
+        "tickangle": 0,
+    }
+    size = 9 if len(places) > 48 else 10 if len(places) > 30 else 11 if len(places) > 20 else TICKS
+    font = {"size": size, "family": MONO}
+    order = {"type": "category", "categoryorder": "array", "categoryarray": list(every), "constrain": "domain"}
+    plain = {"automargin": False, "showgrid": False, "showline": False, "ticks": ""}
+    found = axis(title, tickfont=font, **plain, **settings, **order, **more)
+    return found | {"title": {"text": title, "font": {"size": TEXT}}}  # a standoff would run into labels of thin maps
+
+
+def frame(
+    figure: go.Figure, spot: Spot, rows: tuple[Sequence[str], Sequence[str], str],
+    columns: tuple[Sequence[str], Sequence[str], str], most: int,
+) -> None:  # fmt: skip
+    """Adds the axes of a map: rows and columns are (name of each, label of each, axis title)."""
+    anchor, end = spot.axes, spot.axes["xaxis"][1:]
+    longer, letters = max(len(rows[0]), len(columns[0])), max(map(len, columns[1]))
+    down = max(2, most * len(rows[0]) // longer)
+    across = max(2, 2 * most * len(columns[0]) // longer // (1 + letters))
+    x = labelled(columns[0], columns[1], across, columns[2], anchor=anchor["yaxis"], domain=spot.x)
+    y = labelled(rows[0], rows[1], down, rows[2], anchor=anchor["xaxis"], domain=spot.y)
+    x["range"], y["range"] = [-0.5, len(columns[0]) - 0.5], [len(rows[0]) - 0.5, -0.5]
+    y |= {"scaleanchor": anchor["xaxis"], "constraintoward": "top"}
+    figure.update_layout({f"xaxis{end}": x, f"yaxis{end}": y})
+    if spot.title:
+        figure.add_annotation(spot.heading())
+
+
+def cells(matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], hover: str, spot: Spot, scale: str) -> Any:
+    """The trace of a map: matrix [rows, columns] in single precision, which halves what the browser is sent."""
+    z = np.ascontiguousarray(matrix, dtype=np.float32)
+    shared = {"coloraxis": scale, "hoverongaps": False, "hovertemplate": hover + "<extra></extra>"}
+    return go.Heatmap(z=z, x=list(columns), y=list(rows), **shared, **spot.axes)
+
+
+def _bar(title: str, ticks: tuple[list[float], list[str]], y: float, x: tuple[float, float]) -> dict[str, Any]:
+    """A colour bar lying at height y (figure units) over the share x of the width."""
+    where = {"orientation": "h", "x": sum(x) / 2, "len": x[1] - x[0], "y": y, "yanchor": "bottom", "xpad": 0}
+    text = {"title": {"text": title, "side": "top", "font": {"size": 14}}, "tickfont": {"size": TICKS}}
+    return {**where, **text, "thickness": 12, "outlinewidth": 0, "ypad": 0, "tickvals": ticks[0], "ticktext": ticks[1],
+            "ticks": "outside", "ticklen": 4, "tickcolor": FAINT}  # fmt: skip
+
+
+def _scale(colours: Sequence[str]) -> list[list[Any]]:
+    return [[place / (len(colours) - 1), each] for place, each in enumerate(colours)]
+
+
+def diverging(limit: float, title: str = "", y: float = 1.0, x: tuple[float, float] = (0.2, 0.8)) -> dict[str, Any]:
+    """The colour axis of weights and scores: -limit to limit, grey at zero. Without a title it shows no bar."""
+    ticks = [-limit, 0.0, limit], [f"\N{MINUS SIGN}{limit:.3g}", "0", f"{limit:.3g}"]
+    shown = {"colorbar": _bar(title, ticks, y, x)} if title else {"showscale": False}
+    return {"colorscale": _scale(NEGATIVE_TO_POSITIVE), "cmin": -limit, "cmax": limit, **shown}
+
+
+def sequential(title: str = "attention", y: float = 1.0, x: tuple[float, float] = (0.2, 0.8)) -> dict[str, Any]:
+    """The colour axis of attention: 0, the background's colour, to 1."""
+    ticks = [0.0, 0.5, 1.0], ["0", "0.5", "1"]
+    return {"colorscale": _scale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "colorbar": _bar(title, ticks, y, x)}

@@ -1,0 +1,120 @@
+"""One look: colours, line styles, axes and labels that every figure shares, and the change to a dark background."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import plotly.graph_objects as go
+
+# Each colour of the paper and the ink is spelled once per theme, and no other thing has it: `themed` swaps them.
+INK, FAINT, GRID, LINE, PAPER = "#1d2126", "#5c6470", "#e2e5ea", "#000000", "#ffffff"
+NEGATIVE_TO_POSITIVE = ("#053061", "#2f79b5", "#a5cee3", "#efeeed", "#f7b799", "#ca4741", "#67001f")
+NONE_TO_ALL = (PAPER, "#cfe1f2", "#85bcdc", "#3a8ac2", "#1860a8")
+TO_DARK = {
+    INK: "#e7e9ec", FAINT: "#a6adb8", GRID: "#343942", LINE: "#fffffe", PAPER: "#0e1117",
+    "#053061": "#a9dcff", "#2f79b5": "#4a9fe0", "#a5cee3": "#2a5880", "#efeeed": "#2c2f35",
+    "#f7b799": "#8a3f2c", "#ca4741": "#ee7353", "#67001f": "#ffd0b5",
+    "#cfe1f2": "#16304a", "#85bcdc": "#1d5484", "#3a8ac2": "#3d8fcb", "#1860a8": "#b5dfff",
+}  # fmt: skip
+TO_LIGHT = {dark: light for light, dark in TO_DARK.items()}
+
+LAYERS = ("#56B4E9", "#009E73", "#CC79A7", "#E69F00", "#8C6BB1", "#A6761D", "#7CAE00", "#B2182B")
+COLOURS = {
+    "trained": "#0072B2",
+    "construction": "#D55E00",
+    "gradient descent": "#7F7F7F",
+    "conjugate gradient": LINE,
+    "momentum": "#E69F00",
+    "nesterov": "#F0E442",
+    "floor": LINE,
+    "trigger": INK,
+    "correct output": "#D55E00",
+    "other output": "#009E73",
+} | {f"layer {number + 1}": colour for number, colour in enumerate(LAYERS)}
+DASHES = {"gradient descent": "dash", "momentum": "dash", "nesterov": "dash", "floor": "dot"}
+WIDTHS = {"trained": 3.0, "conjugate gradient": 1.5}
+
+TEXT, TICKS = 15, 13  # sizes that a projector's back row can read
+MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
+CONFIG: dict[str, Any] = {
+    "displaylogo": False,
+    "responsive": True,
+    "modeBarButtons": [["toImage", "zoom2d", "resetScale2d"]],
+    "toImageButtonOptions": {"format": "png", "scale": 2},
+}
+
+
+def colour(kind: str) -> str:
+    """The colour of a named thing; a name that is none of them is taken for a colour."""
+    return COLOURS.get(kind, kind)
+
+
+def layout(height: int, margin: Mapping[str, int] | None = None, **more: Any) -> dict[str, Any]:
+    """The layout that every figure starts from: transparent, tight, large type, no template."""
+    return {
+        "template": "none",
+        "height": height,
+        "margin": {"l": 58, "r": 14, "t": 12, "b": 50} | dict(margin or {}),
+        "font": {"family": "Inter, Source Sans Pro, system-ui, sans-serif", "size": TEXT, "color": INK},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "hovermode": "closest",
+        "hoverlabel": {"bgcolor": PAPER, "bordercolor": FAINT, "font": {"size": 14, "color": INK}},
+        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": FAINT, "activecolor": INK},
+        "meta": {"theme": "light"},
+    } | more
+
+
+def axis(title: str = "", **more: Any) -> dict[str, Any]:
+    """An axis in the shared look."""
+    return {
+        "title": {"text": title, "font": {"size": TEXT}, "standoff": 8},
+        "tickfont": {"size": TICKS},
+        "gridcolor": GRID,
+        "linecolor": FAINT,
+        "showline": True,
+        "zeroline": False,
+        "automargin": True,
+    } | more
+
+
+def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
+    """A text in the figure's own coordinates (0 to 1), without an arrow."""
+    return {"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper", "showarrow": False} | more
+
+
+def characters(chars: Sequence[str]) -> list[str]:
+    """The characters as shown on axes: a space as ␣, a newline as ↵, a tab as ⇥."""
+    return [char.translate({32: "␣", 10: "↵", 9: "⇥"}) for char in chars]
+
+
+def largest(*matrices: np.ndarray) -> float:
+    """The largest finite |value| in any of the matrices, for a scale that they share; 1 if there is none."""
+    tops = [np.abs(matrix[np.isfinite(matrix)]).max(initial=0) for matrix in map(np.asarray, matrices)]
+    return float(max(tops, default=0)) or 1.0
+
+
+def traces(figure: go.Figure) -> list[Any]:
+    """The figure's traces. (Plotly's own annotation of `data` is too wide to be of use.)"""
+    return list(cast(Any, figure).data)
+
+
+def _swapped(value: Any, colours: Mapping[str, str]) -> Any:
+    """`value` with every colour replaced; numbers and arrays go through untouched."""
+    if isinstance(value, str):
+        return colours.get(value, value)
+    if isinstance(value, dict):
+        return {key: _swapped(item, colours) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_swapped(item, colours) for item in value]
+    return value
+
+
+def themed(figure: go.Figure, dark: bool) -> go.Figure:
+    """A copy of the figure for a dark (or light) background: the same data and layout in other colours."""
+    theme = "dark" if dark else "light"
+    look = cast(Any, figure).layout.to_plotly_json()
+    colours = {} if look.get("meta", {}).get("theme") == theme else TO_DARK if dark else TO_LIGHT
+    data = [_swapped(trace.to_plotly_json(), colours) for trace in traces(figure)]
+    look = _swapped(look, colours) | {"meta": {"theme": theme}}
+    return go.Figure(data=data, layout=look, frames=figure.frames)  # frames hold data, and no colour

@@ -1,0 +1,158 @@
+"""Fields that carry their own range: one declaration gives the check, the widget and the CLI flag.
+
+    @settings
+    class Config:
+        d: int = slider("embedding size d", 16, 512, default=128, step=16)
+        triggers: str = choice("triggers", ("random", "fixed"), default="random")
+
+A settings class is a frozen dataclass that refuses a value outside its range with a `ValueError`
+naming the field, the range and the value. A method `check(self)`, if there is one, refuses combinations.
+"""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar, dataclass_transform
+
+T = TypeVar("T", bound=type)
+
+
+@dataclass(frozen=True)
+class Knob:
+    """What a field may be and how it is asked for. `options` maps a choice's value to its label."""
+
+    kind: str  # "slider", "choice", "text" or "toggle"
+    label: str
+    default: Any
+    low: float | None = None
+    high: float | None = None
+    step: float | None = None
+    log: bool = False
+    options: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    max_length: int = 0
+    help: str = ""
+    group: str = ""
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise `ValueError` if `value` is not one this knob can take."""
+        if self.kind == "toggle":
+            if not isinstance(value, bool):
+                raise ValueError(f"{name} must be true or false, got {value!r}")
+        elif self.kind == "choice":
+            if value not in self.options:
+                raise ValueError(f"{name} must be one of {', '.join(self.options)}, got {value!r}")
+        elif self.kind == "text":
+            if not isinstance(value, str) or len(value) > self.max_length:
+                raise ValueError(f"{name} must be text of at most {self.max_length} characters, got {value!r:.80}")
+        else:
+            self._check_number(name, value)
+
+    def _check_number(self, name: str, value: Any) -> None:
+        wanted = "a whole number" if isinstance(self.default, int) else "a number"
+        right_type = isinstance(value, int if isinstance(self.default, int) else (int, float))
+        low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
+        if isinstance(value, bool) or not right_type or not math.isfinite(value) or not low <= value <= high:
+            raise ValueError(f"{name} must be {wanted} from {self.low} to {self.high}, got {value!r}")
+
+    def parse(self, name: str, raw: str) -> Any:
+        """The value that the text `raw` (of a URL or a command line) stands for; `ValueError` if none."""
+        if self.kind == "toggle":
+            words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+            if raw.lower() not in words:
+                raise ValueError(f"{name} must be true or false, got {raw!r:.80}")
+            return words[raw.lower()]
+        if self.kind != "slider":
+            return raw
+        try:
+            return int(raw) if isinstance(self.default, int) else float(raw)
+        except ValueError:
+            self._check_number(name, raw[:80])  # always raises: text is no number
+            raise
+
+
+def slider(
+    label: str,
+    low: float,
+    high: float,
+    *,
+    default: float,
+    step: float | None = None,
+    log: bool = False,
+    help: str = "",
+    group: str = "",
+) -> Any:
+    """A number from `low` to `high`, both included; whole if `default` is. `log` spaces the widget by factors."""
+    return _field(Knob("slider", label, default, low, high, step, log, help=help, group=group))
+
+
+def choice(
+    label: str, options: Mapping[str, str] | tuple[str, ...], *, default: str, help: str = "", group: str = ""
+) -> Any:
+    """One of a few values; a mapping gives each its label."""
+    labels = options if isinstance(options, Mapping) else {value: value for value in options}
+    return _field(Knob("choice", label, default, options=labels, help=help, group=group))
+
+
+def text(label: str, max_length: int, *, default: str = "", help: str = "", group: str = "") -> Any:
+    """A line of text of at most `max_length` characters."""
+    return _field(Knob("text", label, default, max_length=max_length, help=help, group=group))
+
+
+def toggle(label: str, *, default: bool = False, help: str = "", group: str = "") -> Any:
+    """On or off."""
+    return _field(Knob("toggle", label, default, help=help, group=group))
+
+
+def _field(knob: Knob) -> Any:
+    return dataclasses.field(default=knob.default, metadata={"knob": knob})
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(slider, choice, text, toggle))
+def settings(cls: T) -> T:
+    """A frozen dataclass whose instances are always within range."""
+
+    def check_all(self: Any) -> None:
+        for name, knob in knobs(type(self)).items():
+            knob.check(name, getattr(self, name))
+        if hasattr(self, "check"):
+            self.check()
+
+    cls.__post_init__ = check_all  # type: ignore[attr-defined]
+    made = dataclass(frozen=True)(cls)
+    missing = [field.name for field in dataclasses.fields(made) if "knob" not in field.metadata]
+    if missing:
+        raise TypeError(f"{cls.__name__}: every field must be a slider, choice, text or toggle; not so: {missing}")
+    return made  # type: ignore[return-value]
+
+
+def knobs(settings_class: type) -> dict[str, Knob]:
+    """The knobs of a settings class by field name, in order of declaration."""
+    return {field.name: field.metadata["knob"] for field in dataclasses.fields(settings_class)}
+
+
+def values(instance: Any) -> dict[str, Any]:
+    """The field values of a settings instance, ready for JSON."""
+    return {name: getattr(instance, name) for name in knobs(type(instance))}
+
+
+def parse(settings_class: type, raw: Mapping[str, str], base: Any = None) -> Any:
+    """A settings instance from texts by field name; what is not named comes from `base` or the defaults.
+
+    Raises `ValueError` for an unknown field, an unreadable or out-of-range value, or a refused combination.
+    """
+    known = knobs(settings_class)
+    unknown = [name for name in raw if name not in known]
+    if unknown:
+        raise ValueError(f"there is no setting {unknown[0]!r:.80}; the settings are {', '.join(known)}")
+    parsed = {name: known[name].parse(name, text) for name, text in raw.items()}
+    return settings_class(**{**(values(base) if base is not None else {}), **parsed})
+
+
+def differences(config: Any, other: Any) -> list[str]:
+    """What `config` has otherwise than `other`, a phrase a field: 'embedding size d 64 (preset: 128)'."""
+    return [
+        f"{knob.label} {getattr(config, name)} (preset: {getattr(other, name)})"
+        for name, knob in knobs(type(config)).items()
+        if getattr(config, name) != getattr(other, name)
+    ]

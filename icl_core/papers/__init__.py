@@ -1,0 +1,1 @@
+"""One folder a paper. Papers import the spine and never each other."""

@@ -1,0 +1,49 @@
+"""Birth of a Transformer: A Memory Viewpoint (Bietti, Cabannes, Bouchacourt, Jégou, Bottou, 2023)."""
+
+from icl_core.experiment import Paper
+from icl_core.papers.birth.picture import draw
+
+PAPER = Paper(
+    name="birth",
+    title="Birth of a Transformer: A Memory Viewpoint",
+    authors="Bietti, Cabannes, Bouchacourt, Jégou, Bottou",
+    year=2023,
+    found="A transformer learns to copy from its context by storing three associative memories, the last first.",
+    introduction=(
+        "Some characters of each sequence are triggers: what follows a trigger is drawn anew for every sequence, so "
+        "only the context can tell it. A two-layer transformer solves this with an induction head, and its matrices "
+        "turn out to be sums of outer products, memories that can be read one pair at a time."
+    ),
+    experiments=("induction", "constructed"),
+    glossary=(
+        ("W_E", "w_E(k)", "embedding of character k, random and frozen"),
+        ("P", "p_t", "embedding of position t, random and frozen"),
+        ("W_U", "w_U(k)", "unembedding of character k, random and frozen"),
+        ("R1", "W_O¹ W_V¹", "what layer 1 makes of the token it attends to, random and frozen"),
+        ("V2", "W_V²", "values of layer 2, random and frozen"),
+        ("W_K1", "W_K¹", "keys of layer 1: learns to match a position to the one before it"),
+        ("W_K2", "W_K²", "keys of layer 2: learns to match a trigger to its remapped self"),
+        ("W_O2", "W_O²", "output of layer 2: learns to turn an attended token into its prediction"),
+        ("W_F", "W_F", "linear feed-forward layer: learns the bigrams"),
+        ("K", "K", "triggers in a sequence"),
+        ("unigram, bigram", "π_u, π_b", "how often a character occurs, and one follows another"),
+        ("recall", "R(W, W*)", "share of stored pairs that a matrix recalls, eq. 9"),
+    ),
+    picture=("birth.induction", "order", draw),
+    order=1,
+    mathematics=r"""
+Tokens $z_t$ enter as $x_t = w_E(z_t) + p_t$, random vectors that are nearly orthogonal. A memory of pairs
+$(u_i, v_j)$ is a sum of outer products $W = \sum_{(i,j)} v_j u_i^\top$; asked with $u_i$ it answers
+$W u_i \approx v_j$.
+
+The induction head needs three of them (eq. 7):
+$$W_K^1 = \sum_{t \ge 2} p_t p_{t-1}^\top, \quad
+W_K^2 = \sum_k w_E(k) (W_O^1 W_V^1 w_E(k))^\top, \quad
+W_O^2 = \sum_k w_U(k) (W_V^2 w_E(k))^\top,$$
+and the bigrams a fourth (eq. 8), $W_F = \sum_{i,j} \log \pi_b(j|i)\, w_U(j) w_E(i)^\top$.
+Layer 1 lets every token look at the one before it and keep a remapped copy of it. Layer 2 lets a trigger look for
+the token whose copy is the trigger itself: the token after its earlier occurrence. $W_O^2$ reads that token out.
+
+Recall (eq. 9) is the share of pairs for which $\arg\max_{j'} v_{j'}^\top W u_i = j$.
+""",
+)

@@ -1,0 +1,1 @@
+"""What can be drawn of a trained induction head: one file a panel."""

@@ -1,0 +1,112 @@
+"""The fast forward pass, and what it shares with its gradient. Same numbers as `model.forward`.
+
+- Layer 1's scores are looked up in the table of all products of token and position embeddings.
+- Layer 2 and the logits are computed only at the positions that count, the `queries`.
+- Queries go in blocks of rows, and a block reads only the keys before its last row.
+- Output matrices are multiplied out beforehand: logits = h U^T + c UO^T with c the attended mixture.
+"""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from icl_core.papers.birth.chunks import flat, round_up, take_columns
+from icl_core.papers.birth.model import Weights
+
+ROWS = 64  # queries a block: fewer waste fewer keys but make smaller products
+
+# glibc hands freed memory back to the system, and pays for getting it again page by page, until it has seen
+# a block as large as this one freed. A tenth of the time of a step.
+del (_ := [torch.empty(31 * 2**18)])[:]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Products of the weights that a whole batch shares."""
+
+    x_token: Float[Tensor, "N d"]  # w_E(z)
+    x_place: Float[Tensor, "T d"]  # p_t
+    v_token: Float[Tensor, "N d"]  # layer 1's values R1 w_E(z)
+    v_place: Float[Tensor, "T d"]  # and R1 p_t
+    S_token: Float[Tensor, "N M"]  # M = N + T; layer 1's scores, a token as query, tokens and positions as keys
+    S_place: Float[Tensor, "T M"]  # a position as query
+    K2: Float[Tensor, "d d"]  # W_K2 / sqrt d
+    U: Float[Tensor, "N d"]  # W_U (1 + W_F): logits of the residual stream
+    UO: Float[Tensor, "N d"]  # W_U (1 + W_F) W_O2 V2: logits of the attended mixture
+    future: Float[Tensor, "T T"]  # 0, and -inf where the key is later than the query
+    layers: int
+
+
+def make_tables(weights: Weights, layers: int) -> Tables:
+    """Everything that does not depend on the sequences."""
+    N, T = len(weights.W_E), len(weights.P)
+    x = torch.cat([weights.W_E, weights.P])  # (N + T, d)
+    v = x @ weights.R1.T
+    S = x @ (weights.W_K1 / math.sqrt(weights.d)) @ x.T  # (N + T, N + T)
+    U = weights.W_U if weights.W_F is None else weights.W_U + weights.W_U @ weights.W_F
+    future = torch.full((T, T), -torch.inf, dtype=x.dtype, device=x.device).triu(1)
+    K2, UO = weights.W_K2 / math.sqrt(weights.d), U @ weights.W_O2 @ weights.V2
+    return Tables(x[:N], x[N:], v[:N], v[N:], S[:N], S[N:], K2, U, UO, future, layers)
+
+
+def embed(
+    token: Float[Tensor, "N d"], place: Float[Tensor, "T d"], tokens: Int[Tensor, "b n"]
+) -> Float[Tensor, "b n d"]:
+    """token[z_t] + place[t]; `index_select` is eight times as fast as indexing."""
+    b, n = tokens.shape
+    return token.index_select(0, tokens.flatten()).view(b, n, -1).add_(place[:n])
+
+
+def row_blocks(n: int) -> Iterator[slice]:
+    for start in range(0, n, ROWS):
+        yield slice(start, min(start + ROWS, n))
+
+
+QUERIES = 32
+
+
+def query_blocks(part):
+    numbers = part.valid.sum(1)
+    most = part.queries.shape[1]
+    size = QUERIES if int(numbers[0]) < most else ROWS
+    for start in range(0, most, size):
+        first = int((numbers <= start).sum())
+        yield slice(start, min(start + size, most)), slice(first, None)
+
+
+def layer1(
+    tables: Tables, tokens: Int[Tensor, "b n"]
+) -> tuple[Float[Tensor, "b n d"], Float[Tensor, "b n d"], list[Tensor]]:
+    """The stream h after layer 1, layer 1's values v, and its attention, a block of rows (b, rows, keys) each."""
+    h = embed(tables.x_token, tables.x_place, tokens)
+    if tables.layers == 1:
+        return h, h, []
+    v = embed(tables.v_token, tables.v_place, tokens)
+    (b, n), N, attention = tokens.shape, len(tables.x_token), []
+    for rows in row_blocks(n):
+        k = rows.stop
+        S = tables.S_token[:, : N + k].index_select(0, tokens[:, rows].flatten()).view(b, -1, N + k)
+        S += tables.S_place[rows, : N + k]  # (b, rows, N + k): scores with tokens and with positions as keys
+        scores = take_columns(S[:, :, :N], tokens[:, :k]).add_(S[:, :, N:])  # (b, rows, k)
+        scores[:, :, rows] += tables.future[rows, rows]
+        attention.append(scores.softmax(-1))
+        h[:, rows] += torch.bmm(attention[-1], v[:, :k])
+    return h, v, attention
+
+
+def layer2(
+    tables: Tables, h: Float[Tensor, "b n d"], queries: Int[Tensor, "b m"]
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Query states hq, their queries q, the keys hk, attention A, mixture c and logits, at a block of queries."""
+    (b, n, d), k = h.shape, round_up(int(queries.max()) + 1, h.shape[1])
+    hq = h.view(b * n, d).index_select(0, flat(queries, n))  # (b m, d)
+    q, hk = (hq @ tables.K2).view(b, -1, d), h[:, :k].contiguous()
+    mask = tables.future[:, :k].index_select(0, queries.flatten()).view(b, -1, k)
+    A = mask.baddbmm_(q, hk.mT).softmax(-1)  # (b, m, k)
+    c = torch.bmm(A, hk)  # (b, m, d)
+    logits = torch.addmm(hq @ tables.U.T, c.view(-1, d), tables.UO.T)  # (b m, N)
+    return hq, q, hk, A, c, logits

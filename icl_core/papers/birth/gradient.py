@@ -1,0 +1,198 @@
+"""The loss of the model in `model.py` and its gradient, written by hand and several times faster than autograd.
+
+Beside what makes the forward pass fast (`fast_forward.py`):
+- x is frozen, so nothing is propagated into it; W_K1's gradient sum_ts dS_ts x_t x_s^T is summed by the query's
+  token and position before it is multiplied out;
+- the gradients of W_O2 and W_F are summed as N x d matrices, d loss / d logits times what the logits read;
+- the softmax's backward pass uses sum_s A_ts dA_ts = dc_t^T c_t, a sum over d instead of over T;
+- sequences go in chunks that fit the cache, dealt to Python threads (torch releases the interpreter).
+
+In the comments dX is the derivative of the summed loss with respect to X.
+"""
+
+import math
+from collections.abc import Collection
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from icl_core.papers.birth.chunks import Chunk, chunks, counted_positions, deal, default_size, flat
+from icl_core.papers.birth.fast_forward import Tables, embed, layer1, layer2, make_tables, query_blocks, row_blocks
+from icl_core.papers.birth.model import TRAINED, Weights
+from icl_core.papers.birth.task import Batch
+
+
+def layer1_backward(
+    tables: Tables, tokens: Tensor, h: Tensor, v: Tensor, attention: list[Tensor], dh: Float[Tensor, "b n d"]
+) -> Float[Tensor, "M d"]:
+    """The gradient of each query, sum_s dS_ts x_s, summed by the query's token and by its position."""
+    x = embed(tables.x_token, tables.x_place, tokens)
+    N, d = tables.x_token.shape
+    by_kind = x.new_zeros(N + len(tables.x_place), d)
+    for rows, A in zip(row_blocks(tokens.shape[1]), attention, strict=True):
+        k, dm = rows.stop, dh[:, rows].contiguous()  # (b, rows, d): gradient of the mixture of values
+        D = (h[:, rows] - x[:, rows]).mul_(dm).sum(-1, keepdim=True)
+        dS = torch.bmm(dm, v[:, :k].contiguous().mT).sub_(D).mul_(A)  # (b, rows, k)
+        dq = torch.bmm(dS, x[:, :k])  # (b, rows, d)
+        by_kind[:N].index_add_(0, tokens[:, rows].flatten(), dq.view(-1, d))
+        by_kind[N + rows.start : N + k] = dq.sum(0)
+    return by_kind
+
+
+def chunk_gradient(tables: Tables, part: Chunk, train: Collection[str]) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    """Sums over the chunk that the gradients are made of; losses and hits (b, m) of its queries."""
+    h, v, attention1 = layer1(tables, part.tokens)
+    dh, sums = torch.zeros_like(h), {}
+    losses, hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device), torch.zeros_like(part.valid)
+    for some, rows in query_blocks(part):
+        block = Chunk(*(of[rows, some] if of.dim() == 2 else of for of in part))
+        block_gradient(tables, h[rows], dh[rows], block, train, sums, losses[rows, some], hits[rows, some])
+    if "W_K1" in train:
+        sums["q1"] = layer1_backward(tables, part.tokens, h, v, attention1, dh)
+    return sums, losses, hits
+
+
+def block_gradient(tables, h, dh, block, train, sums, losses, hits) -> None:
+    (b, n, d), target = h.shape, block.targets.reshape(-1, 1)
+    hq, q, hk, A, c, logits = layer2(tables, h, block.queries)
+    log_p = logits.log_softmax(-1)
+    losses.copy_(-log_p.gather(1, target).view(b, -1))
+    hits.copy_((logits.argmax(1, keepdim=True) == target).view(b, -1))
+    dl = log_p.exp_().scatter_add_(1, target, -log_p.new_ones(target.shape))  # (b m, N): p - 1[target]
+    dl *= block.valid.reshape(-1, 1)
+    add(sums, "c", dl.T @ c.view(-1, d))
+    if "W_F" in train:
+        add(sums, "h", dl.T @ hq)
+    if not {"W_K1", "W_K2"} & set(train):
+        return
+    dc = (dl @ tables.UO).view(b, -1, d)
+    dS = torch.bmm(dc, hk.mT).sub_((dc * c).sum(-1, keepdim=True)).mul_(A)  # (b, m, k)
+    dq = torch.bmm(dS, hk).view(-1, d)
+    add(sums, "W_K2", hq.T @ dq)
+    if "W_K1" in train:  # h is query, key and value, and what the logits read
+        dh[:, : hk.shape[1]] += torch.bmm(A.mT, dc).baddbmm_(dS.mT, q)
+        dh.view(b * n, d).index_add_(0, flat(block.queries, n), torch.addmm(dq @ tables.K2.T, dl, tables.U))
+
+
+def add(sums: dict[str, Tensor], name: str, value: Tensor) -> None:
+    sums[name] = sums[name] + value if name in sums else value
+
+
+@torch.no_grad()
+def loss_and_gradient(
+    weights: Weights,
+    batch: Batch,
+    positions: str = "in_context",
+    train: Collection[str] = TRAINED,
+    layers: int = 2,
+    chunk: int | None = None,
+    threads: int = 1,
+) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """Gradient of the mean cross entropy over the counted positions, by matrix, and what the batch measures.
+
+    positions  "in_context" or "all" T positions (Section 5: alone, or jointly with the global bigrams)
+    train      names of the matrices wanted; those that the model lacks or that have no gradient are left out
+    layers     1 leaves out layer 1, as in `model.forward`
+    chunk      sequences a chunk; None: what fits the cache.  threads: Python threads, give torch one itself
+
+    The second result holds, in nats and shares, in_context_loss, global_loss (NaN unless positions is "all"),
+    in_context_accuracy, loss (the mean that was differentiated) and the counts in_context_count, global_count.
+    Raises `ValueError` for unknown positions.
+    """
+    counted = counted_positions(batch, positions)
+    wanted = frozenset(train) & set(weights.trained()) - ({"W_K1"} if layers == 1 else set())
+    tables = make_tables(weights, layers)
+    loss, right = torch.zeros_like(counted, dtype=tables.U.dtype), torch.zeros_like(counted)
+    total: dict[str, Tensor] = {}
+    parts = chunks(batch, counted, chunk or default_size(batch))
+    for part, (sums, losses, hits) in deal(lambda part: chunk_gradient(tables, part, wanted), parts, threads):
+        loss[part.rows[:, None], part.queries], right[part.rows[:, None], part.queries] = losses, hits
+        for name, value in sums.items():
+            add(total, name, value)
+    return _gradients(weights, tables, total, wanted, int(counted.sum())), _measures(loss, right, batch, counted)
+
+
+def _gradients(
+    weights: Weights, tables: Tables, total: dict[str, Tensor], wanted: Collection[str], count: int
+) -> dict[str, Tensor]:
+    if not total:  # nothing counted
+        return {name: torch.zeros_like(weights[name]) for name in wanted}
+    gradients, root = {}, math.sqrt(weights.d)
+    if "W_K1" in wanted:
+        gradients["W_K1"] = torch.cat([tables.x_token, tables.x_place]).T @ total["q1"] / root
+    if "W_K2" in wanted:
+        gradients["W_K2"] = total["W_K2"] / root
+    if "W_O2" in wanted:
+        gradients["W_O2"] = tables.U.T @ total["c"] @ weights.V2.T
+    if "W_F" in wanted:
+        gradients["W_F"] = weights.W_U.T @ (total["h"] + total["c"] @ (weights.W_O2 @ weights.V2).T)
+    return {name: value.div_(count) for name, value in gradients.items()}
+
+
+def _measures(loss: Tensor, right: Tensor, batch: Batch, counted: Tensor) -> dict[str, float]:
+    in_context, global_ = batch.in_context, batch.global_ & counted
+
+    def mean(values: Tensor, where: Tensor) -> float:
+        return float(values[where].double().mean())  # NaN if there is none
+
+    return {
+        "loss": mean(loss, counted),
+        "in_context_loss": mean(loss, in_context),
+        "global_loss": mean(loss, global_),
+        "in_context_accuracy": mean(right, in_context),
+        "in_context_count": int(in_context.sum()),
+        "global_count": int(global_.sum()),
+    }
+
+
+@torch.no_grad()
+def evaluate(
+    weights: Weights,
+    batch: Batch,
+    layers: int = 2,
+    positions: str = "all",
+    chunk: int | None = None,
+    threads: int = 1,
+) -> dict[str, float]:
+    """What the model achieves on held-out sequences, forward only.
+
+    accuracy and in_context_loss over in-context positions; accuracy_new where moreover the target differs from the
+    input (an output may equal its trigger, and then repeating the input is right); global_loss. Losses in nats. Each
+    has a standard error under its name with `_error`, sequences being the independent units. positions "in_context"
+    leaves global_loss NaN and is two to three times as fast.
+    """
+    counted, tables = counted_positions(batch, positions), make_tables(weights, layers)
+    loss, right = torch.zeros_like(counted, dtype=tables.U.dtype), torch.zeros_like(counted)
+    parts = chunks(batch, counted, chunk or default_size(batch))
+    for part, (losses, hits) in deal(lambda part: _chunk_losses(tables, part), parts, threads):
+        loss[part.rows[:, None], part.queries], right[part.rows[:, None], part.queries] = losses, hits
+    new = batch.in_context & (batch.targets != batch.inputs)
+    found = {
+        "accuracy": share(right, batch.in_context),
+        "accuracy_new": share(right, new),
+        "in_context_loss": share(loss, batch.in_context),
+        "global_loss": share(loss, batch.global_ & counted),
+    }
+    return {name: pair[0] for name, pair in found.items()} | {f"{name}_error": pair[1] for name, pair in found.items()}
+
+
+def _chunk_losses(tables: Tables, part: Chunk) -> tuple[Tensor, Tensor]:
+    h, losses, hits = layer1(tables, part.tokens)[0], [], []
+    for some in row_blocks(part.queries.shape[1]):
+        targets = part.targets[:, some]
+        logits = layer2(tables, h, part.queries[:, some])[-1]
+        losses.append(-logits.log_softmax(-1).gather(1, targets.reshape(-1, 1)).view(targets.shape))
+        hits.append(logits.argmax(1).view(targets.shape) == targets)
+    return torch.cat(losses, 1), torch.cat(hits, 1)
+
+
+def share(values: Tensor, where: Bool[Tensor, "batch T"]) -> tuple[float, float]:
+    """Mean over the positions `where` and its standard error, by linearising the ratio of the sequences' sums."""
+    sums, numbers = (values * where).double().sum(1), where.double().sum(1)
+    batch, count = len(sums), float(numbers.sum())
+    if count == 0:
+        return math.nan, math.nan
+    mean = float(sums.sum()) / count
+    spread = float((sums - mean * numbers).square().sum()) * batch / max(1, batch - 1)
+    return mean, math.sqrt(spread) / count

@@ -1,0 +1,96 @@
+"""The settings of the induction-head experiment: what is trained (Config) and what is drawn of it (View)."""
+
+from icl_core import device
+from icl_core.knobs import choice, settings, slider, text, toggle
+
+TASK, MODEL, TRAINING, FREEZING, REPEATS = "the task", "the model", "the training", "freezing", "repetition"
+TRIGGERS = {
+    "random": "random, new in every sequence",
+    "fixed": "the K most frequent characters",
+    "fixed rare": "the 6th to (5+K)th most frequent",
+}
+OUTPUTS = {"uniform": "uniform over the vocabulary", "bigram": "from the trigger's bigram"}
+PARTS = {
+    "trained": "trained",
+    "constructed": "constructed (eqs. 7, 8)",
+    "initial": "initial value",
+    "zero": "zero",
+}
+
+
+@settings
+class Config:
+    """What is trained; Sections 3, 4.2 and 5, Appendix E. The paper's size is d = 128, T = 256, batches of 512."""
+
+    triggers: str = choice(
+        "triggers", TRIGGERS, default="random", group=TASK, help="which tokens start a pattern to recall"
+    )
+    K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
+    outputs: str = choice(
+        "outputs", OUTPUTS, default="uniform", group=TASK, help="how the token after a trigger is drawn"
+    )
+    N: int = slider(
+        "vocabulary, N", 16, 65, default=65, group=TASK, help="the N most frequent characters of Shakespeare"
+    )
+    T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
+    no_repeat: bool = toggle(
+        "no output repeats its trigger", default=False, group=TASK, help="excludes absorbing cycles"
+    )
+    d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
+    layers: int = slider("layers", 1, 2, default=2, group=MODEL, help="one layer lacks the previous-token head")
+    feed_forward: bool = toggle("linear feed-forward, W_F", default=False, group=MODEL)
+    scale: str = choice(
+        "initial scale",
+        {"paper": "N(0, 1/d), as the paper says", "code": "N(0, 1), as the authors' code"},
+        default="paper",
+        group=MODEL,
+    )
+    positions: str = choice(
+        "loss on", {"in_context": "in-context positions", "all": "all positions"}, default="in_context", group=TRAINING
+    )
+    optimiser: str = choice(
+        "optimiser", {"adamw": "AdamW", "sgd": "SGD with momentum 0.9"}, default="adamw", group=TRAINING
+    )
+    rate: float = slider("learning rate", 0.001, 2.0, default=0.2, log=True, group=TRAINING)
+    batch: int = slider("sequences a batch", 16, 512, default=128, step=16, group=TRAINING)
+    steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING)
+    freeze_W_K1: bool = toggle("freeze W_K¹", default=False, group=FREEZING)
+    freeze_W_K2: bool = toggle("freeze W_K²", default=False, group=FREEZING)
+    freeze_W_O2: bool = toggle("freeze W_O²", default=False, group=FREEZING)
+    freeze_W_F: bool = toggle("freeze W_F", default=False, group=FREEZING)
+    freeze_until: int = slider("until step", 0, 2000, default=0, step=10, group=FREEZING)
+    seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
+    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+
+    def check(self) -> None:
+        """Refuse what does not fit the memory: two T × T maps a sequence, the batch, the matrices thrice."""
+        cached = max(1, 2**11 // self.T)  # sequences held at once
+        needed = 4 * (12 * cached * self.T * (self.T + self.d) + 16 * self.batch * self.T + 60 * self.d**2)
+        device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
+
+
+@settings
+class View:
+    """What is drawn of a trained model, or asked of it."""
+
+    moment: int = slider("training step", 0, 31, default=31)
+    measure: str = choice(
+        "accuracy", {"all": "all in-context positions", "new": "where output ≠ trigger"}, default="all"
+    )
+    single_seeds: bool = toggle("single seeds", default=False)
+    orientation: str = choice(
+        "recall asks", {"code": "which key (authors' code)", "paper": "which query (eq. 9)"}, default="code"
+    )
+    weighted: bool = toggle("weighted by character frequency", default=False)
+    memory: str = choice("matrix", {"W_K2": "W_K²", "W_K1": "W_K¹", "W_O2": "W_O²", "W_F": "W_F"}, default="W_K2")
+    raw: bool = toggle("raw construction, unaligned", default=False)
+    wrong: bool = toggle("list what is wrongly recalled", default=False)
+    sequence: str = text("sequence (empty: a sampled one)", 256, default="")
+    marked: str = text("triggers (empty: repeated characters)", 10, default="")
+    sample: int = slider("sampled sequence", 0, 99, default=0)
+    length: int = slider("positions shown", 8, 256, default=40)
+    graft_W_K1: str = choice("W_K¹", PARTS, default="trained")
+    graft_W_K2: str = choice("W_K²", PARTS, default="trained")
+    graft_W_O2: str = choice("W_O²", PARTS, default="trained")
+    graft_W_F: str = choice("W_F", PARTS, default="trained")
+    strength: float = slider("strength of the constructions", 0.1, 10.0, default=1.0, log=True)

@@ -1,0 +1,188 @@
+"""The bigram task (Section 3): a Markov chain over characters in which a few triggers are always followed by
+an output drawn anew for each sequence. Only the context can tell which output belongs to which trigger."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+TRIGGERS = ("random", "fixed", "fixed rare")
+OUTPUTS = ("uniform", "bigram")
+RARE_FROM = 5  # "fixed rare" leaves out this many most frequent tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What a text tells the task: its characters, how often each occurs and how often each follows each."""
+
+    characters: tuple[str, ...]
+    unigram: Float[Tensor, "N"]
+    bigram: Float[Tensor, "N N"]  # [i, j]: how often characters[j] directly follows characters[i]
+
+
+@lru_cache(maxsize=1)
+def shakespeare() -> Counts:
+    """The counts of Tiny Shakespeare, N = 65, the paper's choice."""
+    raw = json.loads((Path(__file__).parent / "shakespeare_counts.json").read_text())
+    unigram, bigram = (torch.tensor(raw[name], dtype=torch.float64) for name in ("unigram_counts", "bigram_counts"))
+    return Counts(tuple(raw["characters"]), unigram, bigram)
+
+
+def count_text(text: str) -> Counts:
+    """The counts of a visitor's own text. `ValueError` if it has fewer than two different characters."""
+    characters = tuple(sorted(set(text)))
+    if len(characters) < 2:
+        raise ValueError(f"text must have at least 2 different characters, got {len(characters)}")
+    index = {character: i for i, character in enumerate(characters)}
+    unigram = torch.zeros(len(characters), dtype=torch.float64)
+    bigram = torch.zeros(len(characters), len(characters), dtype=torch.float64)
+    for character, count in Counter(text).items():
+        unigram[index[character]] = count
+    for (first, second), count in Counter(pairwise(text)).items():
+        bigram[index[first], index[second]] = count
+    return Counts(characters, unigram, bigram)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """The distribution of sequences. Build it with `make_task`. Probabilities are float64 on the CPU."""
+
+    characters: tuple[str, ...]
+    unigram: Float[Tensor, "N"]  # pi_u
+    bigram: Float[Tensor, "N N"]  # pi_b(j | i), rows sum to one
+    triggers: str  # "random": drawn from pi_u anew in every sequence
+    K: int
+    outputs: str  # pi_o: "uniform" over the vocabulary, or "bigram": pi_b(. | q_k)
+    T: int  # inputs per sequence; a sampled sequence has T + 1 tokens
+    no_repeat: bool  # an output never equals its own trigger
+
+    @property
+    def N(self) -> int:
+        return len(self.characters)
+
+    @cached_property
+    def fixed_triggers(self) -> Int[Tensor, "K"] | None:
+        """The triggers of every sequence, or None if each sequence has its own."""
+        if self.triggers == "random":
+            return None
+        start = RARE_FROM if self.triggers == "fixed rare" else 0
+        return self.unigram.argsort(descending=True, stable=True)[start : start + self.K]
+
+    @cached_property
+    def output_law(self) -> Float[Tensor, "N N"]:
+        """pi_o(j | i): the law of the output of trigger i."""
+        law = self.bigram.clone() if self.outputs == "bigram" else torch.ones_like(self.bigram)
+        if self.no_repeat:
+            law.fill_diagonal_(0.0)
+        empty = law.sum(1) == 0  # a character that only ever follows itself: any other may be its output
+        law[empty] = 1.0 - torch.eye(self.N, dtype=law.dtype)[empty]
+        return law / law.sum(1, keepdim=True)
+
+    @cached_property
+    def staircase(self) -> Float[Tensor, "NN"]:
+        """The cumulated rows of pi_b laid end to end, row i shifted by i: one sorted search draws from any row."""
+        rows = self.bigram.cumsum(1)
+        rows = rows / rows[:, -1:]  # the last step is exactly one, so a draw below one never leaves its row
+        return (rows + torch.arange(self.N)[:, None]).flatten().contiguous()
+
+
+def make_task(
+    N: int = 65,
+    K: int = 5,
+    T: int = 256,
+    triggers: str = "random",
+    outputs: str = "uniform",
+    no_repeat: bool = False,
+    counts: Counts | None = None,
+) -> Task:
+    """The task on the N most frequent characters of `counts` (default: Tiny Shakespeare), renormalised.
+
+    N above the text's own number of characters means all of them. Raises `ValueError` for settings out of range.
+    """
+    counts = counts or shakespeare()
+    N = min(N, len(counts.characters))
+    for name, value, known in (("triggers", triggers, TRIGGERS), ("outputs", outputs, OUTPUTS)):
+        if value not in known:
+            raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    if N < 2 or T < 2:
+        raise ValueError(f"N and T must be at least 2, got N = {N}, T = {T}")
+    most = N - RARE_FROM if triggers == "fixed rare" else N
+    if not 1 <= K <= most:
+        raise ValueError(f"K must be from 1 to {most} for {triggers} triggers and N = {N}, got {K}")
+    kept = counts.unigram.argsort(descending=True, stable=True)[:N].sort().values
+    unigram, bigram = counts.unigram[kept], counts.bigram[kept][:, kept]
+    bigram = torch.where(bigram.sum(1, keepdim=True) > 0, bigram, unigram)  # nothing kept ever follows: use pi_u
+    characters = tuple(counts.characters[i] for i in kept.tolist())
+    bigram = bigram / bigram.sum(1, keepdim=True)
+    return Task(characters, unigram / unigram.sum(), bigram, triggers, K, outputs, T, no_repeat)
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Sampled sequences and which of their predictions are asked of the context."""
+
+    tokens: Int[Tensor, "batch T_1"]  # T inputs and the target of the last
+    in_context: Bool[Tensor, "batch T"]  # the input is a trigger that has already occurred before it
+    global_: Bool[Tensor, "batch T"]  # the input is no trigger; a trigger's first occurrence is neither
+    triggers: Int[Tensor, "batch K"]
+    outputs: Int[Tensor, "batch K"]
+
+    @property
+    def inputs(self) -> Int[Tensor, "batch T"]:
+        return self.tokens[:, :-1]
+
+    @property
+    def targets(self) -> Int[Tensor, "batch T"]:
+        return self.tokens[:, 1:]
+
+
+def masks(
+    inputs: Int[Tensor, "batch T"], triggers: Int[Tensor, "batch K"], N: int
+) -> tuple[Bool[Tensor, "batch T"], Bool[Tensor, "batch T"]]:
+    """(in_context, global) of any sequences and trigger sets, sampled or typed. `inputs` are the tokens predicted
+    from: at position t the model reads inputs[:, : t + 1] and predicts the next one."""
+    batch, T = inputs.shape
+    is_trigger = inputs.new_zeros(batch, N, dtype=torch.bool).scatter_(1, triggers, True).gather(1, inputs)
+    position = torch.arange(T, device=inputs.device).expand(batch, T)
+    first = torch.full((batch, N), T, device=inputs.device).scatter_reduce_(1, inputs, position, "amin")
+    return is_trigger & (first.gather(1, inputs) < position), ~is_trigger
+
+
+def sample(task: Task, batch: int, generator: torch.Generator, device: torch.device | str = "cpu") -> Batch:
+    """`batch` fresh sequences (Section 3). Drawn where the generator lives, then moved to `device`."""
+    where, N, T = generator.device, task.N, task.T
+    triggers, outputs = _draw_triggers(task, batch, generator)
+    # forced[b, i] = N * b + output if i is a trigger of sequence b, else -1; rows are addressed as N * b + token
+    rows = N * torch.arange(batch, device=where)
+    forced = torch.full((batch, N), -1, device=where).scatter_(1, triggers, outputs + rows[:, None]).flatten()
+    staircase = task.staircase.to(where)
+    uniform = torch.rand(T, batch, generator=generator, device=where).double()  # 24 bits: adding a token is exact
+    tokens = torch.empty(T + 1, batch, dtype=torch.int64, device=where)
+    tokens[0] = torch.multinomial(task.unigram.to(where), batch, replacement=True, generator=generator)
+    for t in range(T):
+        here = tokens[t]
+        drawn = torch.searchsorted(staircase, uniform[t] + here, right=True).sub_(here, alpha=N)  # step N i + j: j
+        output = forced[rows + here]
+        torch.where(output < 0, drawn, output - rows, out=tokens[t + 1])
+    tokens = tokens.T.contiguous().to(device)
+    triggers, outputs = triggers.to(device), outputs.to(device)
+    in_context, global_ = masks(tokens[:, :-1], triggers, N)
+    return Batch(tokens, in_context, global_, triggers, outputs)
+
+
+def _draw_triggers(
+    task: Task, batch: int, generator: torch.Generator
+) -> tuple[Int[Tensor, "batch K"], Int[Tensor, "batch K"]]:
+    where = generator.device
+    if task.fixed_triggers is None:
+        triggers = torch.multinomial(task.unigram.to(where).expand(batch, -1), task.K, generator=generator)
+    else:
+        triggers = task.fixed_triggers.to(where).expand(batch, -1)
+    law = task.output_law.to(where)[triggers.flatten()]
+    return triggers, torch.multinomial(law, 1, generator=generator).view(batch, task.K)

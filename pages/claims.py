@@ -1,0 +1,5 @@
+"""The page of claims."""
+
+from pages.ui.claims_page import show
+
+show()

@@ -1,0 +1,5 @@
+"""The page of runs."""
+
+from pages.ui.runs_page import show
+
+show()

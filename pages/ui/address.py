@@ -1,0 +1,153 @@
+"""The address is the state: experiment, preset and every knob are read from it and written to it.
+
+So a link, the browser's Back and a second window all show the same thing. A widget shows what the address says,
+and its callback writes what the visitor chose. A field that equals the preset's is left out.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from icl_core import knobs, registry
+from icl_core.experiment import Experiment, Paper, Preset
+
+_KEPT = ("projector",)  # survives another preset or experiment
+_OWN = ("experiment", "preset", "version", *_KEPT)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the address asks for. `chosen` are the config's values as chosen, which `config` may refuse."""
+
+    id: str
+    experiment: Experiment
+    preset: Preset
+    config: Any
+    chosen: dict[str, Any]
+    view: Any
+    warnings: tuple[str, ...]
+    refused: str = ""
+
+
+def read(paper: Paper) -> Setting:
+    """The setting that the address asks `paper` for; what it cannot be is said in `warnings` and left out."""
+    warnings: list[str] = []
+    name = _pick("experiment", paper.experiments, warnings)
+    id = f"{paper.name}.{name}"
+    experiment = registry.experiment(id)
+    preset = preset_of(experiment, _pick("preset", tuple(p.name for p in experiment.presets), warnings))
+    _check_version(experiment, warnings)
+    raw = {field: text for field, text in st.query_params.items() if field not in _OWN}
+    known = {**knobs.knobs(experiment.config), **knobs.knobs(experiment.view)}
+    asked = _readable(raw, known, warnings)
+    view = _view(experiment, preset, asked, warnings)
+    chosen = {**knobs.values(preset.config), **_of(experiment.config, asked)}
+    config, refused = _config(id, experiment, preset, chosen)
+    st.session_state["unread"] = [field for field in raw if field not in asked]
+    return Setting(id, experiment, preset, config, chosen, view, tuple(warnings), refused)
+
+
+def preset_of(experiment: Experiment, name: str) -> Preset:
+    """The preset called `name`."""
+    return next(preset for preset in experiment.presets if preset.name == name)
+
+
+def base_view(experiment: Experiment, preset: Preset) -> Any:
+    """The view a preset starts from."""
+    return experiment.view(**preset.view)
+
+
+def refreshed(setting: Setting, fields: Iterable[str]) -> Any:
+    """The view with `fields` as the address has them now: a fragment runs again without the page around it."""
+    known = knobs.knobs(type(setting.view))
+    base = knobs.values(base_view(setting.experiment, setting.preset))
+    raw = {field: st.query_params.get(field, text(base[field])) for field in fields}
+    now = _readable(raw, known, [])  # what cannot be read is said by the page
+    try:
+        return type(setting.view)(**{**knobs.values(setting.view), **now})
+    except ValueError:
+        return setting.view
+
+
+def write(field: str, value: Any, base: Any) -> None:
+    """Put a knob's value into the address, or take it out where it is the preset's; drop what was unreadable."""
+    for name in ("version", *st.session_state.get("unread", [])):
+        if name in st.query_params:
+            del st.query_params[name]
+    if value != base:
+        st.query_params[field] = text(value)
+    elif field in st.query_params:
+        del st.query_params[field]
+
+
+def go(**fields: str) -> None:
+    """Leave all settings for `fields`; the projector stays."""
+    kept = {name: st.query_params[name] for name in _KEPT if name in st.query_params}
+    st.query_params.from_dict({**kept, **fields})
+
+
+def text(value: Any) -> str:
+    """A value as the address writes it; `Knob.parse` reads it back exactly."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def every_field(setting: Setting) -> dict[str, str]:
+    """All fields and the version, for a link that shows the same thing after defaults have changed."""
+    fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
+    name = setting.id.split(".")[1]
+    own = {"experiment": name, "preset": setting.preset.name, "version": str(setting.experiment.version)}
+    return {**own, **{field: text(value) for field, value in fields.items()}}
+
+
+def _pick(field: str, names: tuple[str, ...], warnings: list[str]) -> str:
+    asked = st.query_params.get(field, names[0])
+    if asked in names:
+        return asked
+    warnings.append(f"{field} must be one of {', '.join(names)}, got {asked!r:.80}. You see {names[0]}.")
+    return names[0]
+
+
+def _check_version(experiment: Experiment, warnings: list[str]) -> None:
+    asked, now = st.query_params.get("version", str(experiment.version)), str(experiment.version)
+    if asked != now:
+        warnings.append(f"This link was made with version {asked:.20} of the experiment; this is version {now}.")
+
+
+def _readable(raw: dict[str, str], known: dict[str, knobs.Knob], warnings: list[str]) -> dict[str, Any]:
+    good: dict[str, Any] = {}
+    for field, given in raw.items():
+        if field not in known:
+            warnings.append(f"There is no setting {field!r:.80}; the settings are {', '.join(known)}.")
+            continue
+        try:
+            value = known[field].parse(field, given)
+            known[field].check(field, value)
+            good[field] = value
+        except ValueError as error:
+            warnings.append(f"{error}. The preset's value is used.")
+    return good
+
+
+def _of(settings: type, asked: dict[str, Any]) -> dict[str, Any]:
+    return {field: asked[field] for field in knobs.knobs(settings) if field in asked}
+
+
+def _view(experiment: Experiment, preset: Preset, asked: dict[str, Any], warnings: list[str]) -> Any:
+    base = base_view(experiment, preset)
+    try:
+        return experiment.view(**{**knobs.values(base), **_of(experiment.view, asked)})
+    except ValueError as error:
+        warnings.append(f"{error}. The preset's view is used.")
+        return base
+
+
+def _config(id: str, experiment: Experiment, preset: Preset, chosen: dict[str, Any]) -> tuple[Any, str]:
+    """The config, or the last good one with the reason why the chosen one is refused."""
+    try:
+        config = experiment.config(**chosen)
+    except ValueError as error:
+        return st.session_state.get(f"good:{id}", preset.config), str(error)
+    st.session_state[f"good:{id}"] = config
+    return config, ""

@@ -1,0 +1,88 @@
+"""The front page. Reads shipped runs without their experiments, hence without torch."""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from icl_core import claims, figures, registry, store
+from icl_core.experiment import Paper
+from pages.ui import menu, verdicts
+from pages.ui.claims_page import judged
+from pages.ui.theme import is_dark
+
+_WHAT = """
+A trained model meets examples it has never seen, in its input alone, and answers the next one as if it had learned
+from them: this is **in-context learning**, and no weight changes while it happens. The papers below find small models
+in which the mechanism can be read off the weights. Here you choose a setting, train the model, watch the mechanism
+form, and see what was measured beside what the paper says.
+"""
+
+
+def show(planned: Mapping[str, str]) -> None:
+    """Draw the front page; `planned` are papers to come, by the folder they will have."""
+    menu.frame("Start")
+    st.title("How models learn in context", anchor=False)
+    st.markdown(_WHAT)
+    for message in store.default().messages():
+        st.warning(message)
+    with st.container(key="cards"):
+        for paper in registry.papers().values():
+            _card(paper)
+        for name, title in planned.items():
+            if name not in registry.papers():
+                _coming(title)
+    _glance()
+
+
+def _card(paper: Paper) -> None:
+    with st.container(border=True, key=f"card-{paper.name}"):
+        st.subheader(paper.title, anchor=False)
+        st.caption(f"{paper.authors}, {paper.year}")
+        st.markdown(paper.found)
+        _picture(paper)
+        page = menu.page_of(paper.name)
+        if page:
+            st.page_link(page, label=f"Explore: {menu.short_title(paper.name)}")
+
+
+def _picture(paper: Paper) -> None:
+    if paper.picture is None:
+        return
+    experiment, preset, _ = paper.picture
+    header = store.default().preset(experiment, preset)
+    drawn = _drawn(header.digest, is_dark(), paper.name, header) if header else None
+    if drawn is None:
+        st.caption("The picture appears once its run is built: `python -m icl_core build`.")
+        return
+    title, caption, figure = drawn
+    st.plotly_chart(figure, key=f"picture {paper.name}", theme=None, config=figures.CONFIG, alt=title)
+    st.caption(f"{title}. {caption}")
+
+
+@st.cache_resource(max_entries=20, show_spinner=False)
+def _drawn(digest: str, dark: bool, paper: str, _header: store.Header) -> tuple | None:
+    picture = registry.papers()[paper].picture
+    run = store.default().load(_header, typed=False)
+    panel = picture[2](run) if run and picture else None
+    if panel is None or panel.figure is None:
+        return None
+    return panel.title.rstrip("."), panel.caption, figures.themed(panel.figure, dark)
+
+
+def _coming(title: str) -> None:
+    with st.container(border=True):
+        st.subheader(title, anchor=False)
+        st.caption("Coming")
+
+
+def _glance() -> None:
+    """How the papers' claims fared, from the shipped runs."""
+    st.header("The claims at a glance", anchor=False)
+    found = judged(claims.measured(store.default()))
+    for name, paper in registry.papers().items():
+        mine = [claim for claim in found if claim.paper == name]
+        counts = {v: sum(claim.verdict == v for claim in mine) for v in reversed(verdicts.MARKS)}
+        words = " · ".join(f"{verdicts.MARKS[v]} {count} {v}" for v, count in counts.items() if count)
+        st.markdown(f"**{paper.title.split(':')[0]}**: {words or 'no run yet'}")
+    if menu.page_of("claims"):
+        st.page_link("pages/claims.py", label="All claims, with what was measured")

@@ -1,0 +1,40 @@
+"""The frame of every page: its settings, style and the menu, found from the pages there are."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from icl_core import registry
+from pages.ui import style
+
+_ROOT = Path(__file__).parents[2]
+
+
+def frame(title: str, projector: bool = False) -> None:
+    """Begin a page called `title`: set it up, style it and draw the menu."""
+    st.set_page_config(page_title=f"{title} · in-context learning", layout="wide")
+    style.apply(projector)
+    with st.sidebar.container(gap="xxsmall"):
+        st.page_link("app.py", label="Start")
+        for page, label in entries():
+            st.page_link(page, label=label)
+
+
+def entries() -> list[tuple[str, str]]:
+    """Every page but the front page, papers first: its path from the root and its label."""
+    papers = registry.papers()
+    names = [path.stem for path in sorted((_ROOT / "pages").glob("[!_]*.py"))]
+    names.sort(key=lambda name: list(papers).index(name) if name in papers else len(papers))
+    return [(f"pages/{name}.py", short_title(name)) for name in names]
+
+
+def short_title(name: str) -> str:
+    """A paper's title up to its colon; another page's file name in words."""
+    paper = registry.papers().get(name)
+    return paper.title.split(":")[0] if paper else name.replace("_", " ").capitalize()
+
+
+def page_of(paper: str) -> str | None:
+    """The page that shows `paper`, or None if it has none yet."""
+    path = f"pages/{paper}.py"
+    return path if (_ROOT / path).exists() else None

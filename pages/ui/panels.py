@@ -1,0 +1,112 @@
+"""A panel: its title, figure, caption and knobs. Only the panel whose knob moves is drawn again."""
+
+from typing import Any
+
+import streamlit as st
+
+from icl_core import figures, knobs, registry
+from icl_core.experiment import Drawing, Experiment, Panel, Run
+from pages.ui import address, widgets
+from pages.ui.address import Setting
+from pages.ui.theme import is_dark
+
+
+def owner(experiment: Experiment, field: str) -> Drawing | None:
+    """The only drawing that `field` of the view belongs to, or None: then it stands above all panels."""
+    owners = [drawing for drawing in experiment.drawings if field in drawing.knobs]
+    return owners[0] if len(owners) == 1 else None
+
+
+def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
+    """The view with all that `drawing` does not depend on at its default, so that it is not drawn again for it."""
+    other = {
+        field: knob.default
+        for field, knob in knobs.knobs(type(view)).items()
+        if owner(experiment, field) not in (None, drawing) or (field == "moment" and not drawing.moment)
+    }
+    try:
+        return type(view)(**{**knobs.values(view), **other})
+    except ValueError:  # a view may refuse combinations
+        return view
+
+
+# Not st.cache_data: it pickles each figure in and out. A drawn panel is only read.
+@st.cache_resource(max_entries=200, show_spinner=False)
+def _drawn(digest: str, id: str, name: str, view: tuple[tuple[str, Any], ...], dark: bool, _run: Run) -> Panel:
+    experiment = registry.experiment(id)
+    return draw(_run, drawing_of(experiment, name), experiment.view(**dict(view)), dark)
+
+
+def draw(run: Run, drawing: Drawing, view: Any, dark: bool) -> Panel:
+    """Draw a run, in the visitor's theme."""
+    panel = drawing.draw(run, view)
+    if panel.figure is None:
+        return panel
+    return Panel(**{**vars(panel), "figure": figures.themed(panel.figure, dark)})
+
+
+def drawing_of(experiment: Experiment, name: str) -> Drawing:
+    """The drawing called `name`."""
+    return next(drawing for drawing in experiment.drawings if drawing.name == name)
+
+
+@st.fragment
+def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
+    """One panel with its knobs; a fragment, so that its knobs redraw it alone."""
+    width = "wide" if drawing.wide else "half"
+    with st.container(border=True, key=f"panel-{width}-{drawing.name}"):
+        view = address.refreshed(setting, _own(setting.experiment, drawing))
+        shown = seen_by(setting.experiment, drawing, view)
+        items = tuple(knobs.values(shown).items())
+        try:
+            show(_drawn(run.digest, setting.id, drawing.name, items, is_dark(), run), drawing.name)
+        except ValueError as error:  # the core's word for "this cannot be drawn of this run"
+            st.warning(str(error))
+        _knobs(setting, drawing, view)
+
+
+def _own(experiment: Experiment, drawing: Drawing) -> list[str]:
+    return [field for field in drawing.knobs if owner(experiment, field) is drawing]
+
+
+def _knobs(setting: Setting, drawing: Drawing, view: Any) -> None:
+    base = knobs.values(address.base_view(setting.experiment, setting.preset))
+    known = knobs.knobs(type(view))
+    for field in _own(setting.experiment, drawing):
+        widgets.draw(setting.id, field, known[field], getattr(view, field), base[field])
+
+
+def show(panel: Panel, key: str, with_data: bool = True) -> None:
+    """Title, figure or table, note, caption and the data behind it."""
+    st.subheader(panel.title, anchor=False)
+    if panel.figure is not None:
+        st.plotly_chart(panel.figure, key=f"figure {key}", theme=None, config=figures.CONFIG, alt=panel.title)
+    if panel.table is not None:
+        st.dataframe(panel.table, hide_index=True, key=f"table {key}", alt=panel.title)
+    if panel.note:
+        st.markdown(panel.note)
+    st.caption(panel.caption)
+    if with_data:
+        _data(panel, key)
+
+
+def _data(panel: Panel, key: str) -> None:
+    data = panel.data if panel.data is not None else panel.table
+    if data is None:
+        return
+    with st.popover("Data", help="The numbers behind this figure"):
+        st.dataframe(data, hide_index=True, key=f"data {key}", alt=f"The numbers behind: {panel.title}")
+        st.download_button("Table (csv)", lambda: _csv(data), f"{key}.csv", key=f"csv {key}", on_click="ignore")
+        if panel.figure is not None:
+            figure = panel.figure
+            page = f"{key}.html"
+            st.download_button("Figure (html)", lambda: _html(figure), page, key=f"html {key}", on_click="ignore")
+
+
+def _csv(data: Any) -> bytes:
+    return data.to_csv(index=False).encode()
+
+
+def _html(figure: Any) -> bytes:
+    """The figure as a page of its own, which needs no network."""
+    return figure.to_html(include_plotlyjs=True).encode()

@@ -1,0 +1,136 @@
+"""A paper's page, the same for every paper."""
+
+from typing import Any
+
+import streamlit as st
+
+from icl_core import jobs, knobs, registry, store
+from icl_core.experiment import Paper
+from pages.ui import address, choose, menu, sharing, stage, training
+from pages.ui.address import Setting
+
+
+def show(name: str) -> None:
+    """Draw the page of the paper called `name`."""
+    menu.frame(menu.short_title(name), projector="projector" in st.query_params)
+    paper = registry.papers().get(name)
+    if paper is None:
+        st.warning(f"There is no paper called {name} here.")
+        return
+    setting = address.read(paper)
+    found = None if setting.refused else store.default().find(setting.id, setting.config)
+    shown = found or store.default().nearest(setting.id, setting.config)
+    _heading(paper)
+    _tools(paper, setting, shown)
+    _warnings(setting)
+    with st.sidebar:
+        choose.presets(setting)
+        choose.config_knobs(setting)
+        with st.container(key="run"):
+            _run_line(setting, found)
+    _main(setting, found, shown)
+    _below(paper, setting)
+
+
+def _heading(paper: Paper) -> None:
+    st.title(paper.title, anchor=False)
+    st.caption(f"{paper.authors}, {paper.year}")
+    st.markdown(paper.found)
+
+
+def _tools(paper: Paper, setting: Setting, shown: Any) -> None:
+    """Experiments at the left, tools at the right, in one line where there is room."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
+        if len(paper.experiments) > 1:
+            _experiments(paper, setting)
+        with st.container(horizontal=True, width="content", vertical_alignment="center", key="tools"):
+            file = (lambda: store.default().export(shown)) if shown else None
+            sharing.tools(setting, shown.digest if shown else "", file)
+
+
+def _experiments(paper: Paper, setting: Setting) -> None:
+    key = f"experiment of {paper.name}"
+    titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
+    st.session_state[key] = now = setting.id.split(".")[1]
+    st.pills("Experiment", list(titles), format_func=titles.__getitem__, key=key, on_change=_switch, args=(key, now))
+
+
+def _switch(key: str, now: str) -> None:
+    address.go(experiment=st.session_state[key] or now)
+
+
+def _warnings(setting: Setting) -> None:
+    for message in (*setting.warnings, *store.default().messages()):
+        st.warning(message)
+    if setting.refused:
+        st.warning(f"{setting.refused}. You still see the last setting that could be computed.")
+
+
+def _run_line(setting: Setting, found: Any) -> None:
+    """The Run button, or where the run on screen comes from."""
+    if setting.refused:
+        return
+    if found is not None:
+        origin = "Comes with the project" if found.origin == "shipped" else "Trained here"
+        time, device = training.duration(found.info.get("seconds")), found.info.get("device", "this machine")
+        st.caption(f"{origin}: {time} on {device}.")
+        return
+    job = jobs.state(store.key_of(setting.id, setting.config))
+    if job is not None and not job.ended:
+        st.caption("In training: see its progress on the page.")
+    else:
+        training.run_button(setting, "sidebar")
+
+
+def _main(setting: Setting, found: Any, shown: Any) -> None:
+    if found is None and not setting.refused:
+        _pending(setting, shown)
+    if shown is None:
+        st.info("This experiment has no run yet. Train it, and its figures appear here.")
+        return
+    run = _loaded(shown.digest, shown)
+    if run is None:
+        st.warning("The file of this run is damaged or gone. Load the page again to see what is left.")
+        return
+    # A refused setting keeps the last good figures, at full strength.
+    stage.show(setting, run, faded=found is None and not setting.refused)
+
+
+@st.cache_resource(max_entries=8, show_spinner=False)
+def _loaded(digest: str, _header: Any) -> Any:
+    return store.default().load(_header)
+
+
+def _pending(setting: Setting, shown: Any) -> None:
+    """The setting has no run: follow its job, or offer to train it, and name what is on screen instead."""
+    key = store.key_of(setting.id, setting.config)
+    job = jobs.state(key)
+    if job is not None and not job.ended:
+        jobs.ensure_workers()  # a server that was started again goes on with what it finds
+        training.watch(setting, key)
+    elif job is not None and job.status != "done":
+        training.ended(setting, job)
+    else:
+        training.run_button(setting, "page")
+    if shown is not None:
+        st.info(f"This setting has no run yet. You see the nearest one, faded: {_named(setting, shown)}.")
+
+
+def _named(setting: Setting, shown: Any) -> str:
+    nearest = setting.experiment.config(**shown.config)
+    known = knobs.knobs(setting.experiment.config)
+    fields = [field for field in known if getattr(nearest, field) != getattr(setting.config, field)]
+    return ", ".join(f"{known[field].label} = {getattr(nearest, field)}" for field in fields) or "other seeds"
+
+
+def _below(paper: Paper, setting: Setting) -> None:
+    """What the figures do not say: what to try, the words, the mathematics."""
+    with st.container(key="below"):
+        with st.expander("What you see and what to try"):
+            st.markdown(setting.experiment.about)
+        if paper.mathematics:
+            with st.expander("Why: the mathematics"):
+                st.markdown(paper.mathematics)
+        if paper.glossary:
+            with st.expander("Glossary"):
+                st.table([{"code": c, "symbol": s, "meaning": m} for c, s, m in paper.glossary])

@@ -1,0 +1,73 @@
+"""The runs there are: trainings under way, runs made here, runs that come with the project."""
+
+from typing import Any
+
+import streamlit as st
+
+from icl_core import identity, jobs, knobs, registry, store
+from pages.ui import address, menu, training
+
+
+def show() -> None:
+    """Draw the page of runs."""
+    menu.frame("Runs")
+    st.title("Runs", anchor=False)
+    for message in store.default().messages():
+        st.warning(message)
+    st.header("In training", anchor=False)
+    _jobs()
+    headers = store.default().headers()
+    for origin, title in (("local", "Trained here"), ("shipped", "Come with the project")):
+        mine = [header for header in headers if header.origin == origin]
+        st.header(f"{title} ({len(mine)})", anchor=False)
+        for header in mine:
+            _run(header)
+
+
+@st.fragment(run_every=1.0)
+def _jobs() -> None:
+    active = [job for job in jobs.states() if not job.ended]
+    if not active:
+        st.markdown("Nothing is being trained.")
+    for job in active:
+        with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"job-{job.key}"):
+            st.markdown(f"**{job.experiment}** · {training.describe(job)}")
+            _open(job.experiment, job.config)
+            st.button("Cancel", key=f"cancel {job.key}", on_click=jobs.cancel, args=(job.key,))
+
+
+def _run(header: store.Header) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"run-{header.key}"):
+        st.markdown(f"**{_title(header)}**  \n{_about(header)}")
+        _open(header.experiment, header.config)
+        name = f"{header.experiment}-{header.digest[:8]}.safetensors"
+        data = lambda: store.default().export(header)  # noqa: E731 (read only when asked for)
+        st.download_button("Download", data, name, key=f"download {header.key}", on_click="ignore")
+        if header.origin == "local":
+            st.button("Delete", key=f"delete {header.key}", on_click=store.default().delete, args=(header,))
+
+
+def _title(header: store.Header) -> str:
+    presets = header.info.get("presets") or ()
+    return f"{header.experiment} · {', '.join(presets) or _differences(header)}"
+
+
+def _differences(header: store.Header) -> str:
+    """What sets this run's settings apart from the experiment's first preset."""
+    experiment = registry.experiment(header.experiment)
+    return ", ".join(knobs.differences(experiment.config(**header.config), experiment.presets[0].config)) or "as preset"
+
+
+def _about(header: store.Header) -> str:
+    info, size = header.info, header.path.stat().st_size / 2**20
+    parts = [f"{size:.1f} MB", training.duration(info.get("seconds")), info.get("device"), info.get("date")]
+    return " · ".join(str(part) for part in parts if part)
+
+
+def _open(experiment_id: str, config: Any) -> None:
+    """A link to the run's page with every setting in it."""
+    paper, name = experiment_id.split(".")
+    page = menu.page_of(paper)
+    if page:
+        fields = {field: address.text(value) for field, value in identity.plain(config).items()}
+        st.page_link(page, label="Open", query_params={"experiment": name, **fields})

@@ -1,0 +1,52 @@
+"""Share, export, projector: what stands at the right of the experiments."""
+
+from collections.abc import Callable
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from icl_core import knobs
+from pages.ui import address
+from pages.ui.address import Setting
+
+
+def tools(setting: Setting, digest: str, file: Callable[[], bytes] | None) -> None:
+    """The three tools of a paper's page. `file` gives the run shown as a file."""
+    with st.popover("Share"):
+        st.markdown("This link writes out every setting and the version:")
+        st.code(link(setting), language=None, wrap_lines=True)
+    with st.popover("Export"):
+        if file is not None:
+            name = f"{setting.id}-{digest[:8]}.safetensors"
+            st.download_button("Run (safetensors)", file, name, key="export", on_click="ignore")
+        st.markdown("Tables and figures: **Data** under each panel. In Python:")
+        st.code(snippet(setting), language="python")
+    on = "projector" in st.query_params
+    st.session_state["projector"] = on
+    st.toggle("Projector", key="projector", on_change=_projector, help="Larger text, no sidebar")
+
+
+def _projector() -> None:
+    if st.session_state["projector"]:
+        st.query_params["projector"] = "1"
+    else:
+        del st.query_params["projector"]
+
+
+def link(setting: Setting) -> str:
+    """The whole address, every field in it."""
+    return f"{(st.context.url or '').split('?')[0]}?{urlencode(address.every_field(setting))}"
+
+
+def snippet(setting: Setting) -> str:
+    """Python that loads this run and draws its first panel."""
+    default = knobs.values(type(setting.config)())
+    changed = {field: value for field, value in knobs.values(setting.config).items() if value != default[field]}
+    fields = ", ".join(f"{field}={value!r}" for field, value in changed.items())
+    return f"""from icl_core import registry, store
+
+experiment = registry.experiment("{setting.id}")
+config = experiment.config({fields})
+header = store.default().find("{setting.id}", config)
+run = store.default().load(header)
+experiment.drawings[0].draw(run, experiment.view()).figure.show()"""

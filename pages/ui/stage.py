@@ -1,0 +1,112 @@
+"""What is on stage: what you see, the verdicts, one player, and the panels it drives."""
+
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from icl_core import claims, knobs
+from icl_core.experiment import Run
+from pages.ui import address, panels, verdicts, widgets
+from pages.ui.address import Setting
+
+_SECONDS_A_MOMENT = 0.5
+
+
+def show(setting: Setting, run: Run, faded: bool = False) -> None:
+    """Draw a run. `faded`: it is not the one asked for."""
+    ticking = _playing(setting)
+    every = _SECONDS_A_MOMENT if ticking else None
+    st.fragment(_stage, run_every=every)(setting, run, faded, ticking)
+
+
+def _stage(setting: Setting, run: Run, faded: bool, ticking: bool) -> None:
+    if _playing(setting) != ticking:
+        st.rerun()  # how often a fragment runs is only set from outside it
+    setting = replace(setting, view=address.refreshed(setting, _shared(setting)))
+    steps = setting.experiment.steps(run)
+    if steps and "moment" in knobs.knobs(setting.experiment.view):
+        moment = _moment(setting, len(steps))
+        setting = replace(setting, view=_at(setting.view, moment))
+    headline = setting.experiment.headline(run, setting.view)
+    st.html(f'<p class="headline" role="status">{_escaped(headline)}</p>')
+    verdicts.chips(claims.from_records(run.info.get("metrics", ())))
+    if steps and "moment" in knobs.knobs(setting.experiment.view):
+        _player(setting, steps, moment)
+    _shared_knobs(setting)
+    with st.container(key="faded" if faded else "current"), st.container(key="panels"):
+        for drawing in setting.experiment.drawings:
+            if drawing.applies(run.config):
+                panels.panel(setting, drawing, run)
+
+
+def _shared(setting: Setting) -> list[str]:
+    """The view's fields that more than one panel depends on."""
+    fields = knobs.knobs(setting.experiment.view)
+    return [field for field in fields if panels.owner(setting.experiment, field) is None]
+
+
+def _shared_knobs(setting: Setting) -> None:
+    fields = [field for field in _shared(setting) if field != "moment"]
+    if not fields:
+        return
+    known = knobs.knobs(setting.experiment.view)
+    base = knobs.values(address.base_view(setting.experiment, setting.preset))
+    for column, field in zip(st.columns(len(fields)), fields, strict=True):
+        with column:
+            widgets.draw(setting.id, field, known[field], getattr(setting.view, field), base[field])
+
+
+def _player(setting: Setting, steps: list[int], moment: int) -> None:
+    """A slider over the snapshots and a button that plays them."""
+    # While it plays, a slider of its own that takes no input: a tick that the browser sent before it had seen the
+    # last one would else count as the visitor's move, and stop the play.
+    key = f"{setting.id}:moment{' playing' if _playing(setting) else ''}"
+    st.session_state[key] = moment
+    with st.container(horizontal=True, vertical_alignment="bottom", key="player"):
+        label = "❚❚ Pause" if _playing(setting) else "▶ Play"
+        st.button(label, key=f"{setting.id}:play", on_click=_toggle, args=(setting, moment, len(steps)))
+        if len(steps) > 1:
+            labels = {index: f"{step} of {steps[-1]}" for index, step in enumerate(steps)}
+            moved = None if _playing(setting) else lambda: _stop(setting, st.session_state[key])
+            shown = {"format_func": labels.__getitem__, "key": key, "disabled": moved is None}
+            st.select_slider("training step shown", list(labels), on_change=moved, **shown)
+
+
+def _playing(setting: Setting) -> bool:
+    return f"playing:{setting.id}" in st.session_state
+
+
+def _moment(setting: Setting, count: int) -> int:
+    """The snapshot to show: the address's, or while playing the next one, until the last."""
+    key = f"playing:{setting.id}"
+    if not _playing(setting):
+        moment = setting.view.moment
+        return min(moment if moment >= 0 else count + moment, count - 1)
+    st.session_state[key] = min(st.session_state[key] + 1, count - 1)
+    if st.session_state[key] == count - 1:
+        _stop(setting, count - 1)
+        st.rerun()
+    return st.session_state[key]
+
+
+def _at(view: Any, moment: int) -> Any:
+    return type(view)(**{**knobs.values(view), "moment": moment})
+
+
+def _toggle(setting: Setting, moment: int, count: int) -> None:
+    if _playing(setting):
+        _stop(setting, moment)
+    else:
+        # one before the first to be shown: every run of the fragment goes one on
+        st.session_state[f"playing:{setting.id}"] = -1 if moment >= count - 1 else moment
+
+
+def _stop(setting: Setting, moment: int) -> None:
+    st.session_state.pop(f"playing:{setting.id}", None)
+    base = address.base_view(setting.experiment, setting.preset)
+    address.write("moment", moment, base.moment)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace("<", "&lt;")

@@ -1,0 +1,55 @@
+"""The page's own CSS, all of it: what Streamlit's theme cannot say."""
+
+import streamlit as st
+
+from pages.ui.theme import is_dark
+
+_CSS = """
+.block-container { padding: 2.6rem 2.5rem 3rem; max-width: 110rem; }
+h1, h2 { padding: 0 !important; }
+@media (max-width: 640px) { .block-container { padding: 4rem 1rem 3rem; } }
+[data-testid="stSidebarUserContent"] { padding-bottom: 0; }
+[data-testid="stSidebar"] .stSlider, [data-testid="stSidebar"] .stPills { margin-bottom: -.5rem; }
+.st-key-run { position: sticky; bottom: 0; padding: .6rem 0 1rem; z-index: 5;
+  background: SIDEBAR; }
+[data-testid="stMain"] [data-testid="stPageLink-NavLink"] p { text-decoration: underline; }
+[data-testid="stMain"] [data-testid="stPageLink-NavLink"] { padding-left: 0; }
+[data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p { color: FAINT !important; }
+[data-testid="stCaptionContainer"] { opacity: 1 !important; }
+[data-testid="stBaseButton-primary"] p { color: ON_PRIMARY; }
+.st-key-tools { margin-left: auto; }
+.headline { font-size: 1.35rem; font-weight: 600; line-height: 1.35; margin: 0; }
+.st-key-panels, .st-key-cards, .st-key-live {
+  display: grid !important; align-items: start; gap: 1rem;
+  grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr));
+}
+.st-key-panels > *, .st-key-cards > *, .st-key-live > * { min-width: 0; width: 100%; }
+.st-key-panels > *:has([class*="st-key-panel-wide-"]) { grid-column: 1 / -1; }
+[class*="st-key-panel-"] h3, .st-key-live h3, .st-key-cards h3 { padding: 0 !important; }
+.st-key-faded .stPlotlyChart { opacity: .45; transition: opacity .3s; }
+.st-key-chips button { padding: .1rem .6rem; min-height: 1.9rem; border-left-width: 5px; }
+[class*="st-key-chip-reproduced"] button { border-left-color: #009E73; }
+[class*="st-key-chip-not"] button { border-left-color: #D55E00; border-left-style: double; }
+[class*="st-key-chip-undecided"] button { border-left-color: #7F7F7F; border-left-style: dashed; }
+.claims { list-style: none; margin: 0; padding: 0; }
+.claims li { margin: 0; padding: .6rem 0; border-top: 1px solid rgba(128, 128, 128, .35);
+  display: grid; grid-template-columns: 9.5rem 1fr; gap: .1rem 1rem; }
+.claims p { margin: 0; }
+.claims .more { grid-column: 2; font-size: .9rem; }
+@media (max-width: 640px) { .claims li { grid-template-columns: 1fr; } .claims .more { grid-column: 1; } }
+@media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; } }
+"""
+
+_PROJECTOR = """
+html { font-size: 21px !important; }
+[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .st-key-below { display: none !important; }
+"""
+
+
+def apply(projector: bool = False) -> None:
+    """Add the style to the page; `projector` makes all larger and hides what a lecture does not need."""
+    # Streamlit has no CSS variable for it, and what sticks to the sidebar's end must cover what scrolls under it.
+    sidebar = st.get_option(f"theme.{'dark' if is_dark() else 'light'}.secondaryBackgroundColor")
+    css = _CSS.replace("SIDEBAR", sidebar).replace("FAINT", "#A6ADB8" if is_dark() else "#5C6470")
+    css = css.replace("ON_PRIMARY", "#0E1117" if is_dark() else "#FFFFFF")
+    st.html(f"<style>{css}{_PROJECTOR if projector else ''}</style>")

@@ -1,0 +1,82 @@
+"""The Run button with its honest time, and the job it starts: its place, progress and curves, live."""
+
+import math
+
+import streamlit as st
+
+from icl_core import jobs
+from pages.ui import panels
+from pages.ui.address import Setting
+from pages.ui.theme import is_dark
+
+
+def duration(seconds: float | None) -> str:
+    """A time in words, as exact as an estimate can be: "about 9 s"."""
+    if seconds is None:
+        return "time unknown"
+    if seconds < 90:
+        return f"about {max(seconds, 1):.0f} s"
+    return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
+
+
+def run_button(setting: Setting, where: str, again: bool = False) -> None:
+    """The button that asks for the setting to be trained."""
+    time = duration(jobs.estimate(setting.id, setting.config))
+    label = f"{'Run again' if again else 'Train it here'} · {time} on this machine"
+    st.button(label, type="primary", key=f"run {where}", on_click=_submit, args=(setting,))
+
+
+def _submit(setting: Setting) -> None:
+    jobs.submit(setting.id, setting.config)
+    jobs.ensure_workers()
+
+
+def watch(setting: Setting, key: str) -> None:
+    """Follow the job of this setting until it ends."""
+    st.fragment(_progress, run_every=1.0)(setting, key)
+
+
+def _progress(setting: Setting, key: str) -> None:
+    job = jobs.state(key)
+    if job is None or job.ended:
+        return st.rerun()  # the page shows what came of it
+    with st.container(border=True, key="progress"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(job.step / job.total if job.total else 0.0, text=describe(job))
+            st.button("Cancel", key="cancel", on_click=jobs.cancel, args=(key,))
+        _live(setting, key)
+
+
+def describe(job: jobs.JobState) -> str:
+    """A job's state in one line."""
+    if job.status == "queued":
+        return f"Waiting for its turn, number {job.position} in the queue" if job.position > 1 else "Starting"
+    if job.status == "interrupted":
+        return f"Interrupted at step {job.step}; it goes on from its last checkpoint in a moment"
+    left = f" · {duration(job.seconds_left)} left" if job.seconds_left is not None else ""
+    loss = f" · loss {job.loss:.3g}" if math.isfinite(job.loss) else ""
+    return job.message or f"Training: step {job.step} of {job.total}{loss}{left}"
+
+
+def _live(setting: Setting, key: str) -> None:
+    partial = jobs.partial(key)
+    if partial is None:
+        return
+    with st.container(key="live"):
+        for drawing in setting.experiment.drawings:
+            if drawing.live and drawing.applies(partial.config):
+                try:
+                    panel = panels.draw(partial, drawing, setting.view, is_dark())
+                except (KeyError, IndexError, ValueError):  # nothing was recorded yet: it can be drawn in a moment
+                    continue
+                with st.container(key=f"live-{drawing.name}"):
+                    panels.show(panel, f"live {drawing.name}", with_data=False)
+
+
+def ended(setting: Setting, job: jobs.JobState) -> None:
+    """Say that the last try failed or was cancelled, and offer another."""
+    if job.status == "cancelled":
+        st.info("You cancelled this run. What it had trained is not kept.")
+    else:
+        st.error(f"The run failed: {job.message}")
+    run_button(setting, "again", again=True)

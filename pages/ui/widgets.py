@@ -1,0 +1,79 @@
+"""One widget a knob. It shows what the address says and writes there what the visitor chooses."""
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import streamlit as st
+
+from icl_core.knobs import Knob
+from pages.ui import address
+
+_MOST_STOPS = 300
+
+
+def draw(id: str, field: str, knob: Knob, value: Any, base: Any, also: Iterable[Any] = ()) -> None:
+    """The widget of one knob of experiment `id`. `also` are values that a slider must be able to show."""
+    key = f"{id}:{field}"
+    st.session_state[key] = value
+    common: dict[str, Any] = {"key": key, "help": knob.help or None, "on_change": _changed, "args": (key, field, base)}
+    if knob.kind == "toggle":
+        st.toggle(knob.label, **common)
+    elif knob.kind == "text":
+        st.text_input(knob.label, max_chars=knob.max_length, **common)
+    elif knob.kind == "choice":
+        _choice(knob, common)
+    else:
+        _number(knob, common, [value, base, *also])
+
+
+def _changed(key: str, field: str, base: Any) -> None:
+    value = st.session_state[key]
+    address.write(field, base if value is None else value, base)
+
+
+def _choice(knob: Knob, common: dict[str, Any]) -> None:
+    if len(knob.options) <= 4:
+        st.pills(knob.label, list(knob.options), format_func=knob.options.__getitem__, **common)
+    else:
+        st.selectbox(knob.label, list(knob.options), format_func=knob.options.__getitem__, **common)
+
+
+def _number(knob: Knob, common: dict[str, Any], also: list[Any]) -> None:
+    values = stops(knob, also)
+    if values:
+        st.select_slider(knob.label, values, format_func=shown, **common)
+    else:
+        kind = type(knob.default)
+        step = kind(knob.step or 1)
+        st.number_input(knob.label, kind(knob.low or 0), kind(knob.high or 0), step=step, **common)
+
+
+def shown(value: float) -> str:
+    """A number as a slider shows it: whole, or as short as it can be."""
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
+def stops(knob: Knob, also: Iterable[Any] = ()) -> list[Any]:
+    """The values a slider offers, with those of `also`; empty if they are too many for one."""
+    kind, low, high = type(knob.default), knob.low or 0, knob.high or 0
+    if knob.log:
+        inner = _by_factors(low, high)
+    else:
+        step = knob.step or (1 if kind is int else (high - low) / 100)
+        count = math.floor((high - low) / step + 1e-9)
+        if count > _MOST_STOPS:
+            return []
+        inner = [round(low + i * step, 10) for i in range(count + 1)]
+    wanted = (value for value in (low, high, knob.default, *inner, *also) if kind(value) == value)
+    return sorted({kind(value) for value in wanted})
+
+
+def _by_factors(low: float, high: float) -> list[float]:
+    """Doublings where both ends are powers of two, else 1, 2, 5, 10, 20, …"""
+    if low >= 1 and all(math.log2(end).is_integer() for end in (low, high)):
+        return [2.0**i for i in range(round(math.log2(low)), round(math.log2(high)) + 1)]
+    first = math.floor(math.log10(low if low > 0 else high / 1e4))
+    powers = range(first, math.ceil(math.log10(high)) + 1)
+    series = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    return [value for value in series if low <= value <= high]

@@ -1,0 +1,133 @@
+"""A real server on a free port with a cache of its own and the throw-away paper, and a real browser."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+
+from tests import chromium
+
+ROOT = Path(__file__).parents[2]
+SWITCHES = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--disable-dev-shm-usage",
+)
+DEADLINE = 60.0  # seconds; reached only when something is broken
+# Streamlit asks for these below a page's address first, then at the root.
+PROBES = ("_stcore/health", "_stcore/host-config")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The dashboard with one more page: adding a paper takes its folder and this one file."""
+    folder = tmp_path_factory.mktemp("site")
+    shutil.copy(ROOT / "app.py", folder)
+    for name in ("pages", ".streamlit"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "pages" / "toy.py").write_text('from pages.ui.paper_page import show\n\nshow("toy")\n')
+    return folder
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """A cache that holds one run of the throw-away paper's default setting."""
+    own = {
+        "ICL_CACHE_DIR": str(tmp_path_factory.mktemp("cache")),
+        "ICL_PAPERS": str(ROOT / "tests" / "papers_extra"),
+        "PYTHONPATH": str(ROOT),
+    }
+    environment = {**os.environ, **own}
+    subprocess.run([sys.executable, "-m", "icl_core", "run", "toy.walk"], cwd=ROOT, env=environment, check=True)
+    return environment
+
+
+@pytest.fixture(scope="session")
+def serve(site: Path, environment: dict[str, str]) -> Iterator[Callable[[], str]]:
+    """Start another server; gives its address."""
+    servers: list[subprocess.Popen] = []
+
+    def start() -> str:
+        with socket.socket() as free:
+            free.bind(("localhost", 0))
+            port = free.getsockname()[1]
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+        log = (site / f"{port}.log").open("wb")
+        servers.append(subprocess.Popen(command, cwd=site, env=environment, stdout=log, stderr=subprocess.STDOUT))
+        until(lambda: _healthy(port, servers[-1]), "the server answers")
+        return f"http://localhost:{port}"
+
+    yield start
+    for server in servers:
+        server.terminate()
+        server.wait(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def server(serve: Callable[[], str]) -> str:
+    """The address of the server that most tests share."""
+    return serve()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One browser for all tests."""
+    path = chromium.find()
+    assert path, "no Chromium: run `python tests/chromium.py`"
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=list(SWITCHES))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def window(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Opens a window of given width and colours; at the end of the test none may have logged an error."""
+    pages, errors = [], []
+
+    def complain(message: ConsoleMessage) -> None:
+        if message.type == "error" and not message.location.get("url", "").endswith(PROBES):
+            errors.append(f"{message.text} {message.location.get('url', '')}")
+
+    def opened(width: int = 1400, colours: str = "light", **options: str) -> Page:
+        size = {"width": width, "height": 900}
+        page = browser.new_page(viewport=size, color_scheme=colours, reduced_motion="reduce", **options)  # type: ignore[arg-type]
+        page.set_default_timeout(DEADLINE * 1000)
+        page.on("console", complain)
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        pages.append(page)
+        return page
+
+    yield opened
+    for page in pages:
+        page.close()
+    assert not errors
+
+
+def until(condition: Callable[[], bool], what: str) -> None:
+    """Poll until `condition` holds; fails after the deadline, naming `what`."""
+    end = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < end, f"timed out: {what}"
+        time.sleep(0.1)
+
+
+def _healthy(port: int, server: subprocess.Popen) -> bool:
+    assert server.poll() is None, "the server ended"
+    try:
+        with urllib.request.urlopen(f"http://localhost:{port}/_stcore/health", timeout=5) as answer:
+            return answer.status == 200
+    except OSError:
+        return False

@@ -1,0 +1,41 @@
+"""What a test does in a window: go somewhere and wait until it is drawn. Every wait has the window's deadline."""
+
+from playwright.sync_api import Locator, Page, expect
+
+SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+expect.set_options(timeout=60_000)
+
+
+def go(page: Page, address: str) -> Page:
+    """Open an address and wait until its script has ended."""
+    page.goto(address)
+    return settled(page)
+
+
+def settled(page: Page) -> Page:
+    """Wait until the script has ended and every plot is drawn."""
+    page.locator(SETTLED).wait_for()
+    page.wait_for_function(
+        "[...document.querySelectorAll('.stPlotlyChart')].every(plot => plot.querySelector('.main-svg'))"
+    )
+    return page
+
+
+def heading(page: Page, text: str) -> Locator:
+    """The title of a panel or section."""
+    return page.get_by_role("heading", name=text)
+
+
+def train(page: Page) -> None:
+    """Press the Run button that stands on the page."""
+    page.get_by_test_id("stMain").get_by_role("button", name="Train it here").click()
+
+
+def training(page: Page) -> Locator:
+    """The line that tells how far a training is."""
+    return page.get_by_text("Training: step")
+
+
+def step(page: Page, label: str, key: str) -> None:
+    """Move the slider called `label` with a key of the keyboard."""
+    page.get_by_role("slider", name=label).press(key)

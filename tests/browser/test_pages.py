@@ -1,0 +1,47 @@
+"""Every page there is: drawn, accessible, quiet, and as wide as its window; wide and narrow, light and dark."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from driver import go
+from playwright.sync_api import Page, expect
+
+ROOT = Path(__file__).parents[2]
+PAGES = ["", "toy", *sorted(path.stem for path in (ROOT / "pages").glob("*.py"))]
+RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
+
+Window = Callable[..., Page]
+
+
+@pytest.mark.parametrize("width, colours", [(1400, "light"), (1400, "dark"), (390, "light"), (390, "dark")])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page or "start")
+def test_a_page_is_drawn_accessible_and_not_too_wide(
+    server: str, window: Window, page: str, width: int, colours: str
+) -> None:
+    tab = go(window(width, colours), f"{server}/{page}")
+    expect(tab.get_by_role("heading", level=1)).to_be_visible()
+    expect(tab.get_by_test_id("stException")).to_have_count(0)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    main = tab.get_by_test_id("stMain")
+    assert main.evaluate("element => element.scrollWidth - element.clientWidth") <= 0
+    report = Axe().run(tab, options=RULES)
+    assert report.violations_count == 0, report.generate_report()
+
+
+def test_the_menu_leads_to_every_page(server: str, window: Window) -> None:
+    tab = go(window(), server)
+    links = tab.get_by_test_id("stSidebar").get_by_role("link")
+    assert links.count() == len(PAGES)
+    for index in range(links.count()):
+        links.nth(index).click()
+        expect(tab.get_by_test_id("stException")).to_have_count(0)
+
+
+@pytest.mark.parametrize("page", PAGES[1:])
+def test_a_page_opens_by_its_link_on_a_fresh_server(serve: Callable[[], str], window: Window, page: str) -> None:
+    tab = go(window(), f"{serve()}/{page}")
+    expect(tab.get_by_role("heading", level=1)).to_be_visible()
+    expect(tab.get_by_text("Page not found")).to_have_count(0)
+    expect(tab.get_by_test_id("stException")).to_have_count(0)

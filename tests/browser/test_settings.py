@@ -1,0 +1,109 @@
+"""The address is the state: links, Back, bad values, presets, and what is shown for a setting without a run."""
+
+from collections.abc import Callable
+
+from conftest import until
+from driver import go, heading, settled, step
+from playwright.sync_api import Page, expect
+
+Window = Callable[..., Page]
+
+
+def test_the_first_paint_shows_a_run(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy")
+    expect(heading(tab, "The loss falls")).to_be_visible()
+    expect(tab.get_by_text("After 300 steps")).to_be_visible()
+    expect(tab.get_by_role("button", name="teacher found")).to_be_visible()
+    expect(tab.locator(".st-key-faded")).to_have_count(0)
+
+
+def test_another_setting_shows_the_nearest_run_faded(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy")
+    step(tab, "inputs d", "ArrowRight")
+    tab.wait_for_url("**/toy?d=9")
+    expect(tab.get_by_text("nearest one, faded: inputs d = 8")).to_be_visible()
+    expect(tab.locator(".st-key-faded .stPlotlyChart").first).to_be_visible()
+    expect(tab.get_by_text("Differs from the preset: inputs d 9 (preset: 8)")).to_be_visible()
+    tab.get_by_role("button", name="Reset to preset").click()
+    expect(tab.locator(".st-key-faded")).to_have_count(0)
+
+
+def test_the_player_changes_the_figures(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy")
+    expect(tab.get_by_text("Weights at step 300")).to_be_visible()
+    step(tab, "training step shown", "ArrowLeft")
+    expect(tab.get_by_text("Weights at step 225")).to_be_visible()
+    tab.wait_for_url("**/toy?moment=3")
+
+
+def test_play_runs_to_the_last_step_and_stops(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?moment=1")
+    expect(tab.get_by_text("Weights at step 75")).to_be_visible()
+    tab.get_by_role("button", name="Play").click()
+    expect(tab.get_by_role("button", name="Pause")).to_be_visible()
+    expect(tab.get_by_text("Weights at step 300")).to_be_visible()
+    expect(tab.get_by_role("button", name="Play")).to_be_visible()
+    until(lambda: "moment" not in tab.url, "the address tells the last step")
+
+
+def test_a_panels_knob_is_in_the_address(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy")
+    step(tab, "seed shown", "ArrowRight")
+    tab.wait_for_url("**/toy?seed_shown=1")
+
+
+def test_back_goes_back_through_the_settings(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy")
+    step(tab, "inputs d", "ArrowRight")
+    tab.wait_for_url("**/toy?d=9")
+    settled(tab)
+    step(tab, "inputs d", "ArrowRight")
+    tab.wait_for_url("**/toy?d=10")
+    settled(tab)
+    tab.go_back()
+    expect(tab.get_by_role("slider", name="inputs d")).to_have_attribute("aria-valuetext", "9")
+    tab.go_back()
+    expect(tab.get_by_role("slider", name="inputs d")).to_have_attribute("aria-valuetext", "8")
+    expect(tab.locator(".st-key-faded")).to_have_count(0)
+
+
+def test_bad_values_are_named_and_nothing_else_is_lost(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?d=zz&rate=99&colour=red&moment=2")
+    for said in ("d must be a whole number", "rate must be a number from 0.001 to 10.0", "no setting 'colour'"):
+        expect(tab.get_by_text(said)).to_be_visible()
+    expect(tab.get_by_text("Weights at step 150")).to_be_visible()
+    step(tab, "training step shown", "ArrowLeft")
+    tab.wait_for_url("**/toy?moment=1")
+
+
+def test_an_unknown_experiment_or_preset_is_named(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?experiment=run&preset=none")
+    expect(tab.get_by_text("experiment must be one of walk, got 'run'")).to_be_visible()
+    expect(tab.get_by_text("preset must be one of classroom, paper, slow")).to_be_visible()
+    expect(heading(tab, "The loss falls")).to_be_visible()
+
+
+def test_a_preset_is_chosen_by_its_pill(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?d=11")
+    tab.get_by_text("Paper", exact=True).click()
+    tab.get_by_role("radio", name="As in the paper").or_(
+        tab.get_by_role("button", name="As in the paper")
+    ).first.click()
+    tab.wait_for_url("**/toy?experiment=walk&preset=paper")
+    expect(tab.get_by_role("slider", name="inputs d")).to_have_attribute("aria-valuetext", "16")
+
+
+def test_the_shared_link_shows_the_same_setting(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?d=12&moment=2")
+    tab.get_by_role("button", name="Share").click()
+    link = tab.get_by_test_id("stCode").inner_text().strip()
+    assert "d=12" in link and "rate=0.1" in link and "version=1" in link
+    again = go(window(), link)
+    expect(again.get_by_role("slider", name="inputs d")).to_have_attribute("aria-valuetext", "12")
+    expect(again.get_by_test_id("stAlertContentWarning")).to_have_count(0)
+
+
+def test_the_projector_hides_the_sidebar(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?projector=1")
+    expect(tab.get_by_test_id("stSidebar")).to_be_hidden()
+    expect(heading(tab, "The loss falls")).to_be_visible()

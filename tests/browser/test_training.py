@@ -1,0 +1,74 @@
+"""A training from its button to its figures: to the end, cancelled, reloaded, in two windows, on another server."""
+
+from collections.abc import Callable
+
+from driver import go, heading, train, training
+from playwright.sync_api import Page, expect
+
+Window = Callable[..., Page]
+SLOW = "toy?preset=slow"  # half a minute, longer than any test needs
+
+
+def test_a_run_trains_to_its_figures(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?seed=1&delay=5")
+    train(tab)
+    expect(training(tab)).to_be_visible()
+    expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
+    expect(tab.get_by_role("button", name="Train it here")).to_have_count(0)
+    expect(tab.get_by_text("Trained here: about")).to_be_visible()
+
+
+def test_its_curves_grow_while_it_trains_and_cancel_stops_it(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/{SLOW}&seed=2")
+    train(tab)
+    expect(tab.locator(".st-key-live .stPlotlyChart")).to_be_visible()
+    tab.get_by_role("button", name="Cancel").click()
+    expect(tab.get_by_text("You cancelled this run")).to_be_visible()
+    expect(tab.get_by_role("button", name="Run again")).to_be_visible()
+    expect(training(tab)).to_have_count(0)
+
+
+def test_reload_and_a_second_window_find_the_same_job(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/{SLOW}&seed=3")
+    train(tab)
+    expect(training(tab)).to_be_visible()
+    tab.reload()
+    expect(training(tab)).to_be_visible()
+    other = window()
+    other.goto(f"{server}/{SLOW}&seed=3")
+    expect(training(other)).to_be_visible()
+    other.get_by_role("button", name="Cancel").click()
+    expect(tab.get_by_text("You cancelled this run")).to_be_visible()
+
+
+def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
+    server: str, serve: Callable[[], str], window: Window
+) -> None:
+    tab = go(window(), f"{server}/{SLOW}&seed=4")
+    train(tab)
+    expect(training(tab)).to_be_visible()
+    runs = window()
+    runs.goto(f"{serve()}/runs")
+    expect(training(runs)).to_be_visible()
+    runs.get_by_role("button", name="Cancel").click()
+    expect(runs.get_by_text("Nothing is being trained")).to_be_visible()
+    expect(tab.get_by_text("You cancelled this run")).to_be_visible()
+
+
+def test_a_diverging_run_says_so_and_can_be_run_again(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?rate=10.0&seed=5")
+    train(tab)
+    expect(tab.get_by_text("the training diverged at step")).to_be_visible()
+    expect(tab.get_by_role("button", name="Run again")).to_be_visible()
+    expect(heading(tab, "The loss falls")).to_be_visible()
+
+
+def test_a_run_made_here_is_listed_and_can_be_deleted(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?seed=6")
+    train(tab)
+    expect(tab.get_by_text("Trained here: about")).to_be_visible()
+    runs = go(window(), f"{server}/runs")
+    row = runs.locator("[class*=st-key-run-]").filter(has_text="first seed 6")
+    expect(row.get_by_role("button", name="Download")).to_be_visible()
+    row.get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)

@@ -1,0 +1,27 @@
+"""For every test: shapes in signatures are checked as they run, torch has one thread, and no local run is touched."""
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from jaxtyping import install_import_hook  # noqa: E402
+
+# Shapes stand in the signatures of models and probes; settings check themselves, with messages of their own.
+PAPERS = ROOT / "icl_core" / "papers"
+SHAPED = [path for path in PAPERS.rglob("*.py") if "jaxtyping" in path.read_text()]
+install_import_hook([".".join(path.relative_to(ROOT).with_suffix("").parts) for path in SHAPED], "beartype.beartype")
+
+import pytest  # noqa: E402
+import torch  # noqa: E402
+
+torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path_factory, monkeypatch):
+    """Each test has a cache of its own, unless it sets another."""
+    if "ICL_CACHE_DIR" not in os.environ:
+        monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))

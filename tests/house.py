@@ -1,0 +1,37 @@
+"""A store of its own in a folder of its own, and the throw-away paper: for tests and the processes they start."""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+EXTRA = Path(__file__).parent / "papers_extra"
+os.environ.setdefault("ICL_PAPERS", str(EXTRA))
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from icl_core import store  # noqa: E402
+
+TOY = "toy.walk"
+
+
+@contextmanager
+def house(folder: Path, monkeypatch) -> Iterator[store.Store]:
+    """The default store of this process and its children, empty, under `folder`."""
+    monkeypatch.setenv("ICL_ARTIFACTS", str(folder / "artifacts"))
+    monkeypatch.setenv("ICL_CACHE_DIR", str(folder / "cache"))
+    store.default.cache_clear()
+    yield store.default()
+    store.default().close()
+    store.default.cache_clear()
+
+
+def wait_for(condition: Callable[[], object], what: str, seconds: float = 90) -> None:
+    """Poll until `condition`; fail after a deadline that only a fault can reach."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
+        time.sleep(0.05)

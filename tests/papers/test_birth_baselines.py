@@ -1,0 +1,82 @@
+"""The predictors without a transformer: the Bayes predictor against enumeration of all trigger sets."""
+
+import itertools
+
+import pytest
+import torch
+
+from icl_core.papers.birth.baselines import bayes, bayes_accuracy, inclusion, lines, repeat_token
+from icl_core.papers.birth.task import count_text, make_task, sample
+
+
+def sets_with_probability(task):
+    """Every ordered draw of K triggers without replacement, with its probability."""
+    for draw in itertools.permutations(range(task.N), task.K):
+        probability, left = 1.0, 1.0
+        for token in draw:
+            probability *= float(task.unigram[token]) / left
+            left -= float(task.unigram[token])
+        yield set(draw), probability
+
+
+@pytest.mark.parametrize("K", [1, 2, 3, 5])
+def test_inclusion_equals_enumeration(K):
+    task = make_task(N=5, K=K)
+    expected = torch.zeros(5, dtype=torch.float64)
+    for chosen, probability in sets_with_probability(task):
+        expected[list(chosen)] += probability
+    torch.testing.assert_close(inclusion(task), expected, rtol=0, atol=1e-9)
+
+
+def test_inclusion_sums_to_K():
+    assert float(inclusion(make_task(K=7)).sum()) == pytest.approx(7)
+    assert inclusion(make_task(K=3, triggers="fixed")).sum() == 3
+
+
+def exact(task, tokens: list[int]) -> torch.Tensor:
+    """The predictive distribution of the next token, by summing over every trigger set."""
+    total = torch.zeros(task.N, dtype=torch.float64)
+    for chosen, probability in sets_with_probability(task):
+        output: dict[int, int] = {}
+        for here, after in itertools.pairwise(tokens):
+            if here not in chosen:
+                probability *= float(task.bigram[here, after])
+            elif here not in output:
+                output[here] = after
+                probability *= float(task.output_law[here, after])
+            elif output[here] != after:
+                probability = 0.0
+        last = tokens[-1]
+        if last in output:
+            total[output[last]] += probability
+        else:
+            total += probability * (task.output_law if last in chosen else task.bigram)[last]
+    return total / total.sum()
+
+
+def test_bayes_is_close_to_enumeration():
+    """With K = 1 the tokens' evidence is not independent, and still the approximation is close."""
+    task = make_task(N=4, K=1, T=12, counts=count_text("abcdabdcacbdbadcaabbccddabcab" * 2))
+    inputs = sample(task, 6, torch.Generator().manual_seed(0)).inputs
+    predicted = bayes(task, inputs)
+    torch.testing.assert_close(predicted.sum(-1), torch.ones(6, 12).double())
+    expected = torch.stack([exact(task, row[: t + 1]) for row in inputs.tolist() for t in range(12)]).view(6, 12, 4)
+    assert float((predicted - expected).abs().amax(-1).mean()) < 0.06
+
+
+def test_bayes_with_fixed_triggers_is_exact():
+    task = make_task(N=6, K=2, T=10, triggers="fixed")
+    batch = sample(task, 20, torch.Generator().manual_seed(0))
+    assert bayes_accuracy(task, batch)[0] == 1
+    predicted = bayes(task, batch.inputs)
+    torch.testing.assert_close(predicted[batch.global_], task.bigram[batch.inputs[batch.global_]])
+
+
+def test_bayes_is_about_98_percent_at_paper_size():
+    task = make_task()
+    batch = sample(task, 64, torch.Generator().manual_seed(0))
+    found = lines(task, batch)
+    assert 0.97 < found["bayes"] < 1
+    assert found["bayes_new"] <= found["bayes"]
+    assert 0.05 < found["repeat"] < 0.35
+    assert repeat_token(sample(make_task(no_repeat=True, K=1), 64, torch.Generator().manual_seed(0))) == 0

@@ -1,0 +1,109 @@
+"""The induction experiment as a whole: it learns, resumes bit for bit, and holds together as a run."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from icl_core.experiment import Run
+from icl_core.papers.birth.claims import metrics
+from icl_core.papers.birth.gradient import evaluate
+from icl_core.papers.birth.induction import EXPERIMENT
+from icl_core.papers.birth.inspection import weights_at
+from icl_core.papers.birth.learning import held_out, run
+from icl_core.papers.birth.settings import Config, View
+
+SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Recorder:
+    """A progress that keeps nothing, or that stops at a step with the state in hand."""
+
+    def __init__(self, stop=None, saved=None):
+        self.stop, self.saved, self.reports = stop, saved, []
+
+    def resume(self):
+        return self.saved
+
+    def report(self, done, total, loss, live, state):
+        self.reports.append((done, total, loss))
+        if done == self.stop:
+            self.saved = {name: np.array(array) for name, array in state().items()}
+            live()
+            raise Interrupted
+
+
+@pytest.fixture(scope="module")
+def small():
+    return run(SMALL, Recorder())
+
+
+@pytest.mark.parametrize("stop", [0, 7, 19, 20, 33])
+def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(small, stop):
+    recorder = Recorder(stop)
+    with pytest.raises(Interrupted):
+        run(SMALL, recorder)
+    again = run(SMALL, Recorder(saved=recorder.saved))
+    assert again.keys() == small.keys()
+    for name, array in small.items():
+        assert np.array_equal(array, again[name], equal_nan=True), name
+
+
+def test_two_seeds_hold_the_first_alone(small):
+    both = run(replace(SMALL, seeds=2), Recorder())
+    assert both["curve/accuracy"].shape[0] == 2
+    assert np.array_equal(both["curve/accuracy"][:1], small["curve/accuracy"], equal_nan=True)
+    assert np.array_equal(both["final/W_K2"], small["final/W_K2"])
+    assert not np.array_equal(both["curve/accuracy"][0], both["curve/accuracy"][1])
+
+
+def test_frozen_matrices_stay_until_their_step():
+    config = replace(SMALL, freeze_W_O2=True, freeze_until=10)
+    tensors = run(config, Recorder())
+    steps = tensors["snapshot/step"].tolist()
+    early = [i for i, step in enumerate(steps) if step <= 10]
+    for i in early:
+        assert np.array_equal(tensors["snapshot/W_O2"][i], tensors["snapshot/W_O2"][0])
+    assert not np.array_equal(tensors["snapshot/W_O2"][-1], tensors["snapshot/W_O2"][0])
+    assert not np.array_equal(tensors["snapshot/W_K2"][early[-1]], tensors["snapshot/W_K2"][0])
+
+
+def test_what_is_judged_is_what_the_final_weights_do(small):
+    made = Run(SMALL, small)
+    weights = weights_at(made, len(small["snapshot/step"]) - 1)
+    judged = evaluate(weights, held_out(SMALL, 2**16), SMALL.layers)
+    assert judged["accuracy"] == pytest.approx(float(small["judged/accuracy"][0]), abs=1e-4)
+
+
+def test_progress_counts_to_its_total():
+    recorder = Recorder()
+    run(SMALL, recorder)
+    dones = [done for done, _, _ in recorder.reports]
+    assert dones == sorted(dones)
+    assert dones[-1] == recorder.reports[-1][1]
+
+
+def test_the_small_preset_learns_in_context():
+    """A third of the classroom preset: enough for the induction head, far above what one layer can do."""
+    tensors = run(Config(steps=120), Recorder())
+    made = Run(Config(steps=120), tensors)
+    assert float(tensors["judged/accuracy"][0]) > 0.92
+    assert float(tensors["baseline/one_layer"][0]) < 0.65
+    assert float(tensors["baseline/repeat"][0]) < 0.30
+    assert float(tensors["judged/accuracy"][0]) <= float(tensors["baseline/bayes"][0]) + 0.01
+    verdicts = {metric.claim.id: metric.verdict for metric in metrics(made)}
+    assert verdicts["one-layer"] == "reproduced"
+    for drawing in EXPERIMENT.drawings:
+        if drawing.applies(made.config):
+            assert drawing.draw(made, View()).title
+
+
+def test_a_typed_character_outside_the_vocabulary_is_refused(small):
+    made = Run(SMALL, small)
+    drawing = next(drawing for drawing in EXPERIMENT.drawings if drawing.name == "attention")
+    with pytest.raises(ValueError, match="the sequence must be made of the vocabulary's 16 characters"):
+        drawing.draw(made, View(sequence="aß"))

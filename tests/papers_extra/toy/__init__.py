@@ -1,0 +1,15 @@
+"""A throw-away paper for the tests, and the smallest complete example of one."""
+
+from icl_core.experiment import Paper
+
+PAPER = Paper(
+    name="toy",
+    title="A line through noisy points",
+    authors="N. N.",
+    year=1805,
+    found="Stochastic gradient descent finds the weights of a linear teacher.",
+    introduction="A linear student sees fresh examples of a linear teacher and comes to agree with it.",
+    experiments=("walk",),
+    glossary=(("rate", "η", "step size of the descent"), ("d", "d", "number of inputs")),
+    order=900,
+)

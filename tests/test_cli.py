@@ -1,0 +1,208 @@
+"""The command line: exit codes, tables, JSON, files, the build."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+from house import EXTRA, ROOT, TOY, house, wait_for
+
+from icl_core import build, claims, jobs, registry, worker
+from icl_core.cli import main
+from icl_core.experiment import Metric
+
+FAST = ["--set", "steps=20", "d=3"]
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    def train_here(count=None):
+        return worker.work(once=True, slots=1)
+
+    with house(tmp_path, monkeypatch) as made:
+        monkeypatch.setattr(jobs, "ensure_workers", train_here)  # no second process, no waiting
+        yield made
+
+
+def change(monkeypatch, **parts):
+    module = sys.modules[f"icl_core.papers.{TOY}"]
+    monkeypatch.setattr(module, "EXPERIMENT", dataclasses.replace(registry.experiment(TOY), **parts))
+    registry.experiment.cache_clear()
+
+
+@pytest.fixture
+def changed(monkeypatch):
+    yield lambda **parts: change(monkeypatch, **parts)
+    monkeypatch.undo()
+    registry.experiment.cache_clear()
+
+
+def test_list_names_every_experiment(capsys):
+    assert main(["list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(name in listed for name in registry.experiment_ids())
+
+
+def test_show_explains_settings_presets_and_glossary(capsys):
+    assert main(["show", TOY]) == 0
+    shown = capsys.readouterr().out
+    for text in ("Watch the loss fall", "inputs d: 1 to 64", "rate=0.1", "seed_shown", "classroom", "As in the", "η"):
+        assert text in shown
+
+
+def test_run_prints_a_table_and_json(capsys):
+    assert main(["run", TOY, *FAST]) == 0
+    table = capsys.readouterr().out
+    assert "teacher found" in table and "reproduced" in table
+    assert main(["run", TOY, *FAST, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["claim"] for row in rows] == ["toy.recovered", "toy.exact"]
+    expected = {"paper", "experiment", "claim", "value", "predicted", "tolerance", "relation", "verdict", "source"}
+    assert expected <= rows[0].keys()
+    assert (rows[1]["verdict"], rows[1]["experiment"], rows[1]["relation"]) == ("not reproduced", TOY, "at most")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "toy.none"], "there is no experiment 'toy.none'"),
+        (["run", TOY, "--preset", "x"], "--preset must be one of classroom, paper, slow"),
+        (["run", TOY, "--set", "d=1000"], "d must be a whole number from 1 to 64, got 1000"),
+        (["run", TOY, "--set", "d=many"], "d must be a whole number"),
+        (["run", TOY, "--set", "d"], "a setting must be written NAME=VALUE, got 'd'"),
+        (["run", TOY, "--set", "z=1"], "there is no setting 'z'"),
+        (["figure", TOY, "--out", "x.png"], "--out must end in .html or .json"),
+        (["figure", TOY, "--out", "x.json", "--drawing", "x"], "--drawing must be one of loss, weights"),
+        (["figure", TOY, "--out", "x.json", "--view", "moment=9"], "moment must be"),
+        (["build", TOY, "--preset", "slow"], "--preset must name a shipped preset"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_bad_values_are_said_on_stderr(capsys, arguments, message):
+    assert main(arguments) == 2
+    shown = capsys.readouterr()
+    assert message in shown.err and not shown.out and jobs.states() == []
+
+
+def test_a_training_that_fails_exits_with_1(capsys):
+    assert main(["run", TOY, "--set", "rate=10", "steps=200"]) == 1
+    assert "the training failed: the training diverged at step" in capsys.readouterr().err
+
+
+def test_figure_writes_a_page_that_needs_no_network(tmp_path):
+    out = tmp_path / "all.html"
+    assert main(["figure", TOY, *FAST, "--out", str(out)]) == 0
+    page = out.read_text(encoding="utf-8")
+    assert page.count("Plotly.newPlot(") >= 2 and "The student meets the teacher" in page
+    assert len(page) > 10**6 and "<script src=" not in page and 'src="https://cdn' not in page
+
+
+def test_figure_writes_plotly_json(tmp_path):
+    import plotly.graph_objects as go
+
+    out = tmp_path / "one.json"
+    assert main(["figure", TOY, *FAST, "--drawing", "weights", "--view", "moment=0", "--out", str(out)]) == 0
+    (drawn,) = json.loads(out.read_text(encoding="utf-8"))
+    assert drawn["drawing"] == "weights" and drawn["caption"] == "Weights at step 0."
+    assert len(go.Figure(drawn["figure"]).data) == 2
+
+
+def test_claims_that_no_run_has_measured_are_undecided(capsys, runs):
+    assert main(["claims", "--json"]) == 0
+    rows = {row["claim"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["toy.recovered"]["verdict"] == "undecided" and rows["toy.recovered"]["value"] is None
+    main(["run", TOY, *FAST])
+    capsys.readouterr()
+    main(["claims", "--json"])
+    rows = [row for row in json.loads(capsys.readouterr().out) if row["paper"] == "toy"]
+    assert [row["claim"] for row in rows] == ["toy.recovered", "toy.exact"] and rows[0]["experiment"] == TOY
+    assert main(["claims"]) == 0 and "teacher found" in capsys.readouterr().out
+
+
+def test_metrics_go_to_json_and_back():
+    claim = claims.written("toy")[0]
+    metrics = [Metric(claim, 1.0, 0.1), Metric(claim, float("nan"))]
+    back = claims.from_records(json.loads(json.dumps(claims.to_records(metrics))))
+    assert back == [metrics[0], Metric(claim, None)]
+
+
+def test_build_ships_every_preset_skips_what_is_there_and_prunes(capsys, runs):
+    experiment = registry.experiment(TOY)
+    old = runs.ship(TOY, experiment.config(steps=11), {}, {"seconds": 1})
+    assert main(["build", TOY]) == 0
+    assert "teacher found" in capsys.readouterr().out
+    headers = {tuple(header.info["presets"]): header for header in runs.headers(TOY)}
+    assert headers.keys() == {("classroom",), ("paper",)} and not old.path.exists()
+    assert all(header.origin == "shipped" for header in headers.values())
+    assert headers["classroom",].config["seeds"] == 2
+    assert runs.find(TOY, experiment.presets[0].config) == headers["classroom",]
+    before = {header.path: header.path.stat().st_mtime_ns for header in headers.values()}
+    assert main(["build", TOY, "--jobs", "2"]) == 0
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+
+
+def test_build_replaces_a_damaged_file(runs):
+    assert main(["build", TOY, "--preset", "classroom"]) == 0
+    (header,) = runs.headers(TOY)
+    good = header.path.read_bytes()
+    header.path.write_bytes(good[:-1])
+    assert main(["build", TOY, "--preset", "classroom"]) == 0
+    assert runs.load(runs.headers(TOY)[0]).digest == header.digest
+
+
+def test_build_brings_what_is_said_of_a_run_up_to_date(runs, changed):
+    assert main(["build", TOY, "--preset", "classroom"]) == 0
+    digest = runs.headers(TOY)[0].digest
+    measured = registry.experiment(TOY).metrics
+    changed(metrics=lambda run: [dataclasses.replace(metric, error=0.5) for metric in measured(run)])
+    assert main(["build", TOY, "--preset", "classroom"]) == 0
+    (header,) = runs.headers(TOY)
+    assert header.digest == digest and header.info["metrics"][0]["error"] == 0.5
+
+
+def test_build_fails_for_a_claim_that_fails_without_a_reason(capsys, changed):
+    measured = registry.experiment(TOY).metrics
+    changed(metrics=lambda run: [dataclasses.replace(metric, value=7.0) for metric in measured(run)])
+    assert main(["build", TOY, "--preset", "classroom"]) == 1
+    shown = capsys.readouterr().err
+    assert "toy.recovered is not reproduced (7.0)" in shown and "toy.exact" not in shown
+
+
+def test_build_names_a_training_that_failed(capsys, changed):
+    experiment = registry.experiment(TOY)
+    hot = dataclasses.replace(experiment.presets[0], config=experiment.config(rate=10.0, steps=200))
+    changed(presets=(hot,))
+    assert main(["build", TOY]) == 1
+    assert "toy.walk (classroom): failed: the training diverged" in capsys.readouterr().err
+
+
+def test_equal_presets_share_a_run(changed):
+    first = registry.experiment(TOY).presets[0]
+    changed(presets=(first, dataclasses.replace(first, name="figure 1")))
+    (item,) = build.wanted(TOY)
+    assert item.presets == ["classroom", "figure 1"]
+
+
+@pytest.mark.parametrize(
+    ("command", "after"), [(["run", "--preset", "slow"], "cancelled"), (["build", "--jobs", "1"], "interrupted")]
+)
+def test_ctrl_c_cancels_a_run_and_interrupts_a_build(tmp_path, command, after):
+    """In processes of their own, workers and all."""
+    shipped = (EXTRA / "toy" / "walk.py").read_text(encoding="utf-8").replace("shipped=False", "shipped=True")
+    papers = tmp_path / "papers"
+    (papers / "long").mkdir(parents=True)
+    walk = shipped.replace("Config(),", "Config(delay=50.0),")
+    (papers / "long" / "walk.py").write_text(walk, encoding="utf-8")
+    (papers / "long" / "__init__.py").write_bytes((EXTRA / "toy" / "__init__.py").read_bytes())
+    arguments = [sys.executable, "-m", "icl_core", command[0], "long.walk", *command[1:]]
+    process = subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, "ICL_PAPERS": str(papers)})
+    wait_for(lambda: any(known.status == "running" and known.step > 3 for known in jobs.states()), "a running job")
+    process.send_signal(signal.SIGINT)
+    assert process.wait(90) == 130
+    wait_for(lambda: after in [known.status for known in jobs.states()], "the job to end")
+    for known in jobs.states():
+        jobs.cancel(known.key)
+    wait_for(lambda: all(known.ended for known in jobs.states()), "the rest to end")

@@ -1,0 +1,128 @@
+"""What every experiment obeys, run on all that the registry finds: shipped papers and the throw-away one."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+EXTRA = str(Path(__file__).parent / "papers_extra")
+os.environ.setdefault("ICL_PAPERS", EXTRA)
+
+from icl_core import registry, store  # noqa: E402
+from icl_core.knobs import knobs, values  # noqa: E402
+
+IDS = registry.experiment_ids()
+SHIPPED = [header for header in store.default().headers() if header.origin == "shipped"]
+VERDICTS = {"reproduced", "not reproduced", "undecided"}
+
+
+def name(header) -> str:
+    return f"{header.experiment}-{header.key[:8]}"
+
+
+@pytest.fixture(params=IDS)
+def experiment(request):
+    return registry.experiment(request.param)
+
+
+def test_papers_describe_themselves():
+    for paper in registry.papers().values():
+        assert paper.title and paper.authors and paper.found and paper.introduction
+        assert all(len(row) == 3 for row in paper.glossary)
+
+
+def test_settings_are_declared_and_have_valid_defaults(experiment):
+    for settings_class in (experiment.config, experiment.view):
+        made = settings_class()
+        assert json.loads(json.dumps(values(made))) == values(made)
+        for field, knob in knobs(settings_class).items():
+            assert knob.label
+            with pytest.raises(ValueError, match=field):
+                dataclasses.replace(made, **{field: object()})
+
+
+def test_sliders_refuse_what_lies_beyond_their_range(experiment):
+    for field, knob in knobs(experiment.config).items():
+        if knob.kind == "slider":
+            for value in (knob.low - 1, knob.high + 1):
+                with pytest.raises(ValueError, match=f"^{field} must be"):
+                    experiment.config(**{field: type(knob.default)(value)})
+
+
+def test_it_explains_itself(experiment):
+    assert len(experiment.about) > 100
+    assert experiment.title
+    assert experiment.version >= 1
+
+
+def test_presets_are_valid_and_distinct(experiment):
+    names = [preset.name for preset in experiment.presets]
+    assert len(set(names)) == len(names) > 0
+    for preset in experiment.presets:
+        assert isinstance(preset.config, experiment.config)
+        experiment.view(**preset.view)
+        assert experiment.cost(preset.config) > 0
+
+
+def test_drawings_name_view_fields(experiment):
+    known = set(knobs(experiment.view))
+    assert len({drawing.name for drawing in experiment.drawings}) == len(experiment.drawings)
+    for drawing in experiment.drawings:
+        assert set(drawing.knobs) <= known
+
+
+def test_every_shipped_preset_has_its_run():
+    missing = []
+    for experiment_id in IDS:
+        if Path(EXTRA, experiment_id.split(".")[0]).exists():
+            continue
+        for preset in registry.experiment(experiment_id).presets:
+            if preset.shipped and store.default().find(experiment_id, preset.config) is None:
+                missing.append(f"{experiment_id}: {preset.name}")
+    assert not missing, "run `python -m icl_core build` for " + ", ".join(missing)
+
+
+@pytest.mark.parametrize("header", SHIPPED, ids=name)
+def test_shipped_metrics_are_those_recomputed(header):
+    run = store.default().load(header)
+    experiment = registry.experiment(header.experiment)
+    recomputed = {metric.claim.id: metric for metric in experiment.metrics(run)}
+    kept = {row["id"]: row for row in run.info["metrics"]}
+    assert kept.keys() == recomputed.keys()
+    for claim, metric in recomputed.items():
+        stored = kept[claim]["value"]
+        assert stored == pytest.approx(metric.value, abs=1e-3, nan_ok=True) or (
+            stored is None and np.isnan(metric.value)
+        )
+
+
+@pytest.mark.parametrize("header", SHIPPED, ids=name)
+def test_no_claim_fails_without_a_written_reason(header):
+    run = store.default().load(header)
+    for metric in registry.experiment(header.experiment).metrics(run):
+        assert metric.verdict in VERDICTS
+        assert metric.verdict != "not reproduced" or metric.claim.reason, metric
+
+
+@pytest.mark.parametrize("header", SHIPPED, ids=name)
+def test_every_drawing_of_a_shipped_run_draws(header):
+    run = store.default().load(header)
+    experiment = registry.experiment(header.experiment)
+    view = experiment.view()
+    assert experiment.headline(run, view).endswith(".")
+    for drawing in experiment.drawings:
+        if not drawing.applies(run.config):
+            continue
+        panel = drawing.draw(run, view)
+        assert panel.title and len(panel.caption) > 40
+        assert isinstance(panel.figure, go.Figure) or panel.table is not None
+
+
+def test_artifacts_stay_small():
+    root = Path(__file__).parents[1] / "artifacts"
+    shipped = [path for path in root.rglob("*.safetensors") if "cache" not in path.relative_to(root).parts]
+    assert sum(path.stat().st_size for path in shipped) < 80 * 2**20

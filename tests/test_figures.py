@@ -1,0 +1,194 @@
+"""The figures keep their promises: shared scales, shown characters, fixed axes, small films, two themes."""
+
+import time
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from icl_core import figures
+from icl_core.figures import Attending, Curve, Moving, Predictions
+from icl_core.figures.curves import stagger
+from icl_core.figures.moving import means, rounded
+from icl_core.figures.style import INK, PAPER, TO_DARK
+
+ALPHABET = figures.characters(list("\n abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,:;!?-'&$3"))
+RANDOM = np.random.default_rng(0)
+
+
+def a_film(count: int = 12, stacked: bool = False, maps: int = 3) -> go.Figure:
+    steps = [10 * number for number in range(count)]
+    curve = Curve("accuracy", steps, RANDOM.random((3, count)))
+    size = len(ALPHABET)
+    memories = [Moving(f"W{n}", RANDOM.normal(size=(count, size, size)), ALPHABET, ALPHABET) for n in range(maps - 1)]
+    memories.append(Moving("positions", RANDOM.normal(size=(count, 256, 256))))
+    looks = [
+        Attending(f"layer {n}", RANDOM.random((count, 64, 64)), "to be or" * 8, [(9, 1, "trigger")]) for n in (1, 2)
+    ]
+    texts = [f"step {step}" for step in steps]
+    return figures.film(steps, [curve], memories, looks, texts, y_range=(0, 1), stacked=stacked)
+
+
+def test_characters_show_space_newline_and_tab():
+    assert figures.characters(["a", " ", "\n", "\t"]) == ["a", "␣", "↵", "⇥"]
+
+
+def test_triple_shares_one_symmetric_scale():
+    figure = figures.triple(np.eye(4) * 3, np.eye(4), -5 * np.eye(4), None, None, "score")
+    assert {trace.coloraxis for trace in figure.data} == {"coloraxis"}
+    assert (figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax) == (-5, 5)
+
+
+def test_triple_subtracts_when_no_difference_is_given():
+    figure = figures.triple(np.full((2, 2), 3.0), np.ones((2, 2)), None, None, None, "score", stacked=True)
+    assert np.allclose(figure.data[2].z, 2)
+
+
+def test_heatmap_scale_ignores_missing_values_and_never_vanishes():
+    assert figures.largest(np.array([np.nan, -2.0, np.inf])) == 2
+    assert figures.largest(np.zeros(3), np.array([np.nan])) == 1
+
+
+def test_heatmap_is_single_precision_with_rows_downwards_and_square_cells():
+    figure = figures.heatmap(np.zeros((3, 5)), list("abc"), list("vwxyz"), "score")
+    low, high = figure.layout.yaxis.range
+    assert figure.data[0].z.dtype == np.float32
+    assert low > high
+    assert figure.layout.yaxis.scaleanchor == "x"
+
+
+def test_heatmap_thins_labels_but_names_every_row():
+    figure = figures.heatmap(np.zeros((65, 65)), ALPHABET, ALPHABET, "score")
+    assert len(figure.layout.xaxis.ticktext) <= 16
+    assert list(figure.data[0].x) == ALPHABET and ALPHABET[:2] == ["↵", "␣"]
+
+
+def test_equal_labels_stay_apart():
+    figure = figures.heatmap(np.zeros((2, 2)), ["a", "a"], None, "score")
+    assert len(set(figure.data[0].y)) == 2
+
+
+def test_wrong_number_of_labels_is_refused():
+    with pytest.raises(ValueError, match="one for each of 3"):
+        figures.heatmap(np.zeros((3, 3)), ["a"], None, "score")
+
+
+@pytest.mark.parametrize("band", ["std", "minmax"])
+def test_band_is_safe_from_missing_values(band):
+    y = np.array([[1.0, 2, np.nan, np.nan], [3, np.nan, np.nan, np.inf]])
+    curve = Curve("loss", np.arange(4), y, band=band)
+    low, high = curve.spread() or ([], [])
+    assert np.array_equal(curve.mean(), [2, 2, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(low, [1, 2, np.nan, np.nan], equal_nan=True)
+    assert np.array_equal(high, [3, 2, np.nan, np.nan], equal_nan=True)
+    polygon, line = figures.curves([curve], "step", "loss").data
+    assert np.isfinite(polygon.y).all() and len(line.y) == 4
+
+
+def test_log_axes_say_so_and_hold_bands_that_reach_zero():
+    curve = Curve("loss", [1, 10], [[1e-3, 1.0], [1e-3, 9.0], [0.5, 1.0]])
+    figure = figures.curves([curve], "layers", "loss", log_x=True, log_y=True, marks=[(3, "here", "trained")], at=2)
+    assert "log scale" in figure.layout.yaxis.title.text and figure.layout.xaxis.range == (0, 1)
+    assert (figure.data[0].y > 0).all()
+
+
+def test_an_empty_live_run_draws():
+    figure = figures.curves([Curve("loss", [0, 1], [np.nan, np.nan])], "step", "loss", at=0)
+    assert np.isfinite(figure.layout.yaxis.range).all()
+
+
+def test_labels_of_near_marks_stand_on_different_levels():
+    assert len(set(stagger([0.06, 0.12, 0.14], [0.3] * 3))) == 3
+    assert stagger([0.1, 0.9], [0.3, 0.3]) == [0, 0]
+
+
+def test_attention_leaves_the_future_blank_and_draws_a_trace_for_each_kind_of_box():
+    boxes = [(3, 1, "trigger"), (3, 2, "correct output"), (2, 1, "correct output")]
+    figure = figures.attention(np.full((4, 4), 0.25), list("a b\n"), boxes)
+    assert np.isnan(figure.data[0].z[np.triu_indices(4, 1)]).all()
+    assert {trace.name for trace in figure.data if trace.type == "scatter"} == {"", "trigger", "correct output"}
+    assert list(figure.layout.xaxis.ticktext) == ["a", "␣", "b", "↵"]
+    assert len({trace.marker.symbol for trace in figure.data[2:]}) == 2
+
+
+def test_attention_pair_says_where_predictions_are_wrong():
+    predictions = Predictions(list("xyz"), np.array([0.2, 0.5, 0.9]), np.array([True, False, True]))
+    bars = figures.attention_pair(np.eye(3), np.eye(3), list("abc"), predictions=predictions).data[-1]
+    assert [("✗" in text, "wrong" in hint) for text, hint in zip(bars.text, bars.customdata, strict=True)] == [
+        (False, False), (True, True), (False, False)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_film_has_a_frame_a_step_and_frames_move_no_axis(stacked):
+    film = a_film(12, stacked)
+    assert len(film.frames) == len(film.layout.sliders[0].steps) == 12
+    assert all(not frame.layout.to_plotly_json() for frame in film.frames)
+    assert all(
+        "zmin" not in trace and "coloraxis" not in trace
+        for frame in film.frames
+        for trace in frame.to_plotly_json()["data"]
+    )
+    assert film.layout.xaxis.range == (0, 110) and film.layout.yaxis.range == (0, 1)
+
+
+def test_film_shows_the_frame_that_it_starts_on():
+    film = a_film()
+    for number, data in zip(film.frames[-1].traces, film.frames[-1].data, strict=True):
+        if data.type == "heatmap":
+            assert np.array_equal(film.data[number].z, data.z, equal_nan=True)
+
+
+def test_film_stays_small_and_keeps_its_ends():
+    film = a_film(24, maps=4)
+    assert len(film.to_json()) < 3_000_000
+    assert (film.frames[0].name, film.frames[-1].name) == ("0", "230")
+
+
+def test_rounding_keeps_three_digits_and_what_is_missing():
+    values = np.array([1.2345, -9.87e-8, 6.54e12, np.nan, 0])
+    assert np.allclose(rounded(values), values, rtol=5e-4, atol=0, equal_nan=True)
+
+
+def test_coarsening_takes_means_of_what_is_there():
+    coarse = means(np.arange(9.0).reshape(1, 3, 3), 2)
+    assert np.allclose(coarse, [[[2, 3.5], [6.5, 8]]])
+
+
+def test_themed_changes_colours_and_keeps_data():
+    light = figures.heatmap(RANDOM.normal(size=(65, 65)), ALPHABET, ALPHABET, "score")
+    dark = figures.themed(light, dark=True)
+    assert np.array_equal(dark.data[0].z, light.data[0].z)
+    assert dark.layout.font.color == TO_DARK[INK] and light.layout.font.color == INK
+    assert dark.layout.coloraxis.colorscale != light.layout.coloraxis.colorscale
+    assert figures.themed(dark, dark=False) == light == figures.themed(light, dark=False)
+
+
+def test_themed_reaches_every_trace_and_keeps_the_frames():
+    predictions = Predictions(["a"] * 200, np.full(200, 0.5), np.arange(200) % 2 == 0)
+    pair = figures.attention_pair(np.eye(200), np.eye(200), ["a"] * 200, predictions=predictions)
+    assert PAPER not in figures.themed(pair, dark=True).data[-1].marker.color
+    film = a_film()
+    assert len(figures.themed(film, dark=True).frames) == len(film.frames)
+
+
+def test_no_two_colours_change_into_one():
+    assert len(set(TO_DARK.values())) == len(TO_DARK)
+
+
+def test_bars_name_what_was_not_run():
+    figure = figures.bars(
+        ["before", "after"], [0.9, np.nan], "accuracy", errors=[0.01, np.nan], lines=[("Bayes", 0.98, "floor")]
+    )
+    assert list(figure.data[0].text) == ["0.9", "not run"]
+
+
+def test_spectrum_is_on_a_log_scale():
+    assert figures.spectrum({"W": [3.0, 1.0, 0.1]}).layout.yaxis.type == "log"
+
+
+def test_large_maps_become_json_quickly():
+    maps = [figures.heatmap(RANDOM.normal(size=(256, 256)), None, None, "score") for _ in range(4)]
+    start = time.perf_counter()
+    assert sum(len(figure.to_json()) for figure in maps) < 2_000_000
+    assert time.perf_counter() - start < 1  # 0.02 s on an idle machine

@@ -1,0 +1,45 @@
+"""Adding a paper is one folder and one short page, with no edit elsewhere."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A copy of the project with a throw-away paper's folder and page put in."""
+    ignored = shutil.ignore_patterns("__pycache__", "cache")
+    for name in ("icl_core", "pages", ".streamlit"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=ignored)
+    shutil.copy(ROOT / "app.py", tmp_path)
+    shutil.copytree(ROOT / "tests" / "papers_extra" / "toy", tmp_path / "icl_core" / "papers" / "toy", ignore=ignored)
+    page = (ROOT / "pages" / "birth.py").read_text().replace("birth", "toy")
+    (tmp_path / "pages" / "toy.py").write_text(page)
+    return tmp_path
+
+
+def command(project: Path, *arguments: str) -> str:
+    environment = {name: value for name, value in os.environ.items() if name != "ICL_PAPERS"}
+    environment["ICL_CACHE_DIR"] = str(project / "cache")
+    done = subprocess.run(
+        [sys.executable, "-m", "icl_core", *arguments], cwd=project, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_command_line_finds_it(project):
+    assert "toy.walk" in command(project, "list")
+
+
+def test_it_trains_and_measures(project):
+    measured = json.loads(command(project, "run", "toy.walk", "--set", "steps=50", "--json"))
+    assert measured
+    assert all(row["verdict"] in ("reproduced", "not reproduced", "undecided") for row in measured)

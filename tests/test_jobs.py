@@ -1,0 +1,248 @@
+"""One job a config, whoever asks; it can be watched, cancelled, killed and resumed, and the result is the same."""
+
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from house import EXTRA, ROOT, TOY, house, wait_for
+
+from icl_core import jobs, registry, runfile, store, worker
+from icl_core.experiment import Cancelled, Diverged
+from icl_core.jobfiles import Job, held
+from icl_core.progress import JobProgress, Stopped
+
+TIMING = ("seconds", "date")
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+        for known in jobs.states():  # leave no worker behind
+            if known.status == "running" and known.pid != os.getpid():
+                os.kill(known.pid, signal.SIGKILL)
+
+
+def config(**values):
+    return registry.experiment(TOY).config(**{"steps": 20, **values})
+
+
+def start_worker(*arguments: str) -> subprocess.Popen:
+    command = [sys.executable, "-m", "icl_core", "work", "--slots", "9", "--once", *arguments]
+    return subprocess.Popen(command, cwd=ROOT, env={**os.environ, "ICL_PAPERS": str(EXTRA)})
+
+
+def content(path):
+    record, tensors = runfile.read(path)
+    return runfile.pack(tensors, {name: value for name, value in record.items() if name not in (*TIMING, "digest")})
+
+
+def test_a_job_is_trained_and_its_metrics_are_kept(runs):
+    key = jobs.submit(TOY, config())
+    assert (jobs.state(key).status, jobs.state(key).position) == ("queued", 1)
+    assert worker.work(once=True, slots=1) == 1
+    done = jobs.state(key)
+    assert (done.status, done.step, done.total, done.position) == ("done", 20, 20, 0)
+    header = runs.find(TOY, config())
+    assert header.key == key and [record["id"] for record in header.info["metrics"]] == ["toy.recovered", "toy.exact"]
+    assert header.info["threads"] == 1 and header.info["version"] == 1 and "torch" in header.info["packages"]
+    assert runs.load(header)["curve/loss"].shape == (1, 20)
+    assert sorted(path.name for path in Job(key).folder.iterdir()) == ["lock", "request.json", "state.json"]
+
+
+def test_asking_again_makes_no_second_job(runs):
+    key = jobs.submit(TOY, config())
+    asked = Job(key).request()
+    assert jobs.submit(TOY, dataclasses.asdict(config())) == key and Job(key).request() == asked
+    worker.work(once=True, slots=1)
+    jobs.submit(TOY, config())
+    assert jobs.state(key).status == "done" and worker.work(once=True, slots=1) == 0
+    runs.delete(runs.find(TOY, config()))
+    jobs.submit(TOY, config())
+    assert jobs.state(key).status == "queued"
+
+
+def test_two_processes_that_ask_for_one_config_share_one_job():
+    code = f"from icl_core import jobs, registry; jobs.submit('{TOY}', registry.experiment('{TOY}').config(steps=20))"
+    asking = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
+    assert [process.wait(120) for process in asking] == [0, 0]
+    assert [known.status for known in jobs.states()] == ["queued"]
+
+
+def test_settings_out_of_range_are_not_queued():
+    with pytest.raises(ValueError, match="steps must be"):
+        jobs.submit(TOY, {"steps": -1})
+    with pytest.raises(ValueError, match="there is no experiment"):
+        jobs.submit("toy.none", {})
+    assert jobs.states() == [] and jobs.state("nobody") is None and jobs.partial("nobody") is None
+    jobs.cancel("nobody")
+
+
+def test_the_oldest_request_goes_first():
+    keys = [jobs.submit(TOY, config(seed=seed)) for seed in (3, 1, 2)]
+    assert [known.key for known in jobs.states()] == keys
+    assert [known.position for known in jobs.states()] == [1, 2, 3]
+    worker.work(once=True, slots=1)
+    assert [known.status for known in jobs.states()] == ["done", "queued", "queued"]
+    assert jobs.state(keys[2]).position == 2
+
+
+def test_a_training_that_diverges_fails_with_its_message_and_can_be_asked_for_again():
+    key = jobs.submit(TOY, config(rate=10.0, steps=200))
+    worker.work(once=True, slots=1)
+    assert jobs.state(key).status == "failed" and "diverged at step" in jobs.state(key).message
+    assert not Job(key).checkpoint.exists()
+    jobs.submit(TOY, config(rate=10.0, steps=200))
+    assert jobs.state(key).status == "queued"
+
+
+def test_a_fault_of_an_experiment_is_the_jobs_failure_not_the_workers(monkeypatch):
+    def broken(config, progress):
+        raise RuntimeError("out of luck")
+
+    module = sys.modules[f"icl_core.papers.{TOY}"]
+    registry.experiment.cache_clear()
+    monkeypatch.setattr(module, "EXPERIMENT", dataclasses.replace(module.EXPERIMENT, run=broken))
+    key = jobs.submit(TOY, config())
+    worker.work(once=True, slots=1)
+    assert jobs.state(key).message == "RuntimeError: out of luck"
+    monkeypatch.undo()
+    registry.experiment.cache_clear()
+
+
+def test_a_queued_job_can_be_cancelled_and_asked_for_again():
+    key = jobs.submit(TOY, config())
+    jobs.cancel(key)
+    assert jobs.state(key).status == "cancelled" and worker.work(once=True, slots=1) == 0
+    jobs.submit(TOY, config())
+    assert worker.work(once=True, slots=1) == 1 and jobs.state(key).status == "done"
+
+
+def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
+    key = jobs.submit(TOY, config(steps=100_000, delay=5.0))
+    process = start_worker()
+    wait_for(lambda: (run := jobs.partial(key)) is not None and run["curve/loss"].size > 0, "the first curves")
+    run, known = jobs.partial(key), jobs.state(key)
+    assert not run.finished and run.config == config(steps=100_000, delay=5.0) and run["curve/loss"].shape[0] == 1
+    assert known.status == "running" and known.total == 100_000 and known.pid == process.pid
+    experiment = registry.experiment(TOY)
+    panels = [drawing.draw(run, experiment.view()) for drawing in experiment.drawings if drawing.live]
+    assert panels[0].figure.data
+    jobs.cancel(key)
+    wait_for(lambda: jobs.state(key).status == "cancelled", "the job to stop")
+    assert process.wait(90) == 0
+    assert not Job(key).checkpoint.exists() and jobs.partial(key) is None and runs.headers() == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_killed_worker_is_resumed_and_the_file_is_the_same(runs, tmp_path, monkeypatch, number):
+    wanted = config(steps=1500, delay=5.0, d=7, seeds=2)
+    key = jobs.submit(TOY, wanted)
+    process = start_worker()
+    if number == signal.SIGKILL:
+        wait_for(Job(key).checkpoint.exists, "the first checkpoint")
+    else:
+        wait_for(lambda: jobs.state(key).step > 20, "the first steps")
+    process.send_signal(number)
+    process.wait(90)
+    assert jobs.state(key).status == "interrupted" and jobs.state(key).position == 1
+    reached = runfile.read_record(Job(key).checkpoint)["step"]
+    assert 0 < reached < 1500
+
+    walk = sys.modules[f"icl_core.papers.{TOY}"]
+    monkeypatch.setattr(walk, "time", SimpleNamespace(sleep=lambda seconds: None))  # from here on without pauses
+    from_checkpoint = []
+    resume = JobProgress.resume
+    monkeypatch.setattr(JobProgress, "resume", lambda self: from_checkpoint.append(self.first_step) or resume(self))
+    assert worker.work(once=True, slots=9) == 1
+    assert jobs.state(key).status == "done" and from_checkpoint == [reached]
+    interrupted = content(runs.find(TOY, wanted).path)
+
+    with house(tmp_path / "other", monkeypatch) as other:
+        jobs.submit(TOY, wanted)
+        assert worker.work(once=True, slots=9) == 1
+        assert from_checkpoint == [reached, 0]
+        assert content(other.find(TOY, wanted).path) == interrupted
+
+
+def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
+    assert jobs.ensure_workers(1) == 0
+    key = jobs.submit(TOY, config())
+    Job(key).tell(status="running", step=3)  # as a killed worker leaves it
+    assert jobs.state(key).status == "interrupted"
+    assert jobs.ensure_workers(1) == 1 and jobs.ensure_workers(1) == 0
+    wait_for(lambda: jobs.state(key).status == "done", "the worker")
+
+
+def test_a_full_house_starts_no_worker():
+    jobs.submit(TOY, config())
+    with held(jobs.slot_lock(0)):
+        assert worker.work(once=True, slots=1) == 0
+
+
+def test_a_damaged_checkpoint_is_ignored():
+    key = jobs.submit(TOY, config())
+    Job(key).checkpoint.write_bytes(b"half a checkp")
+    worker.work(once=True, slots=1)
+    assert jobs.state(key).status == "done"
+
+
+def test_a_job_that_takes_its_worker_down_again_and_again_fails():
+    key = jobs.submit(TOY, config())
+    Job(key).tell(status="running", first_step=0, deaths=worker.DEATHS - 1)
+    worker.work(once=True, slots=1)
+    assert jobs.state(key).status == "failed" and "killed 3 times" in jobs.state(key).message
+
+
+def test_the_thread_count_of_the_checkpoint_is_used_again():
+    key = jobs.submit(TOY, config())
+    identity = {"experiment": TOY, "version": 1, "config": store.plain(config())}
+    first = JobProgress(Job(key), identity, threads=2, stopped=lambda: True)
+    with pytest.raises(Stopped):
+        first.report(5, 20, 0.1, dict, lambda: {"x": np.array(1.0)})
+    again = JobProgress(Job(key), identity, threads=1, stopped=lambda: False)
+    assert again.threads == 2 and again.first_step == 5 and again.resume()["x"] == 1.0
+    other = JobProgress(Job(key), {**identity, "version": 2}, threads=1, stopped=lambda: False)
+    assert other.resume() is None
+    Job(key).cancel.touch()
+    with pytest.raises(Cancelled):
+        again.report(6, 20, 0.1, dict, dict)
+
+
+def test_the_estimate_scales_with_cost_and_is_silent_where_nothing_is_known(runs):
+    from icl_core import device
+
+    assert jobs.estimate(TOY, config()) is None
+    cost = registry.experiment(TOY).cost
+
+    def keep(way, seed, speed, name):
+        made = config(seed=seed)
+        way(TOY, made, {}, {"seconds": speed * cost(made), "device": name})
+
+    keep(runs.ship, 1, 100.0, "another device")
+    assert jobs.estimate(TOY, config(steps=40)) == pytest.approx(100 * cost(config(steps=40)))
+    keep(runs.ship, 2, 10.0, device.describe())
+    assert jobs.estimate(TOY, config()) == pytest.approx(10 * cost(config()))
+    for seed, speed in ((3, 1.0), (4, 2.0), (5, 300.0)):
+        keep(runs.save, seed, speed, device.describe())
+    assert jobs.estimate(TOY, config()) == pytest.approx(2 * cost(config()))
+
+
+def test_diverged_is_told_from_a_fault():
+    with pytest.raises(Diverged, match="diverged at step"):
+        registry.experiment(TOY).run(config(rate=10.0, steps=500), Silent())
+
+
+class Silent:
+    """Progress that nobody watches."""
+
+    def resume(self):
+        return None
+
+    def report(self, done, total, loss, live, state):
+        pass

@@ -1,0 +1,81 @@
+"""Fields that carry their range: what they refuse and what they say."""
+
+import pytest
+
+from icl_core.knobs import choice, differences, knobs, parse, settings, slider, text, toggle, values
+
+
+@settings
+class Sample:
+    d: int = slider("width", 2, 64, default=8)
+    rate: float = slider("rate", 0.001, 1.0, default=0.1, log=True)
+    law: str = choice("law", ("uniform", "bigram"), default="uniform")
+    words: str = text("words", 5, default="")
+    on: bool = toggle("on", default=False)
+
+    def check(self) -> None:
+        if self.d == 64 and self.on:
+            raise ValueError(f"d must be under 64 where on is true, got {self.d}")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("d", 1, "d must be a whole number from 2 to 64, got 1"),
+        ("d", 8.0, "d must be a whole number from 2 to 64, got 8.0"),
+        ("d", True, "d must be a whole number from 2 to 64, got True"),
+        ("rate", float("nan"), "rate must be a number from 0.001 to 1.0, got nan"),
+        ("rate", 2, "rate must be a number from 0.001 to 1.0, got 2"),
+        ("law", "none", "law must be one of uniform, bigram, got 'none'"),
+        ("words", "abcdef", "words must be text of at most 5 characters, got 'abcdef'"),
+        ("on", 1, "on must be true or false, got 1"),
+    ],
+)
+def test_a_value_out_of_range_names_field_range_and_value(field, value, expected):
+    with pytest.raises(ValueError, match="^" + expected.replace("(", r"\(") + "$"):
+        Sample(**{field: value})
+
+
+def test_a_refused_combination():
+    with pytest.raises(ValueError, match="d must be under 64 where on is true, got 64"):
+        Sample(d=64, on=True)
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        ({"d": "x"}, "d must be a whole number from 2 to 64, got 'x'"),
+        ({"d": "3.5"}, "d must be a whole number from 2 to 64, got '3.5'"),
+        ({"rate": "inf"}, "rate must be a number from 0.001 to 1.0, got inf"),
+        ({"on": "maybe"}, "on must be true or false, got 'maybe'"),
+        ({"colour": "red"}, "there is no setting 'colour'; the settings are d, rate, law, words, on"),
+    ],
+)
+def test_unreadable_text_is_refused(raw, expected):
+    with pytest.raises(ValueError, match=expected):
+        parse(Sample, raw)
+
+
+def test_text_round_trip():
+    sample = Sample(d=16, rate=0.5, law="bigram", words="a b", on=True)
+    assert parse(Sample, {name: str(value) for name, value in values(sample).items()}) == sample
+
+
+def test_parse_keeps_the_base():
+    assert parse(Sample, {"d": "4"}, Sample(law="bigram")) == Sample(d=4, law="bigram")
+
+
+def test_differences_name_the_field_and_both_values():
+    assert differences(Sample(d=16), Sample()) == ["width 16 (preset: 8)"]
+
+
+def test_a_field_without_range_is_refused():
+    with pytest.raises(TypeError, match="every field must be a slider"):
+
+        @settings
+        class Bad:
+            d: int = 3
+
+
+def test_order_is_that_of_declaration():
+    assert list(knobs(Sample)) == ["d", "rate", "law", "words", "on"]

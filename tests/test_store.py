@@ -1,0 +1,313 @@
+"""Runs go to disk and back; what is damaged, foreign or old counts as absent and is said."""
+
+import dataclasses
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from house import ROOT, TOY, house
+
+from icl_core import identity, knobs, registry, runfile, store
+from icl_core.cache import BytesDisk, Refused, RunCache
+
+TENSORS = {
+    "curve/loss": np.array([[1.0, 0.5, np.nan]], np.float32),
+    "a/half": np.arange(3, dtype=np.float16),
+    "b/double": np.array(np.pi),
+    "c/whole": np.array([[1, -2]], np.int64),
+    "d/flags": np.array([True, False, True]),
+    "e/state": np.arange(5, dtype=np.uint8),
+    "f/empty": np.zeros((0, 4), np.float32),
+}
+INFO = {"seconds": 1.5, "loss": 0.5, "device": "CPU", "metrics": []}
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture
+def config():
+    return registry.experiment(TOY).config(steps=50)
+
+
+@pytest.mark.parametrize("way", ["save", "ship"])
+def test_a_run_comes_back_as_it_was(runs, config, way):
+    getattr(runs, way)(TOY, config, TENSORS, INFO)
+    header = runs.find(TOY, config)
+    run = runs.load(header)
+    assert run.config == config and run.finished and run.digest == header.digest
+    assert header.origin == {"save": "local", "ship": "shipped"}[way]
+    assert header.info == {**INFO, "version": 1}
+    assert run.tensors.keys() == TENSORS.keys()
+    for name, tensor in TENSORS.items():
+        np.testing.assert_array_equal(run[name], tensor)
+        assert run[name].dtype == tensor.dtype and run[name].shape == tensor.shape
+    with pytest.raises(ValueError, match="read-only"):
+        run["d/flags"][0] = False
+
+
+def test_equal_runs_give_equal_bytes_and_the_digest_ignores_time(config):
+    record = {"experiment": TOY, "version": 1, "config": {"d": 1.0}, "seconds": 1}
+    one = runfile.pack(TENSORS, record)
+    assert one == runfile.pack(dict(reversed(TENSORS.items())), dict(reversed(record.items())))
+    assert runfile.digest(TENSORS, record) == runfile.digest(TENSORS, {**record, "seconds": 2, "config": {"d": 1}})
+    for name, other in (("experiment", "x"), ("version", 2), ("config", {"d": 2})):
+        assert runfile.digest(TENSORS, record) != runfile.digest(TENSORS, {**record, name: other})
+
+
+def test_safetensors_itself_reads_the_file(runs, config):
+    from safetensors.numpy import load
+
+    loaded = load(runs.export(runs.save(TOY, config, TENSORS, INFO)))
+    assert all(np.array_equal(loaded[name], TENSORS[name], equal_nan=name.startswith("curve")) for name in TENSORS)
+
+
+def test_a_dtype_the_file_cannot_hold_is_refused(runs, config):
+    with pytest.raises(TypeError, match="'x' must be of one of the dtypes"):
+        runs.save(TOY, config, {"x": np.array([1j])}, INFO)
+
+
+def test_every_flipped_bit_and_every_cut_is_seen(tmp_path):
+    whole = runfile.pack(TENSORS, {"experiment": TOY, "version": 1, "config": {"d": 1}, **INFO})
+    path = tmp_path / "x.safetensors"
+    header = 8 + int.from_bytes(whole[:8], "little")
+    for position in {*range(0, len(whole), 7), *range(header, len(whole))}:
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        try:
+            record, tensors = runfile.read(path)
+        except runfile.Damaged:
+            continue
+        # What gets through is a header written otherwise that says the same, if anything.
+        assert position < header and runfile.digest(tensors, record) == record["digest"]
+    for length in (0, 7, 8, 100, header, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        with pytest.raises(runfile.Damaged, match="expected"):
+            runfile.read(path)
+
+
+def damage_cut(content):
+    return content[:-3]
+
+
+def damage_flip(content):
+    return content[:-3] + bytes([content[-3] ^ 4]) + content[-2:]
+
+
+def damage_replace(content):
+    return b"not a run at all"
+
+
+def damage_foreign(content):
+    record = {"experiment": TOY, "version": 1, "config": {"steps": 51}}
+    return runfile.pack(TENSORS, record)
+
+
+def damage_out_of_range(content):
+    return runfile.pack(TENSORS, {"experiment": TOY, "version": 1, "config": {"steps": -1}})
+
+
+@pytest.mark.parametrize("damage", [damage_cut, damage_flip, damage_replace, damage_foreign])
+@pytest.mark.parametrize("way", ["save", "ship"])
+def test_a_damaged_file_is_set_aside_and_its_run_offered_anew(runs, config, damage, way):
+    path = getattr(runs, way)(TOY, config, TENSORS, INFO).path
+    path.write_bytes(damage(path.read_bytes()))
+    header = runs.find(TOY, config)
+    assert header is None or runs.load(header) is None
+    assert runs.find(TOY, config) is None and runs.headers(TOY) == []
+    assert len(runs.messages()) == 1 and "expected" in runs.messages()[0]
+    assert path.exists() == (way == "ship")
+    assert len(list(runs.local.glob("aside/*.safetensors"))) == (way == "save")
+    getattr(runs, way)(TOY, config, TENSORS, INFO)
+    assert runs.load(runs.find(TOY, config)) is not None
+
+
+def test_settings_that_are_out_of_range_today_make_a_run_absent(runs):
+    values = {**knobs.values(registry.experiment(TOY).config()), "steps": -1}
+    runs.save(TOY, values, TENSORS, INFO)
+    assert runs.headers(TOY) == [] and "steps must be" in runs.messages()[0]
+
+
+def test_a_run_of_another_version_is_invisible(runs, config, monkeypatch):
+    runs.save(TOY, config, TENSORS, INFO)
+    module = sys.modules[f"icl_core.papers.{TOY}"]
+    monkeypatch.setattr(module, "EXPERIMENT", dataclasses.replace(module.EXPERIMENT, version=2))
+    assert runs.find(TOY, config) is None and runs.headers() == [] and runs.messages() == []
+    monkeypatch.undo()
+
+
+def test_the_version_read_from_the_source_is_the_imported_one():
+    assert identity._written_version(TOY) == registry.experiment(TOY).version
+
+
+def test_more_seeds_serve_for_fewer_and_the_smallest_such_run(runs, config):
+    for seeds in (8, 4):
+        runs.ship(TOY, dataclasses.replace(config, seeds=seeds), TENSORS, INFO)
+    assert runs.find(TOY, config).config["seeds"] == 4
+    assert runs.find(TOY, dataclasses.replace(config, seeds=5)).config["seeds"] == 8
+    assert runs.find(TOY, dataclasses.replace(config, seeds=9)) is None
+    assert runs.find(TOY, dataclasses.replace(config, d=9)) is None
+
+
+def test_the_nearest_run_is_the_one_with_the_smallest_difference(runs, config):
+    assert runs.nearest(TOY, config) is None
+    for change in ({"d": 64}, {"d": 10}, {"rate": 10.0}):
+        runs.save(TOY, dataclasses.replace(config, **change), TENSORS, INFO)
+    assert runs.nearest(TOY, config).config["d"] == 10
+    assert runs.nearest(TOY, dataclasses.replace(config, rate=9.0)).config["rate"] == 10.0
+    runs.save(TOY, dataclasses.replace(config, seed=1000), TENSORS, INFO)
+    assert runs.nearest(TOY, config).config["seed"] == 1000
+
+
+def test_the_shipped_run_is_found_by_the_name_of_its_preset(runs, config):
+    runs.ship(TOY, config, TENSORS, {**INFO, "presets": ["classroom"]})
+    assert runs.preset(TOY, "classroom").key == runs.find(TOY, config).key
+    assert runs.preset(TOY, "paper") is None
+
+
+def test_only_local_runs_can_be_deleted(runs, config):
+    local, shipped = runs.save(TOY, config, TENSORS, INFO), runs.ship(TOY, config, TENSORS, INFO)
+    assert runs.find(TOY, config).origin == "shipped"
+    with pytest.raises(ValueError, match="must be local"):
+        runs.delete(shipped)
+    runs.delete(local)
+    assert [header.origin for header in runs.headers()] == ["shipped"] and not local.path.exists()
+    assert runs.load(local) is None
+
+
+def test_the_longest_unused_run_goes_first(tmp_path, config):
+    size = len(runfile.pack(TENSORS, {"experiment": TOY, "version": 1, "config": knobs.values(config), **INFO}))
+    small = store.Store(tmp_path / "artifacts", tmp_path / "cache", limit=int(2.5 * size))
+    first, second, third = (dataclasses.replace(config, seed=seed) for seed in (1, 2, 3))
+    small.save(TOY, first, TENSORS, INFO)
+    small.save(TOY, second, TENSORS, INFO)
+    assert small.headers() and small.load(small.find(TOY, first)) is not None  # looking is no use, loading is
+    small.save(TOY, third, TENSORS, INFO)
+    assert [bool(small.find(TOY, one)) for one in (first, second, third)] == [True, False, True]
+    with pytest.raises(OSError, match="must fit the cache's limit"):
+        small.save(TOY, config, {"x": np.zeros(4 * size)}, INFO)
+    assert len(small.headers()) == 2
+    small.close()
+
+
+@pytest.mark.parametrize(
+    ("text", "size"), [("1000", 1000), ("2GiB", 2**31), ("1.5 kB", 1500), ("3M", 3 * 10**6), ("5B", 5)]
+)
+def test_sizes_are_read(text, size):
+    assert store.size_limit(text) == size
+
+
+def test_a_size_that_is_none_is_refused():
+    with pytest.raises(ValueError, match="ICL_CACHE_LIMIT must be a size"):
+        store.size_limit("much")
+
+
+def test_the_cache_belongs_to_its_owner_alone(runs, config):
+    path = runs.save(TOY, config, TENSORS, INFO).path
+    assert stat.S_IMODE(os.stat(path.parent).st_mode) == 0o700
+    assert stat.S_IMODE(os.stat(runs.local).st_mode) == 0o700
+
+
+class Bomb:
+    """Unpickling it would leave a trace."""
+
+    def __reduce__(self):
+        return (os.mkdir, ("exploded",))
+
+
+def plant(path, **columns):
+    """Change the one row of the cache's database."""
+    with sqlite3.connect(path) as database:
+        for name, value in columns.items():
+            database.execute(f"UPDATE Cache SET {name} = ?", (value,))
+    database.close()
+
+
+def pickled():
+    import pickle
+
+    return pickle.dumps(Bomb())
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"mode": 4, "filename": None, "value": "pickled"},
+        {"mode": 4},
+        {"mode": 1, "filename": None, "value": b"x"},
+        {"raw": 0, "key": "pickled"},
+        {"filename": "../../secret.safetensors"},
+        {"filename": "/etc/passwd"},
+        {"key": "../x"},
+    ],
+    ids=str,
+)
+def test_rows_that_are_not_ours_are_refused_and_never_unpickled(runs, config, tmp_path, monkeypatch, columns):
+    monkeypatch.chdir(tmp_path)
+    header = runs.save(TOY, config, TENSORS, INFO)
+    runs.close()
+    planted = {name: pickled() if value == "pickled" else value for name, value in columns.items()}
+    plant(runs.local / "runs" / "cache.db", **planted)
+    assert runs.find(TOY, config) is None
+    assert "refused" in runs.messages()[0]
+    runs.load(header)
+    runs.delete(header)
+    if "key" not in columns:  # under another key the row is out of reach
+        assert runs.save(TOY, config, TENSORS, INFO)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_the_disk_refuses_pickles_both_ways(tmp_path):
+    disk = BytesDisk(str(tmp_path))
+    for refused in (lambda: disk.put(1), lambda: disk.put(("a",)), lambda: disk.get(b"\x80", False)):
+        with pytest.raises(Refused):
+            refused()
+    for refused in (lambda: disk.store({}, False, key="a"), lambda: disk.fetch(4, "a.val", None, False)):
+        with pytest.raises(Refused):
+            refused()
+    outside = tmp_path.with_suffix(".txt")
+    outside.write_text("not yours")
+    disk.remove(f"../{outside.name}")
+    assert outside.exists()
+    for name in ("../a", "/a", "a/b", "", None, ".hidden"):
+        with pytest.raises(Refused, match="must stay in the cache's folder"):
+            disk.fetch(2, name, None, False)
+
+
+def test_a_file_that_is_no_database_is_set_aside(runs, config):
+    runs.save(TOY, config, TENSORS, INFO)
+    runs.close()
+    for path in (runs.local / "runs").glob("cache.db*"):
+        path.write_bytes(b"no database " * 1000)
+    assert runs.find(TOY, config) is None and "got a database with" in runs.messages()[0]
+    runs.save(TOY, config, TENSORS, INFO)
+    assert runs.find(TOY, config)
+
+
+def test_many_can_create_the_cache_at_once(tmp_path):
+    def create(number):
+        made = RunCache(tmp_path / "runs", 10**6, print)
+        made.put(f"run{number}", b"content")
+        made.close()
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(create, range(8)))
+    assert len(RunCache(tmp_path / "runs", 10**6, print).paths()) == 8
+
+
+def test_the_front_page_finds_and_loads_without_torch(runs, config):
+    runs.ship(TOY, config, TENSORS, {**INFO, "presets": ["classroom"]})
+    code = (
+        "import sys; from icl_core import claims, store; s = store.default()\n"
+        f"run = s.load(s.preset('{TOY}', 'classroom'), typed=False)\n"
+        f"assert run.config.steps == 50 and claims.measured(s) == [] and s.find('{TOY}', run.config)\n"
+        "assert 'torch' not in sys.modules and not [n for n in sys.modules if n.startswith('icl_core.papers.toy.')]"
+    )
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

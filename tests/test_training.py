@@ -1,0 +1,94 @@
+"""The loop: equal to torch's own, resumable bit for bit, and stopped where it diverges."""
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core import training
+from icl_core.experiment import Diverged
+
+
+class Interrupted(Exception):
+    pass
+
+
+def quadratic(rate: float, adam: bool) -> training.Problem:
+    """Least squares on fresh batches: w in 3 dimensions towards (1, 2, 3)."""
+    generator = torch.Generator().manual_seed(0)
+    w = torch.zeros(3)
+
+    def gradient(step):
+        x = torch.randn(16, 3, generator=generator)
+        residual = x @ (w - torch.tensor([1.0, 2.0, 3.0]))
+        return {"w": x.T @ residual / 16}, {"in_context_loss": float(residual.square().mean())}
+
+    def make(parameters):
+        return torch.optim.AdamW(parameters, rate) if adam else torch.optim.SGD(parameters, rate, momentum=0.9)
+
+    return training.Problem({"w": w}, gradient, lambda step: {"norm": float(w.norm())}, make, (generator,))
+
+
+def train(problem, steps=40, resumed=None, report=lambda state, save: None):
+    return training.train(
+        problem, steps, training.log_spaced(steps, 5), training.evaluations(steps, 10), resumed, report
+    )
+
+
+@pytest.mark.parametrize("adam", [False, True])
+def test_it_converges_and_records(adam):
+    problem = quadratic(0.1, adam)
+    state = train(problem, 200)
+    assert torch.allclose(problem.parameters["w"], torch.tensor([1.0, 2.0, 3.0]), atol=0.2)
+    assert len(state.batch["in_context_loss"]) == 200
+    assert state.curve["step"] == training.evaluations(200, 10)
+    assert len(state.snapshots) == len(training.log_spaced(200, 5))
+
+
+@pytest.mark.parametrize("adam", [False, True])
+@pytest.mark.parametrize("stop", [0, 1, 17, 39])
+def test_a_resumed_training_equals_an_uninterrupted_one_bit_for_bit(adam, stop):
+    whole = quadratic(0.1, adam)
+    expected = train(whole)
+    saved = {}
+
+    def interrupt(state, save):
+        if state.step == stop:
+            saved.update(save())
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        train(quadratic(0.1, adam), report=interrupt)
+    again = quadratic(0.1, adam)
+    state = train(again, resumed=saved)
+    assert torch.equal(again.parameters["w"], whole.parameters["w"])
+    assert state.batch == expected.batch
+    assert state.curve == expected.curve
+    for one, other in zip(state.snapshots, expected.snapshots, strict=True):
+        assert np.array_equal(one["w"], other["w"])
+
+
+def test_divergence_names_the_step():
+    with pytest.raises(Diverged, match=r"diverged at step \d+"):
+        train(quadratic(1e9, False), 200)
+
+
+def test_a_parameter_without_gradient_stays():
+    problem = quadratic(0.1, False)
+    frozen = training.Problem(
+        problem.parameters,
+        lambda step: ({}, problem.gradient(step)[1]),
+        problem.evaluate,
+        problem.optimiser,
+        problem.generators,
+    )
+    train(frozen)
+    assert torch.equal(problem.parameters["w"], torch.zeros(3))
+
+
+@pytest.mark.parametrize("steps", [1, 2, 10, 300, 2000])
+def test_snapshots_and_evaluations_cover_both_ends(steps):
+    for at in (training.log_spaced(steps, 12), training.evaluations(steps)):
+        assert at[0] == 0
+        assert at[-1] == steps
+        assert at == sorted(set(at))
+    assert len(training.log_spaced(steps, 12)) <= 12
