@@ -64,4 +64,4 @@ def watch_all(keys: list[str], workers: int | None) -> None:
             if ended == len(known):
                 return
             jobs.ensure_workers(workers)
-            time.sleep(_PAUSE)
+            time.sleep(5 * _PAUSE)  # runs take minutes, and looking costs the trainings time

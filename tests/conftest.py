@@ -25,3 +25,10 @@ def own_cache(tmp_path_factory, monkeypatch):
     """Each test has a cache of its own, unless it sets another."""
     if "ICL_CACHE_DIR" not in os.environ:
         monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+
+
+def pytest_collection_modifyitems(items):
+    """Skip what needs a GPU where there is none: nothing else is ever skipped."""
+    for item in items:
+        if item.get_closest_marker("gpu") and not torch.cuda.is_available():
+            item.add_marker(pytest.mark.skip(reason="needs a GPU"))

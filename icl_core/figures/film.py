@@ -95,7 +95,7 @@ def _add_maps(
     if not plan.maps:
         return
     one = len({chart.limit for chart in charts}) == 1
-    titles = [chart.title if one else f"{chart.title} (±{chart.limit:.2g})" for chart in charts]
+    titles = [chart.title if one else f"{chart.title} (±{chart.limit:.0f})" for chart in charts]
     titles += [look.title for look in looks]
     shares = spots(titles, plan.columns, plan.grid, side=0.16 if plan.stacked else 0.06)
     part, most = plan.grid / plan.plot, 6 if plan.stacked else 12

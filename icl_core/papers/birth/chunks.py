@@ -12,6 +12,7 @@ from icl_core.papers.birth.task import Batch
 
 TOKENS = 4096  # per chunk on a CPU: 64, 32, 16 sequences at T = 64, 128, 256
 STEP = 16  # numbers of queries and keys are multiples of this
+ROWS = 64  # queries a block: fewer waste fewer keys but make smaller products
 
 
 class Chunk(NamedTuple):
@@ -22,6 +23,11 @@ class Chunk(NamedTuple):
     queries: Int[Tensor, "b m"]  # all different within a row, padding included
     targets: Int[Tensor, "b m"]
     valid: Bool[Tensor, "b m"]  # False: padding
+
+    def block(self, some: slice, columns: slice) -> "Chunk":
+        """Some of the sequences and queries."""
+        at = (some, columns)
+        return Chunk(self.rows[some], self.tokens[some], self.queries[at], self.targets[at], self.valid[at])
 
 
 def counted_positions(batch: Batch, positions: str) -> Bool[Tensor, "batch T"]:
@@ -38,8 +44,8 @@ def default_size(batch: Batch) -> int:
 
 
 def chunks(batch: Batch, counted: Bool[Tensor, "batch T"], size: int) -> Iterator[Chunk]:
-    """The batch in chunks of `size` sequences; those with like numbers of counted positions are together, which
-    saves padding. Sequences without a counted position are left out."""
+    """The batch in chunks of `size` sequences, in order of their numbers of counted positions, which saves padding.
+    Sequences without one are left out."""
     T = counted.shape[1]
     numbers = counted.sum(1)
     by_time = torch.arange(T, device=counted.device) + T * ~counted  # sorts counted positions first, in order
@@ -50,6 +56,19 @@ def chunks(batch: Batch, counted: Bool[Tensor, "batch T"], size: int) -> Iterato
             queries = by_time[rows].sort(1).values[:, :m] % T
             tokens = batch.inputs[rows, : round_up(int(queries.max()) + 1, T)]
             yield Chunk(rows, tokens, queries, batch.targets[rows].gather(1, queries), counted[rows].gather(1, queries))
+
+
+def row_blocks(n: int) -> Iterator[slice]:
+    """n rows in blocks of `ROWS`."""
+    for start in range(0, n, ROWS):
+        yield slice(start, min(start + ROWS, n))
+
+
+def query_blocks(part: Chunk) -> Iterator[tuple[slice, slice]]:
+    """The chunk's queries in blocks: which sequences still have some, always the last ones, and which columns."""
+    numbers = part.valid.sum(1)
+    for columns in row_blocks(part.queries.shape[1]):
+        yield slice(int((numbers <= columns.start).sum()), len(numbers)), columns
 
 
 def round_up(size: int, most: int) -> int:

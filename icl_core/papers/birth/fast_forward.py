@@ -7,17 +7,14 @@
 """
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from icl_core.papers.birth.chunks import flat, round_up, take_columns
+from icl_core.papers.birth.chunks import flat, round_up, row_blocks, take_columns
 from icl_core.papers.birth.model import Weights
-
-ROWS = 64  # queries a block: fewer waste fewer keys but make smaller products
 
 # glibc hands freed memory back to the system, and pays for getting it again page by page, until it has seen
 # a block as large as this one freed. A tenth of the time of a step.
@@ -59,23 +56,6 @@ def embed(
     """token[z_t] + place[t]; `index_select` is eight times as fast as indexing."""
     b, n = tokens.shape
     return token.index_select(0, tokens.flatten()).view(b, n, -1).add_(place[:n])
-
-
-def row_blocks(n: int) -> Iterator[slice]:
-    for start in range(0, n, ROWS):
-        yield slice(start, min(start + ROWS, n))
-
-
-QUERIES = 32
-
-
-def query_blocks(part):
-    numbers = part.valid.sum(1)
-    most = part.queries.shape[1]
-    size = QUERIES if int(numbers[0]) < most else ROWS
-    for start in range(0, most, size):
-        first = int((numbers <= start).sum())
-        yield slice(start, min(start + size, most)), slice(first, None)
 
 
 def layer1(

@@ -17,8 +17,17 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from icl_core.papers.birth.chunks import Chunk, chunks, counted_positions, deal, default_size, flat
-from icl_core.papers.birth.fast_forward import Tables, embed, layer1, layer2, make_tables, query_blocks, row_blocks
+from icl_core.papers.birth.chunks import (
+    Chunk,
+    chunks,
+    counted_positions,
+    deal,
+    default_size,
+    flat,
+    query_blocks,
+    row_blocks,
+)
+from icl_core.papers.birth.fast_forward import Tables, embed, layer1, layer2, make_tables
 from icl_core.papers.birth.model import TRAINED, Weights
 from icl_core.papers.birth.task import Batch
 
@@ -45,38 +54,46 @@ def chunk_gradient(tables: Tables, part: Chunk, train: Collection[str]) -> tuple
     h, v, attention1 = layer1(tables, part.tokens)
     dh, sums = torch.zeros_like(h), {}
     losses, hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device), torch.zeros_like(part.valid)
-    for some, rows in query_blocks(part):
-        block = Chunk(*(of[rows, some] if of.dim() == 2 else of for of in part))
-        block_gradient(tables, h[rows], dh[rows], block, train, sums, losses[rows, some], hits[rows, some])
+    for at in query_blocks(part):
+        found = block_gradient(tables, h[at[0]], dh[at[0]], part.block(*at), train)
+        losses[at], hits[at] = found.pop("losses"), found.pop("hits")
+        add(sums, found)
     if "W_K1" in train:
         sums["q1"] = layer1_backward(tables, part.tokens, h, v, attention1, dh)
     return sums, losses, hits
 
 
-def block_gradient(tables, h, dh, block, train, sums, losses, hits) -> None:
+def block_gradient(
+    tables: Tables, h: Float[Tensor, "b n d"], dh: Float[Tensor, "b n d"], block: Chunk, train: Collection[str]
+) -> dict[str, Tensor]:
+    """The same sums over a block of queries, its losses and hits (b, m); adds to `dh`, in place, what reaches h."""
     (b, n, d), target = h.shape, block.targets.reshape(-1, 1)
     hq, q, hk, A, c, logits = layer2(tables, h, block.queries)
     log_p = logits.log_softmax(-1)
-    losses.copy_(-log_p.gather(1, target).view(b, -1))
-    hits.copy_((logits.argmax(1, keepdim=True) == target).view(b, -1))
+    found = {
+        "losses": -log_p.gather(1, target).view(b, -1),
+        "hits": (logits.argmax(1, keepdim=True) == target).view(b, -1),
+    }
     dl = log_p.exp_().scatter_add_(1, target, -log_p.new_ones(target.shape))  # (b m, N): p - 1[target]
     dl *= block.valid.reshape(-1, 1)
-    add(sums, "c", dl.T @ c.view(-1, d))
+    found["c"] = dl.T @ c.view(-1, d)
     if "W_F" in train:
-        add(sums, "h", dl.T @ hq)
+        found["h"] = dl.T @ hq
     if not {"W_K1", "W_K2"} & set(train):
-        return
+        return found
     dc = (dl @ tables.UO).view(b, -1, d)
     dS = torch.bmm(dc, hk.mT).sub_((dc * c).sum(-1, keepdim=True)).mul_(A)  # (b, m, k)
     dq = torch.bmm(dS, hk).view(-1, d)
-    add(sums, "W_K2", hq.T @ dq)
+    found["W_K2"] = hq.T @ dq
     if "W_K1" in train:  # h is query, key and value, and what the logits read
         dh[:, : hk.shape[1]] += torch.bmm(A.mT, dc).baddbmm_(dS.mT, q)
         dh.view(b * n, d).index_add_(0, flat(block.queries, n), torch.addmm(dq @ tables.K2.T, dl, tables.U))
+    return found
 
 
-def add(sums: dict[str, Tensor], name: str, value: Tensor) -> None:
-    sums[name] = sums[name] + value if name in sums else value
+def add(total: dict[str, Tensor], sums: dict[str, Tensor]) -> None:
+    for name, value in sums.items():
+        total[name] = total[name] + value if name in total else value
 
 
 @torch.no_grad()
@@ -108,8 +125,7 @@ def loss_and_gradient(
     parts = chunks(batch, counted, chunk or default_size(batch))
     for part, (sums, losses, hits) in deal(lambda part: chunk_gradient(tables, part, wanted), parts, threads):
         loss[part.rows[:, None], part.queries], right[part.rows[:, None], part.queries] = losses, hits
-        for name, value in sums.items():
-            add(total, name, value)
+        add(total, sums)
     return _gradients(weights, tables, total, wanted, int(counted.sum())), _measures(loss, right, batch, counted)
 
 
@@ -178,13 +194,14 @@ def evaluate(
 
 
 def _chunk_losses(tables: Tables, part: Chunk) -> tuple[Tensor, Tensor]:
-    h, losses, hits = layer1(tables, part.tokens)[0], [], []
-    for some in row_blocks(part.queries.shape[1]):
-        targets = part.targets[:, some]
-        logits = layer2(tables, h, part.queries[:, some])[-1]
-        losses.append(-logits.log_softmax(-1).gather(1, targets.reshape(-1, 1)).view(targets.shape))
-        hits.append(logits.argmax(1).view(targets.shape) == targets)
-    return torch.cat(losses, 1), torch.cat(hits, 1)
+    h = layer1(tables, part.tokens)[0]
+    losses, hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device), torch.zeros_like(part.valid)
+    for some, columns in query_blocks(part):
+        targets = part.targets[some, columns]
+        logits = layer2(tables, h[some], part.queries[some, columns])[-1]
+        losses[some, columns] = -logits.log_softmax(-1).gather(1, targets.reshape(-1, 1)).view(targets.shape)
+        hits[some, columns] = logits.argmax(1).view(targets.shape) == targets
+    return losses, hits
 
 
 def share(values: Tensor, where: Bool[Tensor, "batch T"]) -> tuple[float, float]:

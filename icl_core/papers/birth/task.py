@@ -158,19 +158,18 @@ def sample(task: Task, batch: int, generator: torch.Generator, device: torch.dev
     """`batch` fresh sequences (Section 3). Drawn where the generator lives, then moved to `device`."""
     where, N, T = generator.device, task.N, task.T
     triggers, outputs = _draw_triggers(task, batch, generator)
-    # forced[b, i] = N * b + output if i is a trigger of sequence b, else -1; rows are addressed as N * b + token
-    rows = N * torch.arange(batch, device=where)
-    forced = torch.full((batch, N), -1, device=where).scatter_(1, triggers, outputs + rows[:, None]).flatten()
-    staircase = task.staircase.to(where)
+    # at N * b + i: the output if i is a trigger of sequence b, else -1
+    forced = torch.full((batch, N), -1, device=where).scatter_(1, triggers, outputs).flatten()
+    rows, staircase = N * torch.arange(batch, device=where), task.staircase.to(where)
     uniform = torch.rand(T, batch, generator=generator, device=where).double()  # 24 bits: adding a token is exact
-    tokens = torch.empty(T + 1, batch, dtype=torch.int64, device=where)
-    tokens[0] = torch.multinomial(task.unigram.to(where), batch, replacement=True, generator=generator)
-    for t in range(T):
-        here = tokens[t]
-        drawn = torch.searchsorted(staircase, uniform[t] + here, right=True).sub_(here, alpha=N)  # step N i + j: j
-        output = forced[rows + here]
-        torch.where(output < 0, drawn, output - rows, out=tokens[t + 1])
-    tokens = tokens.T.contiguous().to(device)
+    here = torch.multinomial(task.unigram.to(where), batch, replacement=True, generator=generator)
+    drawn = [here]
+    for u in uniform.unbind():
+        step = torch.searchsorted(staircase, u + here, right=True).sub_(here, alpha=N)  # found N i + j: leaves j
+        output = forced.take(rows + here)
+        here = torch.where(output < 0, step, output)
+        drawn.append(here)
+    tokens = torch.stack(drawn, 1).to(device)
     triggers, outputs = triggers.to(device), outputs.to(device)
     in_context, global_ = masks(tokens[:, :-1], triggers, N)
     return Batch(tokens, in_context, global_, triggers, outputs)

@@ -1,0 +1,56 @@
+"""Where trainings run, and that the GPU computes what the CPU does."""
+
+import pytest
+import torch
+
+from icl_core import device
+from icl_core.papers.birth.gradient import loss_and_gradient
+from icl_core.papers.birth.model import initialise
+from icl_core.papers.birth.task import make_task, sample
+
+
+@pytest.fixture(autouse=True)
+def afresh():
+    device.device.cache_clear()
+    yield
+    device.device.cache_clear()
+
+
+@pytest.mark.parametrize("wanted", ["gpu", "cuda:99", ""])
+def test_an_unknown_device_is_refused_with_those_that_are_here(monkeypatch, wanted):
+    monkeypatch.setenv("ICL_DEVICE", wanted)
+    with pytest.raises(ValueError, match=r"ICL_DEVICE must name a device that is here \(cpu"):
+        device.device()
+
+
+def test_an_unknown_precision_is_refused(monkeypatch):
+    monkeypatch.setenv("ICL_PRECISION", "low")
+    with pytest.raises(ValueError, match="ICL_PRECISION must be one of medium, high, highest, got 'low'"):
+        device.set_threads(1)
+
+
+def test_what_does_not_fit_the_memory_is_refused_with_both_sizes(monkeypatch):
+    monkeypatch.setattr(device, "memory", lambda: 2**30)
+    with pytest.raises(ValueError, match=r"batch 9 must fit the memory of .*, 1\.0 GiB; got an estimated 2\.0 GiB"):
+        device.check_memory(2**31, "batch 9")
+    device.check_memory(2**30, "batch 9")
+
+
+def test_a_config_that_does_not_fit_is_refused(monkeypatch):
+    from icl_core.papers.birth.settings import Config
+
+    monkeypatch.setattr(device, "memory", lambda: 2**20)
+    with pytest.raises(ValueError, match="batch 128, T 64, d 128 must fit the memory"):
+        Config()
+
+
+@pytest.mark.gpu
+def test_the_gpu_gives_the_cpus_gradient():
+    task = make_task(K=5, T=64)
+    weights = initialise(65, 64, 64, torch.Generator().manual_seed(0), with_F=True)
+    batch = sample(task, 16, torch.Generator().manual_seed(1))
+    here, _ = loss_and_gradient(weights, batch, "all")
+    there = sample(task, 16, torch.Generator().manual_seed(1), "cuda")
+    found, _ = loss_and_gradient(weights.to("cuda"), there, "all")
+    for name, gradient in here.items():
+        assert torch.allclose(found[name].cpu(), gradient, atol=1e-5), name
