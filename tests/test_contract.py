@@ -45,6 +45,12 @@ def test_settings_are_declared_and_have_valid_defaults(experiment):
                 dataclasses.replace(made, **{field: object()})
 
 
+def test_config_and_view_share_no_name_and_take_none_of_the_address(experiment):
+    config, view = set(knobs(experiment.config)), set(knobs(experiment.view))
+    assert not config & view
+    assert not (config | view) & {"experiment", "preset", "version", "projector"}
+
+
 def test_sliders_refuse_what_lies_beyond_their_range(experiment):
     for field, knob in knobs(experiment.config).items():
         if knob.kind == "slider":

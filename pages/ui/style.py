@@ -25,6 +25,11 @@ h1, h2 { padding: 0 !important; }
 }
 .st-key-panels > *, .st-key-cards > *, .st-key-live > * { min-width: 0; width: 100%; }
 .st-key-panels > *:has([class*="st-key-panel-wide-"]) { grid-column: 1 / -1; }
+/* A wide figure cannot reflow: on a narrow screen it scrolls inside its panel. */
+@media (max-width: 760px) {
+  [class*="st-key-panel-wide-"] { overflow-x: auto; }
+  [class*="st-key-panel-wide-"] .stPlotlyChart { min-width: 680px; }
+}
 [class*="st-key-panel-"] h3, .st-key-live h3, .st-key-cards h3 { padding: 0 !important; }
 .st-key-faded .stPlotlyChart { opacity: .45; transition: opacity .3s; }
 .st-key-chips button { padding: .1rem .6rem; min-height: 1.9rem; border-left-width: 5px; }

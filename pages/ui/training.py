@@ -60,15 +60,12 @@ def describe(job: jobs.JobState) -> str:
 
 def _live(setting: Setting, key: str) -> None:
     partial = jobs.partial(key)
-    if partial is None:
+    if partial is None or not partial.tensors:  # nothing was recorded yet
         return
     with st.container(key="live"):
         for drawing in setting.experiment.drawings:
             if drawing.live and drawing.applies(partial.config):
-                try:
-                    panel = panels.draw(partial, drawing, setting.view, is_dark())
-                except (KeyError, IndexError, ValueError):  # nothing was recorded yet: it can be drawn in a moment
-                    continue
+                panel = panels.draw(partial, drawing, setting.view, is_dark())
                 with st.container(key=f"live-{drawing.name}"):
                     panels.show(panel, f"live {drawing.name}", with_data=False)
 

@@ -63,7 +63,15 @@ def serve(site: Path, environment: dict[str, str]) -> Iterator[Callable[[], str]
         with socket.socket() as free:
             free.bind(("localhost", 0))
             port = free.getsockname()[1]
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}"]
+        command = [
+            sys.executable,
+            "-m",
+            "streamlit",
+            "run",
+            "app.py",
+            f"--server.port={port}",
+            "--server.headless=true",
+        ]
         log = (site / f"{port}.log").open("wb")
         servers.append(subprocess.Popen(command, cwd=site, env=environment, stdout=log, stderr=subprocess.STDOUT))
         until(lambda: _healthy(port, servers[-1]), "the server answers")

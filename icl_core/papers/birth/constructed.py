@@ -123,13 +123,13 @@ EXPERIMENT = Experiment(
         Preset(
             "bigrams, orthonormal",
             "Bigrams in W_F, orthonormal embeddings",
-            Config(feed_forward=True, d=256, embeddings="orthonormal", triggers="fixed"),
+            Config(feed_forward=True, d=256, embeddings="orthonormal", triggers="fixed", output=30.0),
             "With no cross-talk among embeddings both kinds of knowledge fit together.",
         ),
         Preset(
             "bigrams, orthonormal, random triggers",
             "Orthonormal, random triggers",
-            Config(feed_forward=True, d=256, embeddings="orthonormal"),
+            Config(feed_forward=True, d=256, embeddings="orthonormal", output=30.0),
             "W_F knows every character's bigrams, triggers included: W_O² must outweigh it.",
         ),
     ),

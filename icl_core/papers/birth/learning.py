@@ -142,6 +142,8 @@ def _report(progress: Progress, passes: list[Config], index: int, finished: dict
     loss = state.batch.get("in_context_loss", [float("nan")])[-1]
 
     def live() -> dict[str, np.ndarray]:
+        if not (state.curve or index):
+            return {}  # before the first evaluation there is no curve
         sofar = {f"pass/{index}/{name}": array for name, array in _curves(state).items()}
         return _stack(passes, {**finished, **sofar})
 
