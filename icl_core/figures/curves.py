@@ -1,6 +1,7 @@
 """Curves over training steps or sizes with reference lines, marks and a moving marker; spectra; bars."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any, Literal
 
 import numpy as np
@@ -131,7 +132,7 @@ def bars(
     low, high = extent([tops, np.array([0.0, *(value for _, value, _ in lines)])], False, 0.0)
     figure = go.Figure(layout=layout(height, {"t": 26}, showlegend=False, bargap=0.35))
     colours = [colour(kind) for kind in kinds] or colour("trained")
-    trace = go.Bar(x=[label.replace(" ", "<br>") for label in labels], y=numbers, marker={"color": colours})
+    trace = go.Bar(x=["<br>".join(wrap(label, 16)) for label in labels], y=numbers, marker={"color": colours})
     if errors is not None:
         trace.update(error_y={"array": errors, "color": INK, "thickness": 2, "width": 6})
     if text == "value":  # at the bar's foot, where neither the error bar nor a reference line crosses it

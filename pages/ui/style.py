@@ -28,7 +28,8 @@ h1, h2 { padding: 0 !important; }
 /* A wide figure cannot reflow: on a narrow screen it scrolls inside its panel. */
 @media (max-width: 760px) {
   [class*="st-key-panel-wide-"] { overflow-x: auto; }
-  [class*="st-key-panel-wide-"] .stPlotlyChart { min-width: 680px; }
+  [class*="st-key-panel-wide-"] [data-testid="stElementContainer"]:has(.stPlotlyChart),
+  [class*="st-key-panel-wide-"] [data-testid="stFullScreenFrame"]:has(.stPlotlyChart) { min-width: 680px; }
 }
 [class*="st-key-panel-"] h3, .st-key-live h3, .st-key-cards h3 { padding: 0 !important; }
 .st-key-faded .stPlotlyChart { opacity: .45; transition: opacity .3s; }

@@ -60,7 +60,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         if f"try/{d}/{cross_talk}" not in found:
             found[f"try/{d}/{cross_talk}"] = _judge(by_hand(config, d, cross_talk), task, batch)
     beside = _train(config, progress, found, resumed, len(tries)) if config.beside else {}
-    return {**_table(config, found), **_errors(config, batch), **beside, **_baselines(task, batch)}
+    return {**_table(config, found), **_errors(config, batch), **beside, **_baselines(task)}
 
 
 def _held_out(config: Config) -> Batch:
@@ -71,10 +71,11 @@ MEASURES = ("accuracy", "error", "recall_W_O2", "recall_W_K2", "recall_W_K1", "t
 
 
 def interference(name: str, weights: Weights, task: Task) -> float:
-    """Root mean square of what a memory reads from the streams it meets, over its mean reading of a stored pair."""
+    """Root mean square of what a memory reads from the streams it meets, over its mean reading of a stored pair, each
+    pair counted as often as it is met: training gives rare characters weaker memories."""
     W, stored = weights[name].double(), memory(name, weights, task)
     queries, keys = noise(name, weights, task)
-    matching = ((stored.V.double() @ W) * stored.U.double()).sum(1).mean()
+    matching = ((stored.V.double() @ W) * stored.U.double()).sum(1) @ stored.weight.double() / stored.weight.sum()
     return float(torch.trace(queries @ W @ keys @ W.T).clamp(min=0).sqrt() / matching.abs())
 
 
@@ -131,5 +132,6 @@ def _train(config: Config, progress: Progress, found: dict, resumed: dict, befor
     return {**kept, **{f"beside/{name}": np.array([value]) for name, value in judged.items()}}
 
 
-def _baselines(task: Task, batch: Batch) -> dict[str, np.ndarray]:
+def _baselines(task: Task) -> dict[str, np.ndarray]:
+    batch = sample(task, 2**18 // task.T, torch.Generator().manual_seed(2**31 + 17))  # a few sequences repeat for ever
     return {f"baseline/{name}": np.array([value], np.float32) for name, value in baselines.lines(task, batch).items()}

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
@@ -13,6 +14,7 @@ from icl_core.papers.birth.drawings.memories import NAMES, READ
 from icl_core.papers.birth.inspection import boxes, choose, read
 from icl_core.papers.birth.probes import memory_scores
 
+COMPARED = ("accuracy", "error", "talk_W_O2", "talk_W_K2")
 LINES = {"kept": ("construction", "solid"), "within": ("layer 4", "dash"), "stream": ("layer 2", "solid")}
 
 
@@ -30,10 +32,11 @@ def accuracy(run: Run, view: View) -> Panel:
         )
         for talk, (kind, dash) in LINES.items()
     ]
-    lines = [("Bayes", float(run["baseline/bayes"][0]), "floor")] if "baseline/bayes" in run.tensors else []
+    lines = []
     if "beside/accuracy" in run.tensors:
         lines.append((f"trained, d = {run.config.d}", float(run["beside/accuracy"][0]), "trained"))
     figure = figures.curves(series, "width d", "in-context accuracy", log_x=True, y_range=(0, 1.02), lines=lines)
+    _mark_widths(figure, run)
     return Panel(
         _accuracy_title(run),
         "Eqs. 7 and 8 work where random vectors are nearly orthogonal, that is, at large d. At smaller d every reading "
@@ -41,6 +44,11 @@ def accuracy(run: Run, view: View) -> Panel:
         figure,
         data=_table(run, ("accuracy", "error")),
     )
+
+
+def _mark_widths(figure: go.Figure, run: Run) -> None:
+    """Every width tried is written on the axis: powers of ten would say little."""
+    figure.update_xaxes(tickvals=run["sweep/width"], ticktext=[str(width) for width in run["sweep/width"]])
 
 
 def _accuracy_title(run: Run) -> str:
@@ -60,8 +68,10 @@ def recall(run: Run, view: View) -> Panel:
         for name, kind in kinds.items()
     ]
     figure = figures.curves(series, "width d", "recall", log_x=True, y_range=(0, 1.02))
+    _mark_widths(figure, run)
+    perfect, works = (run["sweep/width"][values >= 0.95] for values in (_least_recall(run), run["sweep/accuracy_kept"]))
     return Panel(
-        "Recall is perfect long before the model is",
+        f"Pairs are recalled from {_width(perfect)} on, the model is right from {_width(works)} on",
         "Recall asks one memory with one clean vector, so it sees only the cross-talk among stored pairs. Compare the "
         "width at which it reaches 1 with the width at which accuracy does: the model reads sums of several vectors.",
         figure,
@@ -69,33 +79,53 @@ def recall(run: Run, view: View) -> Panel:
     )
 
 
+def _least_recall(run: Run) -> np.ndarray:
+    return np.min([run[f"sweep/recall_{name}_kept"] for name in ("W_O2", "W_K2", "W_K1")], axis=0)
+
+
+def _width(widths: np.ndarray) -> str:
+    return f"d = {widths[0]}" if len(widths) else "no width tried"
+
+
 def gap(run: Run, view: View) -> Panel:
     """Constructed, without cross-talk, and trained at one width; and how much cross-talk each has."""
     at = int(np.flatnonzero(run["sweep/width"] == run.config.d)[0])
     names = {"kept": "constructed", "within": "without cross-talk of pairs", "stream": "without cross-talk of stream"}
-    rows = [(label, *_at(run, talk, at), LINES[talk][0]) for talk, label in names.items()]
+    rows = [
+        {"model": label, "kind": LINES[talk][0], **{m: float(run[f"sweep/{m}_{talk}"][at]) for m in COMPARED}}
+        for talk, label in names.items()
+    ]
     if "beside/accuracy" in run.tensors:
-        accuracy, error, talk = (float(run[f"beside/{name}"][0]) for name in ("accuracy", "error", "talk_W_K2"))
-        rows.append((f"trained, {run.config.beside} steps", accuracy, error, talk, "trained"))
-    labels, values, errors, talk, kinds = zip(*rows, strict=True)
-    figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
+        trained = {m: float(run[f"beside/{m}"][0]) for m in COMPARED}
+        rows.append({"model": f"trained, {run.config.beside} steps", "kind": "trained", **trained})
+    table = pd.DataFrame(rows)
+    figure = figures.bars(
+        list(table["model"]),
+        list(table["accuracy"]),
+        "in-context accuracy",
+        errors=list(table["error"]),
+        kinds=list(table["kind"]),
+        y_range=(0, 1.05),
+    )
     return Panel(
         _gap_title(run, at),
-        "All of these recall their pairs about equally well. Training does more than store them: it also keeps them "
-        "from disturbing each other. If cross-talk were not the reason, removing it would not raise the bar.",
+        "All of these recall their pairs about equally well. What disturbs them is the rest of the residual stream: "
+        "take that out and the bar rises, take out only what stored pairs do to each other and it does not. Training "
+        "goes part of the same way.",
         figure,
-        note="Cross-talk of W_K², as a share of a match: "
-        + ", ".join(f"{label} {value:.3f}" for label, value in zip(labels, talk, strict=True)),
-        data=pd.DataFrame({"model": labels, "accuracy": values, "standard error": errors, "cross-talk of W_K²": talk}),
+        note=_talk(table),
+        data=table.drop(columns="kind"),
     )
 
 
-def _at(run: Run, talk: str, at: int) -> tuple[float, float, float]:
-    return tuple(float(run[f"sweep/{name}_{talk}"][at]) for name in ("accuracy", "error", "talk_W_K2"))  # type: ignore[return-value]
+def _talk(table: pd.DataFrame) -> str:
+    columns = zip(table["model"], table["talk_W_O2"], table["talk_W_K2"], strict=True)
+    shares = [f"{model} {output:.2f} and {match:.2f}" for model, output, match in columns]
+    return "Cross-talk in W_O² and W_K², as a share of a match: " + "; ".join(shares) + "."
 
 
 def _gap_title(run: Run, at: int) -> str:
-    kept, clean = _at(run, "kept", at)[0], _at(run, "stream", at)[0]
+    kept, clean = (float(run[f"sweep/accuracy_{talk}"][at]) for talk in ("kept", "stream"))
     if "beside/accuracy" not in run.tensors:
         return f"Removing cross-talk takes accuracy from {kept:.2f} to {clean:.2f}"
     trained = float(run["beside/accuracy"][0])
