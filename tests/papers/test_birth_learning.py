@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from icl_core.experiment import Run
-from icl_core.papers.birth.claims import metrics
 from icl_core.papers.birth.gradient import evaluate
 from icl_core.papers.birth.induction import EXPERIMENT
 from icl_core.papers.birth.inspection import weights_at
 from icl_core.papers.birth.learning import held_out, run
+from icl_core.papers.birth.metrics import metrics
 from icl_core.papers.birth.settings import Config, View
 
 SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
@@ -75,7 +75,7 @@ def test_frozen_matrices_stay_until_their_step():
 def test_what_is_judged_is_what_the_final_weights_do(small):
     made = Run(SMALL, small)
     weights = weights_at(made, len(small["snapshot/step"]) - 1)
-    judged = evaluate(weights, held_out(SMALL, 2**16), SMALL.layers)
+    judged = evaluate(weights, held_out(SMALL, 2**16, where="cpu"), SMALL.layers)
     assert judged["accuracy"] == pytest.approx(float(small["judged/accuracy"][0]), abs=1e-4)
 
 
@@ -94,9 +94,8 @@ def test_the_small_preset_learns_in_context():
     assert float(tensors["judged/accuracy"][0]) > 0.92
     assert float(tensors["baseline/one_layer"][0]) < 0.65
     assert float(tensors["baseline/repeat"][0]) < 0.30
-    assert float(tensors["judged/accuracy"][0]) <= float(tensors["baseline/bayes"][0]) + 0.01
     verdicts = {metric.claim.id: metric.verdict for metric in metrics(made)}
-    assert verdicts["one-layer"] == "reproduced"
+    assert verdicts["top-down"] == verdicts["recall-W_O2"] == "reproduced"
     for drawing in EXPERIMENT.drawings:
         if drawing.applies(made.config):
             assert drawing.draw(made, View()).title
@@ -107,3 +106,38 @@ def test_a_typed_character_outside_the_vocabulary_is_refused(small):
     drawing = next(drawing for drawing in EXPERIMENT.drawings if drawing.name == "attention")
     with pytest.raises(ValueError, match="the sequence must be made of the vocabulary's 16 characters"):
         drawing.draw(made, View(sequence="aß"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"layers": 1},
+        {"K": 1},
+        {"triggers": "fixed", "feed_forward": True, "positions": "all"},
+        {"freeze_W_O2": True, "freeze_until": 7},
+        {"freeze_W_K1": True, "freeze_until": 20},
+        {"no_repeat": True, "seeds": 2, "scale": "code", "optimiser": "sgd"},
+    ],
+)
+def test_every_drawing_and_metric_holds_in_every_kind_of_setting(change):
+    config = replace(SMALL, **change)
+    made = Run(config, run(config, Recorder()))
+    assert all(np.isfinite(metric.value) for metric in metrics(made))
+    for drawing in EXPERIMENT.drawings:
+        if drawing.applies(config):
+            for moment in (0, 31):
+                assert drawing.draw(made, View(moment=moment, graft_W_O2="constructed", graft_W_K2="initial")).title
+
+
+def test_freezing_beyond_the_end_is_refused():
+    with pytest.raises(ValueError, match="freeze_until must be at most steps, 20, got 30"):
+        replace(SMALL, freeze_until=30)
+
+
+def test_a_graft_of_what_is_there_changes_nothing_and_of_zero_does(small):
+    made = Run(SMALL, small)
+    graft = next(drawing for drawing in EXPERIMENT.drawings if drawing.name == "graft")
+    untouched = graft.draw(made, View()).data
+    assert list(untouched["trained"]) == list(untouched["after the graft"])
+    cut = graft.draw(made, View(graft_W_O2="zero")).data
+    assert cut["trained"]["in_context_loss"] != cut["after the graft"]["in_context_loss"]

@@ -56,8 +56,8 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     tries = [(d, cross_talk) for d in widths(config) for cross_talk in CROSS_TALK]
     total = len(tries) + config.beside
     for index, (d, cross_talk) in enumerate(tries):
-        progress.report(index, total, float("nan"), lambda: _table(config, found), lambda: found)
         if f"try/{d}/{cross_talk}" not in found:
+            progress.report(index, total, float("nan"), lambda: _table(config, found), lambda: found)
             found[f"try/{d}/{cross_talk}"] = _judge(by_hand(config, d, cross_talk), task, batch)
     beside = _train(config, progress, found, resumed, len(tries)) if config.beside else {}
     return {**_table(config, found), **_errors(config, batch), **beside, **_baselines(task)}

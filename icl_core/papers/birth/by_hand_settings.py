@@ -42,9 +42,12 @@ class Config:
     seed: int = slider("seed", 0, 99, default=0, group=BESIDE)
 
     def check(self) -> None:
-        """Orthonormal rows need as many dimensions as there are rows."""
+        """Orthonormal rows need as many dimensions as there are rows; the model trained beside has neither these nor
+        W_F, so it would compare unlike things."""
         if self.embeddings == "orthonormal" and self.d < 2 * 65 + self.T:
             raise ValueError(f"d must be at least 2 N + T = {2 * 65 + self.T} for orthonormal embeddings, got {self.d}")
+        if self.beside and (self.feed_forward or self.embeddings == "orthonormal"):
+            raise ValueError(f"beside must be 0 with W_F or orthonormal embeddings, got {self.beside}")
 
 
 @settings

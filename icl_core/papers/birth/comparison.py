@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core.papers.birth.alignment import Aligned, align
+from icl_core.papers.birth.alignment import Aligned, align, causal
 from icl_core.papers.birth.construction import construct
 from icl_core.papers.birth.learning import task_of
 from icl_core.papers.birth.model import Weights
@@ -33,7 +33,8 @@ def compare(name: str, weights: Weights, config: Any) -> Comparison:
     task = task_of(config)
     built = construct(weights, task)
     trained, constructed = (memory_scores(name, each, task) for each in (weights, built))
-    aligned = align(name, trained.matrix, constructed.matrix)
+    seen = causal(config.T) if name == "W_K1" else None  # no query ever sees a later key
+    aligned = align(name, trained.matrix, constructed.matrix, seen)
     recalled = margins = None
     if name in OVER:
         over = OVER[name]

@@ -11,11 +11,13 @@ Try:
 - Type a sequence of your own, such as "abcXabcXab", and step through training: when does it know that X comes?
 """
 
+from dataclasses import replace
+
 from icl_core.experiment import Drawing, Experiment, Run
-from icl_core.papers.birth.claims import metrics
 from icl_core.papers.birth.drawings import attention, curves, film, grafts, memories
 from icl_core.papers.birth.inspection import moment_of, steps
-from icl_core.papers.birth.learning import run
+from icl_core.papers.birth.learning import JUDGED, WATCHED, run
+from icl_core.papers.birth.metrics import metrics
 from icl_core.papers.birth.presets import PRESETS
 from icl_core.papers.birth.settings import Config, View
 
@@ -37,12 +39,19 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations of a run: products of queries with keys, of tokens with matrices, and of outputs with W_U."""
+    """Giga-operations of a run: its trainings, a short one of a single layer, and what is judged on held-out data."""
+    training = config.batch * config.steps * _per_token(config)
+    beside = config.batch * min(config.steps, 150) * _per_token(replace(config, layers=1)) * (config.layers - 1)
+    evaluations = min(config.steps, 60) * 1.5 * WATCHED + JUDGED  # forward alone, a third of a step
+    judged = evaluations / config.T * _per_token(replace(config, positions="all")) / 3
+    return config.T * (config.seeds * (training + judged) + beside) / 1e9
+
+
+def _per_token(config: Config) -> float:
+    """Operations for a token of a batch: queries with keys, tokens with matrices, outputs with W_U."""
     counted = 1.0 if config.positions == "all" else 0.3  # the share of positions where layer 2 and the loss are needed
     maps = config.T * config.d * ((4 if config.layers == 2 else 0) + 6 * counted)
-    products = 16 * config.d**2 + 6 * config.N * config.d * counted
-    tokens = config.batch * config.T * config.steps * config.seeds
-    return tokens * (maps + products) / 1e9
+    return maps + 16 * config.d**2 + 6 * config.N * config.d * counted
 
 
 EXPERIMENT = Experiment(

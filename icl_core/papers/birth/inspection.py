@@ -30,6 +30,7 @@ def weights_at(run: Run, moment: int) -> Weights:
     names = [name.removeprefix("final/") for name in run.tensors if name.startswith("final/")]
     source = {name: run[f"final/{name}"] if last else run[f"snapshot/{name}"][moment] for name in names}
     frozen = {name: run[f"frozen/{name}"] for name in FROZEN}
+    source.setdefault("W_K1", np.zeros_like(source["W_K2"]))  # one layer has none, and never reads it
     # a copy: memory-mapped arrays are read-only
     return Weights(**{name: torch.tensor(array.astype(np.float32)) for name, array in {**frozen, **source}.items()})
 

@@ -27,10 +27,10 @@ def task_of(config: Config, outputs: str | None = None) -> Task:
     return make_task(config.N, config.K, config.T, config.triggers, outputs or config.outputs, config.no_repeat)
 
 
-def held_out(config: Config, positions: int, outputs: str | None = None) -> Batch:
-    """Sequences that no training saw, `positions` in all; the same for every seed. On the device."""
+def held_out(config: Config, positions: int, outputs: str | None = None, where: str | None = None) -> Batch:
+    """Sequences that no training saw, `positions` in all; the same for every seed. On the device, or `where`."""
     generator = torch.Generator().manual_seed(2**31 + 17)
-    return sample(task_of(config, outputs), max(16, positions // config.T), generator, device.device())
+    return sample(task_of(config, outputs), max(16, positions // config.T), generator, where or device.device())
 
 
 def initial(config: Config, seed: int) -> Weights:

@@ -13,6 +13,6 @@ def draw(run: Run) -> Panel:
     figure = figures.curves(series, "training step", "recall", y_range=(0, 1.02), height=280)
     return Panel(
         "Three memories form, one after the other",
-        "The output memory W_O² comes first; then the model learns where to look, last in its first layer.",
+        "The output memory W_O² comes first; then the two attention layers learn where to look.",
         figure,
     )

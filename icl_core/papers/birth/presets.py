@@ -20,7 +20,13 @@ def paper_size(config: Config) -> Config:
 # name, title, config, what to see, the matrix to look at
 CLASSROOM = (
     ("fastest", "An induction head in 300 steps", FASTEST, "Watch the two attention maps sharpen.", "W_K2"),
-    ("order", "The order in which memories form", ORDER, "W_O² first, then W_K², then W_K¹.", "W_O2"),
+    (
+        "order",
+        "The order in which memories form",
+        ORDER,
+        "W_O² first; the matrices that decide where to look follow.",
+        "W_O2",
+    ),
     (
         "both",
         "Both kinds of knowledge",

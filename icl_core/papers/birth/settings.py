@@ -63,8 +63,11 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse what does not fit the memory: two T × T maps a sequence, the batch, the matrices thrice."""
-        cached = max(1, 2**11 // self.T)  # sequences held at once
+        """Refuse freezing beyond the end, and what does not fit the memory: two T × T maps a sequence held at once, the
+        batch, the matrices with their optimiser's state."""
+        if self.freeze_until > self.steps:
+            raise ValueError(f"freeze_until must be at most steps, {self.steps}, got {self.freeze_until}")
+        cached = max(1, 2**12 // self.T)  # sequences held at once
         needed = 4 * (12 * cached * self.T * (self.T + self.d) + 16 * self.batch * self.T + 60 * self.d**2)
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
 

@@ -109,9 +109,9 @@ def gap(run: Run, view: View) -> Panel:
     )
     return Panel(
         _gap_title(run, at),
-        "All of these recall their pairs about equally well. What disturbs them is the rest of the residual stream: "
+        "The constructions recall every pair. What disturbs them is the rest of the residual stream: "
         "take that out and the bar rises, take out only what stored pairs do to each other and it does not. Training "
-        "goes part of the same way.",
+        "gets there by other means too: compare the cross-talk below.",
         figure,
         note=_talk(table),
         data=table.drop(columns="kind"),

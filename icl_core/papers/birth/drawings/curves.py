@@ -6,10 +6,12 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.birth.claims import half_step, over_seeds
 from icl_core.papers.birth.inspection import moment_of, steps
+from icl_core.papers.birth.metrics import half_step, over_seeds
+from icl_core.papers.birth.probes import early_positions
 from icl_core.papers.birth.settings import View
 
+FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
 # curve, name, colour, dash
 PROBES = (
     ("W_O2", "W_O²", "layer 3", None),
@@ -26,7 +28,7 @@ def accuracy(run: Run, view: View) -> Panel:
     series = [Curve("held-out", x, run[f"curve/{name}"], "trained", error=_error(run, name))]
     if view.measure == "all" and "batch/in_context_accuracy" in run.tensors:
         batch = run["batch/in_context_accuracy"]
-        series.insert(0, Curve("fresh batch", np.arange(batch.shape[1]), batch, "gradient descent", dash="solid"))
+        series.insert(0, Curve("fresh batch", np.arange(batch.shape[1]), batch, FRESH))
     if view.single_seeds:
         series += [Curve(f"seed {i}", x, row, "#8fb8d8", dash="dot") for i, row in enumerate(run[f"curve/{name}"])]
     figure = figures.curves(
@@ -52,7 +54,7 @@ def losses(run: Run, view: View) -> Panel:
     x = run["curve/step"]
     series = [
         Curve("in context", x, run["curve/in_context_loss"], "trained"),
-        Curve("global", x, run["curve/global_loss"], "momentum", dash="dash"),
+        Curve("global", x, run["curve/global_loss"], "layer 4", dash="dash"),
     ]
     figure = figures.curves(series, "training step", "cross-entropy, nats", at=_at(run, view))
     return Panel(
@@ -80,27 +82,25 @@ def memories(run: Run, view: View) -> Panel:
         for probe, label, colour, dash in probes
     ]
     halves = [(half_step(run, names[probe]), label, colour) for probe, label, colour, _ in probes]
-    marks = [(step, f"{label}: step {step:.0f}", figures.COLOURS[kind]) for step, label, kind in halves if step == step]
+    reached = [half for half in halves if half[0] > 0]  # not those that chance carries over one half from the start
     figure = figures.curves(
         series,
         "training step",
         "recall",
         y_range=(0, 1.02),
-        marks=marks,
+        marks=[(step, f"{label}: step {step:.0f}", figures.COLOURS[kind]) for step, label, kind in reached],
         at=_at(run, view),
-        lines=[("chance", 1 / run.config.N, "floor")],
     )
-    return Panel(
-        _order_title(halves),
-        "Recall is the share of stored pairs that the matrix alone gets right. A dotted line marks the step at which "
-        "it passes one half. Without learning every curve would stay at chance, 1/N."
-        + (
-            " With fixed triggers the probe of W_K² is only a choice among K."
-            if run.config.triggers != "random"
-            else ""
-        ),
-        figure,
-        data=_table(run, tuple(names.values())),
+    return Panel(_order_title(reached), _recall_caption(run), figure, data=_table(run, tuple(names.values())))
+
+
+def _recall_caption(run: Run) -> str:
+    early = early_positions(run.config.T)
+    among = "K" if run.config.triggers != "random" else "N"
+    return (
+        "Recall is the share of stored pairs that the matrix alone gets right; a dotted line marks the step where it "
+        f"passes one half. W_K¹ early asks the first {early} positions only. Without learning the curves would stay at "
+        f"chance: 1/N for W_O², 1/{among} for W_K², one in {early - 1} for W_K¹ early."
     )
 
 
@@ -110,11 +110,11 @@ def _curve_name(run: Run, probe: str, view: View) -> str:
     return wanted if f"curve/{wanted}" in run.tensors else f"recall_{probe}"
 
 
-def _order_title(halves: list[tuple[float, str, str]]) -> str:
-    reached = sorted((step, label) for step, label, _ in halves if step == step and "all" not in label)
-    if not reached:
+def _order_title(reached: list[tuple[float, str, str]]) -> str:
+    steps = sorted((step, label) for step, label, _ in reached if "all" not in label)
+    if not steps:
         return "No memory has formed"
-    return ", then ".join(f"{label} (step {step:.0f})" for step, label in reached)
+    return ", then ".join(f"{label} (step {step:.0f})" for step, label in steps)
 
 
 def feed_forward(run: Run, view: View) -> Panel:
@@ -145,7 +145,7 @@ def _error(run: Run, name: str) -> np.ndarray | None:
 
 def _lines(run: Run, view: View) -> list[tuple[str, float, str]]:
     # trained on in-context positions alone, a model knows what Bayes must infer: that the position is one
-    labels = {"repeat": "repeat the character", "one_layer": "one layer"}
+    labels = {"repeat": "repeat the character", "one_layer": "one layer, 150 steps"}
     if run.config.positions == "all":
         labels["bayes"] = "Bayes"
     suffix = "_new" if view.measure == "new" else ""

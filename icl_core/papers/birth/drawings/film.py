@@ -34,7 +34,7 @@ def draw(run: Run, view: View) -> Panel:
         for name, label, kind, dash in probes
     ]
     series.append(Curve("accuracy", run["curve/step"], run["curve/accuracy"][:1], "trained"))
-    figure = figures.film(steps(run), series, maps, looks, y_title="recall, accuracy", y_range=(0, 1.02), duration=250)
+    figure = figures.film(steps(run), series, maps, looks, y_title="recall, accuracy", y_range=(0, 1.02), duration=100)
     return Panel(
         f"From random weights to step {steps(run)[-1]}: press play",
         "Above, how much each memory recalls; below, the memories themselves and where the two layers look. A memory "

@@ -21,7 +21,7 @@ def draw(run: Run, view: View) -> Panel:
     moment = moment_of(run, view)
     trained = weights_at(run, moment)
     operated, factors = graft(run, trained, view)
-    batch = held_out(run.config, POSITIONS)
+    batch = held_out(run.config, POSITIONS, where="cpu")
     before, after = (evaluate(weights, batch, run.config.layers) for weights in (trained, operated))
     labels, kinds = ["trained", "after the graft"], ["trained", "construction" if factors else "trained"]
     figure = figures.bars(
@@ -48,6 +48,8 @@ def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, st
     """The weights after the replacements that the view asks for, and a phrase for each."""
     parts, said = {}, {}
     for name, matrix in trained.trained().items():
+        if f"snapshot/{name}" not in run.tensors:
+            continue  # one layer has no W_K1
         wanted = getattr(view, f"graft_{name}")
         if wanted == "zero":
             parts[name], said[name] = torch.zeros_like(matrix), "zero"

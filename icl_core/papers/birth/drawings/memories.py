@@ -29,7 +29,10 @@ def draw(run: Run, view: View) -> Panel:
     rows, columns = ([*characters(labels)] for labels in (found.trained.rows, found.trained.columns))
     maps = _maps(found, view)
     left, below = found.trained.row_kind, found.trained.column_kind
-    figure = figures.triple(maps[0], maps[1], maps[2], rows, columns, value, row_title=left, column_title=below)
+    last = _maps(compare(name, weights_at(run, len(steps(run)) - 1), run.config), view)  # one scale for all moments
+    figure = figures.triple(
+        *maps, rows, columns, value, row_title=left, column_title=below, limit=figures.largest(*maps, *last)
+    )
     return Panel(
         f"{NAMES[name]} at step {steps(run)[moment]}{_recall(found)}: "
         f"{max(0.0, found.aligned.explained):.0%} of it is the construction",
@@ -49,12 +52,13 @@ def _shown(run: Run, view: View) -> str:
     return "W_O2" if missing else view.memory
 
 
-def _maps(found: Comparison, view: View) -> list[np.ndarray]:
+def _maps(found: Comparison, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Trained, constructed and difference, aligned or raw."""
     if view.raw:
-        return [each.matrix.numpy() for each in (found.trained, found.constructed)] + [
-            (found.trained.matrix - found.constructed.matrix).numpy()
-        ]
-    return [each.numpy() for each in (found.aligned.trained, found.aligned.constructed, found.aligned.difference)]
+        trained, constructed = found.trained.matrix.numpy(), found.constructed.matrix.numpy()
+        return trained, constructed, trained - constructed
+    aligned = found.aligned
+    return aligned.trained.numpy(), aligned.constructed.numpy(), aligned.difference.numpy()
 
 
 def _recall(found: Comparison) -> str:
@@ -62,8 +66,8 @@ def _recall(found: Comparison) -> str:
 
 
 def _margin(found: Comparison) -> str:
-    if not found.recall or not found.margin:
-        return ""
+    if not found.recall or not found.margin or not np.isfinite(found.margin[0]):
+        return ""  # W_F stores no pairs, and a single pair has no wrong answer
     return (
         f"Recall: trained {found.recall[0]:.2f}, constructed {found.recall[1]:.2f}. Mean margin of the right answer "
         f"over the best wrong one: trained {found.margin[0]:.3g}, constructed {found.margin[1]:.3g}. "
