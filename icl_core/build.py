@@ -13,6 +13,7 @@ from typing import Any
 from icl_core import claims, jobs, knobs, registry, store
 from icl_core.claims import Finding
 from icl_core.experiment import Preset
+from icl_core.runfile import Damaged
 from icl_core.store import Header
 from icl_core.watch import watch_all
 
@@ -25,6 +26,9 @@ class Wanted:
     key: str
     config: Any
     presets: list[str]
+
+    def __str__(self) -> str:
+        return f"{self.experiment} ({', '.join(self.presets)})"
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,12 @@ def build(ids: Iterable[str] = (), presets: Iterable[str] | None = None, workers
     chosen = [item for item in everything if presets is None or set(presets) & set(item.presets)]
     if not chosen:
         raise ValueError(f"--preset must name a shipped preset, got {', '.join(presets or ())!r:.80}")
-    problems = _train([item for item in chosen if _stored(item) is None], workers)
-    headers = [header for item in chosen if (header := _ship(item)) is not None]
+    failed = _train([item for item in chosen if not _whole(item)], workers)
+    headers, problems = _ship_all([item for item in chosen if item.key not in failed])
     _prune(ids, everything)
     findings = [finding for header in headers for finding in claims.findings(header)]
-    return Outcome(findings, problems + [_complaint(finding) for finding in findings if _unexplained(finding)])
+    problems += [_complaint(finding) for finding in findings if _unexplained(finding)]
+    return Outcome(findings, [*failed.values(), *problems])
 
 
 def wanted(experiment_id: str) -> list[Wanted]:
@@ -74,8 +79,21 @@ def _stored(item: Wanted) -> Header | None:
     return store.default().exact(item.experiment, item.key)
 
 
-def _train(missing: list[Wanted], workers: int | None) -> list[str]:
-    """Train all that is missing; a sentence for each that failed."""
+def _whole(item: Wanted) -> bool:
+    """Whether the run is there with all its tensors. A damaged shipped file is removed: the workers, who look at
+    headers, would take it for the run and train nothing."""
+    header = _stored(item)
+    if header is None or store.default().load(header) is not None:
+        return header is not None
+    if header.origin == "local":
+        return False  # set aside by the store
+    print(f"{item}: {header.path} is damaged; it is made anew", file=sys.stderr)
+    header.path.unlink(missing_ok=True)
+    return _whole(item)  # there may be a local run behind it
+
+
+def _train(missing: list[Wanted], workers: int | None) -> dict[str, str]:
+    """Train all that is missing; a sentence for each that failed, by key."""
     keys = [jobs.submit(item.experiment, item.config) for item in missing]
     try:
         watch_all(keys, workers)
@@ -85,21 +103,33 @@ def _train(missing: list[Wanted], workers: int | None) -> list[str]:
         print("interrupted; the same command goes on from here", file=sys.stderr)
         raise
     ends = [(item, jobs.state(item.key)) for item in missing]
-    return [
-        f"{item.experiment} ({', '.join(item.presets)}): {end.status}: {end.message}"
+    return {
+        item.key: f"{item}: {end.status}: {end.message}"
         for item, end in ends
         if end is not None and end.status != "done"
-    ]
+    }
 
 
-def _ship(item: Wanted) -> Header | None:
-    """Bring the run into artifacts/, or what is said of it there up to date. None if there is no such run."""
+def _ship_all(made: list[Wanted]) -> tuple[list[Header], list[str]]:
+    """Ship all runs; their headers, and a sentence for each that could not be shipped."""
+    headers, problems = [], []
+    for item in made:
+        try:
+            headers.append(_ship(item))
+        except Exception as problem:  # whatever an experiment's metrics do wrong: the other runs are shipped
+            problems.append(f"{item}: {type(problem).__name__}: {problem}")
+    return headers, problems
+
+
+def _ship(item: Wanted) -> Header:
+    """Bring the run into artifacts/, or what is said of it there up to date. Raises `Damaged` if it cannot be read."""
     header = _stored(item)
     run = store.default().load(header) if header else None
     if header is None or run is None:
-        return None
+        raise Damaged(f"expected the run {item.key}, got none that can be read")
     records = claims.to_records(registry.experiment(item.experiment).metrics(run))
     info = {**header.info, "metrics": records, "presets": item.presets}
+    info.pop("message", None)  # that its metrics failed once
     if header.origin == "shipped" and _same(header.info, info):
         return header
     shipped = store.default().ship(item.experiment, item.config, run.tensors, info)

@@ -8,8 +8,8 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +76,8 @@ def within(filename: Any) -> str:
 class RunCache:
     """Files of bytes by key, at most `limit` bytes of them: the longest unused go first.
 
-    `refuse` is told of rows that are not ours. Reading makes no folder; the first `put` does, for its owner alone.
+    `refuse` is told of rows that are not ours and of a database that fails. Reading makes no folder; the first `put`
+    does, for its owner alone.
     """
 
     def __init__(self, folder: Path, limit: int, refuse: Callable[[str], None]) -> None:
@@ -104,7 +105,7 @@ class RunCache:
 
     def use(self, key: str) -> None:
         """Note that the run was used: it will be kept longer."""
-        with suppress(Refused, OSError):
+        with self._telling(), suppress(Refused, OSError):
             file: Any = self._open().get(key, read=True, retry=True)  # opening it is the use
             if file is not None:
                 file.close()
@@ -115,16 +116,21 @@ class RunCache:
             raise OSError(
                 f"a run must fit the cache's limit of {self.limit} bytes, got {len(value)}; raise ICL_CACHE_LIMIT"
             )
-        self._open().set(key, value, retry=True)
-        self._make_room(key)
-        path = self.paths().get(key)
+        try:
+            self._open().set(key, value, retry=True)
+            with self._telling():  # the run is kept already
+                self._make_room(key)
+            path = self.paths().get(key)
+        except sqlite3.Error as problem:
+            raise OSError(f"the run {key} could not be written to {self.folder}: {problem}") from problem
         if path is None or not path.exists():
             raise OSError(f"the run {key} was written to {self.folder} but is not there; is the disk full?")
         return path
 
     def remove(self, key: str) -> None:
         """Forget the key and delete its file, if there is one."""
-        self._open().delete(key, retry=True)
+        with self._telling():
+            self._open().delete(key, retry=True)
 
     def close(self) -> None:
         """Close the database; the next use opens it again."""
@@ -135,13 +141,25 @@ class RunCache:
     def _make_room(self, spared: str) -> None:
         """diskcache's own culling takes ten items at once, the one just written among them: so by hand."""
         paths = self.paths()
-        sizes = {key: path.stat().st_size for key, path in paths.items() if path.exists()}
+        sizes = {}
+        for key, path in paths.items():
+            with suppress(FileNotFoundError):  # another process makes room too
+                sizes[key] = path.stat().st_size
         for key in paths:  # the longest unused first
             if sum(sizes.values()) <= self.limit:
                 return
             if key != spared:
                 self.remove(key)
                 sizes.pop(key, None)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Tell of a database that fails instead of raising, and open it afresh the next time."""
+        try:
+            yield
+        except sqlite3.Error as problem:
+            self._refuse(f"The cache of runs in {self.folder} could not be changed: {problem}.")
+            self.close()
 
     def _open(self) -> diskcache.Cache:
         if self._cache is None:

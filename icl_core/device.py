@@ -8,17 +8,33 @@ import psutil
 import torch
 
 # "medium" lets a float32 product be computed in two bfloat16 parts where that is faster. On CPUs without bf16
-# tiles it costs float32-level error (tests/bench/ prints it); set ICL_PRECISION=highest to forgo it.
+# tiles it costs float32-level error (tests/bench/ prints it); set ICL_PRECISION=highest to forgo it. On CUDA "medium"
+# and "high" mean TF32, products of 10 bits, which shows in the results: there "highest" is the default.
 PRECISIONS = ("medium", "high", "highest")
+
+_chosen = ""  # by `choose`
+
+
+def choose(index: int) -> None:
+    """Train on the GPU of that number, counted round, where there are several and `ICL_DEVICE` names none.
+
+    For this process alone: in the environment it would be passed on to every worker that is started from here.
+    """
+    global _chosen
+    if "ICL_DEVICE" not in os.environ and torch.cuda.device_count() > 1:
+        _chosen = f"cuda:{index % torch.cuda.device_count()}"
+        device.cache_clear()
+        describe.cache_clear()
 
 
 @cache
 def device() -> torch.device:
-    """The device of this process: `ICL_DEVICE` if set ("cpu", "cuda", "cuda:1"), else CUDA where there is one.
+    """The device of this process: `ICL_DEVICE` if set ("cpu", "cuda", "cuda:1"), else CUDA where there is one
+    (the one of `choose`).
 
     Raises `ValueError` if `ICL_DEVICE` names none that is here.
     """
-    wanted = os.environ.get("ICL_DEVICE", "cuda" if torch.cuda.is_available() else "cpu")
+    wanted = os.environ.get("ICL_DEVICE", _chosen or ("cuda" if torch.cuda.is_available() else "cpu"))
     known = ["cpu", "cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
     if wanted not in known or (wanted.startswith("cuda") and not torch.cuda.is_available()):
         here = ", ".join(known if torch.cuda.is_available() else known[:1])
@@ -35,20 +51,29 @@ def describe() -> str:
 
 
 def workers() -> int:
-    """How many trainings may go on at once: one a GPU, else one a core."""
+    """How many trainings may go on at once: one a GPU (`ICL_DEVICE` names just one), else one a core."""
     if device().type == "cuda":
-        return max(1, torch.cuda.device_count())
+        return 1 if "ICL_DEVICE" in os.environ else max(1, torch.cuda.device_count())
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+
+
+def precision() -> str:
+    """How exactly float32 products are computed: `ICL_PRECISION` if set; `ValueError` if it is none of them."""
+    wanted = os.environ.get("ICL_PRECISION", "highest" if device().type == "cuda" else "medium")
+    if wanted not in PRECISIONS:
+        raise ValueError(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {wanted!r}")
+    return wanted
 
 
 def set_threads(threads: int = 1) -> None:
     """Fix torch's threads and precision for this process. Tiny models want one thread: two on busy cores are slower,
-    and a run resumes bit for bit only with the count it began with."""
+    and a run resumes bit for bit only with the count it began with, on a GPU only with kernels that repeat themselves.
+    """
     torch.set_num_threads(threads)
-    precision = os.environ.get("ICL_PRECISION", "medium")
-    if precision not in PRECISIONS:
-        raise ValueError(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {precision!r}")
-    torch.set_float32_matmul_precision(precision)
+    torch.set_float32_matmul_precision(precision())
+    if device().type == "cuda":
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS repeats itself only with it
+        torch.use_deterministic_algorithms(True, warn_only=True)
 
 
 def memory() -> int:

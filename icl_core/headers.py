@@ -14,8 +14,8 @@ from icl_core.runfile import Damaged
 class Header:
     """What is known of a stored run without reading its tensors. `origin` is "shipped" or "local".
 
-    `info` holds version, packages, device, threads, seconds, loss, date, metrics, and for a shipped run the names of
-    its `presets`.
+    `info` holds version, packages, device, precision, threads, seconds, loss, date, metrics (a `message` if they
+    failed), and for a shipped run the names of its `presets`.
     """
 
     experiment: str

@@ -56,12 +56,14 @@ class Job:
         return self.folder / "cancel"
 
     def request(self) -> dict[str, Any] | None:
-        """What was asked: experiment, config, asked (ns). None if there is no such job."""
-        return read_json(self.folder / "request.json")
+        """What was asked: experiment, config, asked (ns). None if there is no such job, or it does not say that."""
+        asked = read_json(self.folder / "request.json")
+        return asked if asked and {"experiment", "config", "asked"} <= asked.keys() else None
 
     def state(self) -> dict[str, Any]:
-        """What the last worker wrote; a job that none has touched is queued."""
-        return read_json(self.folder / "state.json") or {"status": "queued"}
+        """What the last worker wrote; a job that none has touched, or nobody can tell, is queued."""
+        told = read_json(self.folder / "state.json")
+        return told if told and told.get("status") in (*WAITING, "running", *ENDED) else {"status": "queued"}
 
     def ask(self, request: dict[str, Any]) -> None:
         """Queue the job, anew if it has ended."""

@@ -52,8 +52,8 @@ class Knob:
         wanted = "a whole number" if isinstance(self.default, int) else "a number"
         right_type = isinstance(value, int if isinstance(self.default, int) else (int, float))
         low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
-        if isinstance(value, bool) or not right_type or not math.isfinite(value) or not low <= value <= high:
-            raise ValueError(f"{name} must be {wanted} from {self.low} to {self.high}, got {value!r}")
+        if isinstance(value, bool) or not right_type or not low <= value <= high or abs(value) == math.inf:
+            raise ValueError(f"{name} must be {wanted} from {self.low} to {self.high}, got {value!r:.80}")
 
     def parse(self, name: str, raw: str) -> Any:
         """The value that the text `raw` (of a URL or a command line) stands for; `ValueError` if none."""

@@ -24,7 +24,8 @@ class Stopped(Exception):
 
 
 class JobProgress:
-    """The `Progress` of a job. `identity` is the experiment, version and config that a checkpoint must agree with."""
+    """The `Progress` of a job. `identity` is what a checkpoint must agree with: experiment, version, config, device and
+    precision. Elsewhere, or less exactly, the same step would give other digits: a mixture that nobody can repeat."""
 
     def __init__(self, job: Job, identity: dict[str, Any], threads: int, stopped: Callable[[], bool]) -> None:
         self.job, self.identity, self.threads, self._stopped = job, identity, threads, stopped
@@ -89,10 +90,10 @@ class JobProgress:
         runfile.write_whole(path, runfile.pack(tensors, record))
 
     def _read_checkpoint(self) -> None:
-        """Go on from the checkpoint; a damaged one, or one of another version, is no use: start anew."""
+        """Go on from the checkpoint; a damaged one, or one of another version or device, is no use: start anew."""
         with suppress(OSError, Damaged):
             record, tensors = runfile.read(self.job.checkpoint)
-            if {name: record[name] for name in self.identity} == self.identity:
+            if {name: record.get(name) for name in self.identity} == self.identity:
                 self._state, self._before = tensors, record["seconds"]
                 self.first_step, self._step = record["step"], record["step"]
                 self.total, self.loss, self.threads = record["total"], record["loss"], record["threads"]

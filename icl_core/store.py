@@ -8,6 +8,7 @@ import re
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -155,22 +156,22 @@ class Store:
     def _header(self, path: Path, key: str, origin: str) -> Header | None:
         """The checked header of a file, remembered as long as the file does not change."""
         try:
-            status = path.stat()
+            stamp = _stamp(path)
+            seen = self._seen.get(path)  # one look: other sessions write there too
+            if seen is None or seen[0] != stamp:
+                seen = self._seen[path] = (stamp, self._read(path, key, origin))
         except OSError:
             return None
-        stamp = (status.st_mtime_ns, status.st_size)
-        if path not in self._seen or self._seen[path][0] != stamp:
-            try:
-                header = header_of(runfile.read_record(path), key, origin, path)
-                if origin == "shipped" and path != self._shipped_path(header.experiment, key):
-                    raise Damaged(f"expected a run of another experiment, got one of {header.experiment}")
-                self._seen[path] = (stamp, header)
-            except OSError:
-                return None
-            except Damaged as problem:
-                self._set_aside(path, key, origin, problem)
-        header = self._seen.get(path, (stamp, None))[1]
-        return self._valid(header) if header else None
+        except Damaged as problem:
+            self._set_aside(path, key, origin, problem)
+            return None
+        return self._valid(seen[1]) if seen[1] else None
+
+    def _read(self, path: Path, key: str, origin: str) -> Header:
+        header = header_of(runfile.read_record(path), key, origin, path)
+        if origin == "shipped" and path != self._shipped_path(header.experiment, key):
+            raise Damaged(f"expected a run of another experiment, got one of {header.experiment}")
+        return header
 
     def _valid(self, header: Header) -> Header | None:
         """The header, unless its settings are out of range today. Known only once the experiment is imported."""
@@ -192,8 +193,8 @@ class Store:
             self._cache.remove(key)
             self._seen.pop(path, None)
             return
-        status = path.stat()
-        self._seen[path] = ((status.st_mtime_ns, status.st_size), None)
+        with suppress(OSError):
+            self._seen[path] = (_stamp(path), None)
         self._tell(f"{path} is ignored: {problem}.")
 
     def _move_aside(self, path: Path, reason: str) -> None:
@@ -226,6 +227,11 @@ def size_limit(text: str) -> int:
         raise ValueError(f"ICL_CACHE_LIMIT must be a size like 2GiB or a number of bytes, got {text!r}")
     number, prefix, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** (" kMGT".index(prefix) if prefix else 0))
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
 
 
 def _holds(config: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -4,7 +4,6 @@ SIGTERM and Ctrl-C leave a checkpoint; so does SIGKILL, of some seconds before. 
 """
 
 import math
-import os
 import platform
 import signal
 import threading
@@ -35,12 +34,13 @@ def work(once: bool = False, slots: int | None = None) -> int:
     """
     taken = 0
     with ExitStack() as stack:
+        slots = slots or _slots()
         if _take_slot(stack, slots) is None:
             return 0
         stopped = stack.enter_context(_signals())
         idle_since = time.monotonic()
         while not stopped():
-            if _work_one(stopped):
+            if _work_one(stopped, slots):
                 taken += 1
                 idle_since = time.monotonic()
             elif once or time.monotonic() - idle_since > IDLE:
@@ -52,24 +52,21 @@ def work(once: bool = False, slots: int | None = None) -> int:
     return taken
 
 
-def _take_slot(stack: ExitStack, slots: int | None) -> int | None:
-    if slots is None:
-        from icl_core import device
+def _slots() -> int:
+    from icl_core import device
 
-        slots = device.workers()
+    return device.workers()
+
+
+def _take_slot(stack: ExitStack, slots: int) -> int | None:
     for slot in range(slots):
         if stack.enter_context(held(jobs.slot_lock(slot))):
             if slots > 1:
-                _choose_gpu(slot)
+                from icl_core import device
+
+                device.choose(slot)
             return slot
     return None
-
-
-def _choose_gpu(slot: int) -> None:
-    import torch
-
-    if torch.cuda.device_count() > 1:
-        os.environ.setdefault("ICL_DEVICE", f"cuda:{slot % torch.cuda.device_count()}")
 
 
 @contextmanager
@@ -87,7 +84,7 @@ def _signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _work_one(stopped: Callable[[], bool]) -> bool:
+def _work_one(stopped: Callable[[], bool], slots: int) -> bool:
     for known in jobs.states():
         if known.status in WAITING:
             job = Job(known.key)
@@ -95,7 +92,7 @@ def _work_one(stopped: Callable[[], bool]) -> bool:
                 # Between the look and the lock another worker may have done it.
                 if mine and job.request() and job.state()["status"] not in ENDED:
                     with suppress(OSError):
-                        jobs.ensure_workers()  # there may be more than we can do alone
+                        jobs.ensure_workers(slots)  # there may be more than we can do alone
                     _train(job, stopped)
                     _forget_old()
                     return True
@@ -128,22 +125,29 @@ def _run(job: Job, stopped: Callable[[], bool]) -> None:
         raise ValueError(f"{experiment_id} has changed since this run was asked for; ask for it again")
     if store.default().exact(experiment_id, job.key):
         return job.end("done")
-    identity = {"experiment": experiment_id, "version": experiment.version, "config": request["config"]}
-    progress = JobProgress(job, identity, THREADS, stopped)
-    _count_deaths(job, progress)
-    progress.tell()
 
     from icl_core import device
 
+    identity = {
+        "experiment": experiment_id,
+        "version": experiment.version,
+        "config": request["config"],
+        "device": device.describe(),
+        "precision": device.precision(),
+    }
+    progress = JobProgress(job, identity, THREADS, stopped)
+    _count_deaths(job, progress)
+    progress.tell()
     device.set_threads(progress.threads)
     tensors = experiment.run(config, progress)
     seconds = progress.seconds()
     progress.tell("computing the metrics")
     info = _info(experiment, progress, seconds)
-    metrics = experiment.metrics(Run(config, tensors, info))
-    info["metrics"] = claims.to_records(metrics)
+    info |= _measured(experiment, Run(config, tensors, info))
     store.default().save(experiment_id, request["config"], tensors, info)
-    job.end("done", step=progress.total, total=progress.total, loss=progress.loss, seconds=seconds)
+    job.end(
+        "done", info.get("message", ""), step=progress.total, total=progress.total, loss=progress.loss, seconds=seconds
+    )
 
 
 def _count_deaths(job: Job, progress: JobProgress) -> None:
@@ -159,13 +163,21 @@ def _count_deaths(job: Job, progress: JobProgress) -> None:
         )
 
 
-def _info(experiment: Experiment, progress: JobProgress, seconds: float) -> dict[str, Any]:
-    from icl_core import device
+def _measured(experiment: Experiment, run: Run) -> dict[str, Any]:
+    """The metrics, for the run's file. If they fail the training is kept all the same, with a message instead."""
+    try:
+        return {"metrics": claims.to_records(experiment.metrics(run))}
+    except Exception as problem:  # a fault of the experiment, which may be mended without training again
+        traceback.print_exc()
+        return {"metrics": [], "message": f"the metrics failed: {type(problem).__name__}: {problem}"}
 
+
+def _info(experiment: Experiment, progress: JobProgress, seconds: float) -> dict[str, Any]:
     return {
         "version": experiment.version,
         "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
-        "device": device.describe(),
+        "device": progress.identity["device"],
+        "precision": progress.identity["precision"],
         "threads": progress.threads,
         "seconds": round(seconds, 3),
         "loss": progress.loss if math.isfinite(progress.loss) else None,

@@ -2,10 +2,15 @@
 
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
+
+# Before anything imports the store, which remembers where its cache is.
+OWN = tempfile.TemporaryDirectory(prefix="icl-cache-", ignore_cleanup_errors=True)
+os.environ.setdefault("ICL_CACHE_DIR", OWN.name)
 
 from jaxtyping import install_import_hook  # noqa: E402
 
@@ -18,13 +23,6 @@ import pytest  # noqa: E402
 import torch  # noqa: E402
 
 torch.set_num_threads(1)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path_factory, monkeypatch):
-    """Each test has a cache of its own, unless it sets another."""
-    if "ICL_CACHE_DIR" not in os.environ:
-        monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
 
 
 def pytest_collection_modifyitems(items):

@@ -153,6 +153,30 @@ def test_build_replaces_a_damaged_file(runs):
     assert runs.load(runs.headers(TOY)[0]).digest == header.digest
 
 
+def test_build_trains_a_run_with_a_damaged_tensor_again(capsys, runs):
+    assert main(["build", TOY, "--preset", "classroom"]) == 0
+    (header,) = runs.headers(TOY)
+    good = header.path.read_bytes()
+    header.path.write_bytes(good[:-1] + bytes([good[-1] ^ 1]))
+    assert main(["build", TOY, "--preset", "classroom"]) == 0
+    assert "is damaged; it is made anew" in capsys.readouterr().err
+    assert runs.load(runs.headers(TOY)[0]).digest == header.digest
+
+
+def test_build_names_a_run_that_cannot_be_read(capsys, runs, monkeypatch):
+    monkeypatch.setattr(type(runs), "load", lambda *_: None)
+    assert main(["build", TOY, "--preset", "classroom"]) == 1
+    assert "toy.walk (classroom): Damaged: expected the run" in capsys.readouterr().err
+
+
+def test_build_names_metrics_that_fail_and_ships_the_rest(capsys, runs, changed):
+    measured = registry.experiment(TOY).metrics
+    changed(metrics=lambda run: measured(run) if run.config.d == 16 else 1 / 0)
+    assert main(["build", TOY]) == 1
+    assert "toy.walk (classroom): ZeroDivisionError" in capsys.readouterr().err
+    assert [header.origin for header in runs.headers(TOY) if header.config["d"] == 16] == ["shipped"]
+
+
 def test_build_brings_what_is_said_of_a_run_up_to_date(runs, changed):
     assert main(["build", TOY, "--preset", "classroom"]) == 0
     digest = runs.headers(TOY)[0].digest

@@ -1,5 +1,7 @@
 """Where trainings run, and that the GPU computes what the CPU does."""
 
+import os
+
 import pytest
 import torch
 
@@ -10,10 +12,39 @@ from icl_core.papers.birth.task import make_task, sample
 
 
 @pytest.fixture(autouse=True)
-def afresh():
+def afresh(monkeypatch):
+    monkeypatch.setattr(device, "_chosen", "")
     device.device.cache_clear()
     yield
     device.device.cache_clear()
+
+
+@pytest.fixture
+def three_gpus(monkeypatch):
+    """As far as questions go; nothing is computed."""
+    monkeypatch.delenv("ICL_DEVICE", raising=False)
+    monkeypatch.delenv("ICL_PRECISION", raising=False)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 3)
+
+
+def test_a_worker_chooses_its_gpu_for_itself_alone(three_gpus):
+    assert device.device() == torch.device("cuda") and device.workers() == 3
+    device.choose(4)
+    assert device.device() == torch.device("cuda:1") and device.workers() == 3
+    assert "ICL_DEVICE" not in os.environ  # its children choose for themselves
+
+
+def test_the_environments_gpu_is_the_only_one(three_gpus, monkeypatch):
+    monkeypatch.setenv("ICL_DEVICE", "cuda:1")
+    device.choose(2)
+    assert device.device() == torch.device("cuda:1") and device.workers() == 1
+
+
+def test_products_are_exact_on_a_gpu_unless_asked_otherwise(three_gpus, monkeypatch):
+    assert device.precision() == "highest"
+    monkeypatch.setenv("ICL_PRECISION", "high")
+    assert device.precision() == "high"
 
 
 @pytest.mark.parametrize("wanted", ["gpu", "cuda:99", ""])

@@ -50,7 +50,8 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
     assert (done.status, done.step, done.total, done.position) == ("done", 20, 20, 0)
     header = runs.find(TOY, config())
     assert header.key == key and [record["id"] for record in header.info["metrics"]] == ["toy.recovered", "toy.exact"]
-    assert header.info["threads"] == 1 and header.info["version"] == 1 and "torch" in header.info["packages"]
+    assert header.info["threads"] == 1 and header.info["precision"] in ("medium", "high", "highest")
+    assert header.info["version"] == 1 and "torch" in header.info["packages"]
     assert runs.load(header)["curve/loss"].shape == (1, 20)
     assert sorted(path.name for path in Job(key).folder.iterdir()) == ["lock", "request.json", "state.json"]
 
@@ -101,18 +102,54 @@ def test_a_training_that_diverges_fails_with_its_message_and_can_be_asked_for_ag
     assert jobs.state(key).status == "queued"
 
 
-def test_a_fault_of_an_experiment_is_the_jobs_failure_not_the_workers(monkeypatch):
-    def broken(config, progress):
-        raise RuntimeError("out of luck")
+def unlucky(*_):
+    raise RuntimeError("out of luck")
 
-    module = sys.modules[f"icl_core.papers.{TOY}"]
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Breaks a part of the experiment."""
+
+    def breaks(part):
+        module = sys.modules[f"icl_core.papers.{TOY}"]
+        registry.experiment.cache_clear()
+        patch.setattr(module, "EXPERIMENT", dataclasses.replace(module.EXPERIMENT, **{part: unlucky}))
+
+    with monkeypatch.context() as patch:
+        yield breaks
     registry.experiment.cache_clear()
-    monkeypatch.setattr(module, "EXPERIMENT", dataclasses.replace(module.EXPERIMENT, run=broken))
+
+
+def test_a_fault_of_an_experiment_is_the_jobs_failure_not_the_workers(broken):
+    broken("run")
     key = jobs.submit(TOY, config())
     worker.work(once=True, slots=1)
     assert jobs.state(key).message == "RuntimeError: out of luck"
-    monkeypatch.undo()
-    registry.experiment.cache_clear()
+
+
+def test_a_finished_training_is_kept_even_if_its_metrics_fail(broken, runs):
+    broken("metrics")
+    key = jobs.submit(TOY, config())
+    worker.work(once=True, slots=1)
+    info = runs.find(TOY, config()).info
+    assert info["metrics"] == [] and info["message"] == "the metrics failed: RuntimeError: out of luck"
+    assert jobs.state(key).status == "done" and jobs.state(key).message == info["message"]
+
+
+def test_a_worker_starts_no_more_than_its_slots(monkeypatch):
+    counts = []
+    monkeypatch.setattr(jobs, "ensure_workers", lambda count=None: counts.append(count))
+    jobs.submit(TOY, config())
+    worker.work(once=True, slots=1)
+    assert counts == [1]
+
+
+def test_files_of_a_job_that_say_nothing_break_no_list():
+    key, lost = jobs.submit(TOY, config()), jobs.submit(TOY, config(seed=1))
+    (Job(key).folder / "state.json").write_text('{"step": 3}')
+    (Job(lost).folder / "request.json").write_text("{}")
+    assert [(known.key, known.status) for known in jobs.states()] == [(key, "queued")]
+    assert jobs.state(lost) is None
 
 
 def test_a_queued_job_can_be_cancelled_and_asked_for_again():
@@ -207,8 +244,8 @@ def test_the_thread_count_of_the_checkpoint_is_used_again():
         first.report(5, 20, 0.1, dict, lambda: {"x": np.array(1.0)})
     again = JobProgress(Job(key), identity, threads=1, stopped=lambda: False)
     assert again.threads == 2 and again.first_step == 5 and again.resume()["x"] == 1.0
-    other = JobProgress(Job(key), {**identity, "version": 2}, threads=1, stopped=lambda: False)
-    assert other.resume() is None
+    for change in ({"version": 2}, {"device": "another"}):
+        assert JobProgress(Job(key), {**identity, **change}, threads=1, stopped=lambda: False).resume() is None
     Job(key).cancel.touch()
     with pytest.raises(Cancelled):
         again.report(6, 20, 0.1, dict, dict)

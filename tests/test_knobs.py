@@ -47,6 +47,9 @@ def test_a_refused_combination():
         ({"d": "x"}, "d must be a whole number from 2 to 64, got 'x'"),
         ({"d": "3.5"}, "d must be a whole number from 2 to 64, got '3.5'"),
         ({"rate": "inf"}, "rate must be a number from 0.001 to 1.0, got inf"),
+        ({"rate": "9" * 400}, "rate must be a number from 0.001 to 1.0, got inf"),
+        ({"d": "9" * 400}, "d must be a whole number from 2 to 64, got 9{80}$"),  # more than a float can hold
+        ({"d": "9" * 5000}, "d must be a whole number from 2 to 64, got '9{79}$"),  # more than Python reads
         ({"on": "maybe"}, "on must be true or false, got 'maybe'"),
         ({"colour": "red"}, "there is no setting 'colour'; the settings are d, rate, law, words, on"),
     ],

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import diskcache
 import numpy as np
 import pytest
 from house import ROOT, TOY, house
@@ -289,6 +290,36 @@ def test_a_file_that_is_no_database_is_set_aside(runs, config):
     assert runs.find(TOY, config) is None and "got a database with" in runs.messages()[0]
     runs.save(TOY, config, TENSORS, INFO)
     assert runs.find(TOY, config)
+
+
+def test_a_database_that_fails_is_said_and_the_run_is_loaded_all_the_same(runs, config, monkeypatch):
+    def locked(*_, **__):
+        raise sqlite3.OperationalError("database is locked")
+
+    header = runs.save(TOY, config, TENSORS, INFO)
+    monkeypatch.setattr(diskcache.Cache, "get", locked)
+    monkeypatch.setattr(diskcache.Cache, "delete", locked)
+    assert runs.load(header) is not None
+    runs.delete(header)
+    assert runs.messages() == [f"The cache of runs in {runs.local / 'runs'} could not be changed: database is locked."]
+    monkeypatch.setattr(diskcache.Cache, "set", locked)
+    with pytest.raises(OSError, match="could not be written"):
+        runs.save(TOY, config, TENSORS, INFO)
+
+
+def test_many_can_look_while_a_file_changes(runs, config):
+    path = runs.ship(TOY, config, TENSORS, INFO).path
+    good = path.read_bytes()
+
+    def look(number):
+        if number % 5 == 0:
+            path.write_bytes(good if number % 2 else good[:-3])
+        return runs.headers(TOY)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(look, range(200)))
+    path.write_bytes(good)
+    assert runs.load(runs.find(TOY, config)) is not None
 
 
 def test_many_can_create_the_cache_at_once(tmp_path):

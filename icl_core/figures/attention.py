@@ -44,7 +44,7 @@ def add_attention(
     weights = np.array(weights, dtype=np.float32)
     weights[np.triu_indices(len(weights), 1)] = np.nan
     full, shown = positions(tokens)
-    hover = "query %{y} attends to key %{x}: %{z:.2f}"
+    hover = "query %{y} attends to key %{x}: %{z:.4f}"
     figure.add_trace(cells(weights, full, full, hover, spot, scale))
     frame(figure, spot, (full, shown, titles[0]), (full, shown, titles[1]), 16 if len(full) > WRITTEN else most)
     if boxes:

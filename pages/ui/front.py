@@ -52,6 +52,8 @@ def _picture(paper: Paper) -> None:
     header = store.default().preset(experiment, preset)
     drawn = _drawn(header.digest, is_dark(), paper.name, header) if header else None
     if drawn is None:
+        if header:  # built again, the run has the same digest
+            _drawn.clear(header.digest, is_dark(), paper.name, header)
         st.caption("The picture appears once its run is built: `python -m icl_core build`.")
         return
     title, caption, figure = drawn

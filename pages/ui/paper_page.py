@@ -17,6 +17,7 @@ def show(name: str) -> None:
     if paper is None:
         st.warning(f"There is no paper called {name} here.")
         return
+    _fix_threads()
     setting = address.read(paper)
     found = None if setting.refused else store.default().find(setting.id, setting.config)
     shown = found or store.default().nearest(setting.id, setting.config)
@@ -74,6 +75,8 @@ def _run_line(setting: Setting, found: Any) -> None:
         origin = "Comes with the project" if found.origin == "shipped" else "Trained here"
         time, device = training.duration(found.info.get("seconds")), found.info.get("device", "this machine")
         st.caption(f"{origin}: {time} on {device}.")
+        if found.info.get("message"):
+            st.warning(found.info["message"])
         return
     job = jobs.state(store.key_of(setting.id, setting.config))
     if job is not None and not job.ended:
@@ -88,7 +91,7 @@ def _main(setting: Setting, found: Any, shown: Any) -> None:
     if shown is None:
         st.info("This experiment has no run yet. Train it, and its figures appear here.")
         return
-    run = _loaded(shown.digest, shown)
+    run = _loaded(shown)
     if run is None:
         st.warning("The file of this run is damaged or gone. Load the page again to see what is left.")
         return
@@ -96,9 +99,24 @@ def _main(setting: Setting, found: Any, shown: Any) -> None:
     stage.show(setting, run, faded=found is None and not setting.refused)
 
 
+def _loaded(header: Any) -> Any:
+    run = _load(header.digest, header)
+    if run is None:
+        _load.clear(header.digest, header)  # trained again, the run has the same digest
+    return run
+
+
 @st.cache_resource(max_entries=8, show_spinner=False)
-def _loaded(digest: str, _header: Any) -> Any:
+def _load(digest: str, _header: Any) -> Any:
     return store.default().load(_header)
+
+
+@st.cache_resource(show_spinner=False)
+def _fix_threads() -> None:
+    """Once a server: how fast and to which last digit a view is computed must not depend on the cores."""
+    from icl_core import device  # imports torch
+
+    device.set_threads(1)
 
 
 def _pending(setting: Setting, shown: Any) -> None:
@@ -127,6 +145,7 @@ def _below(paper: Paper, setting: Setting) -> None:
     """What the figures do not say: what to try, the words, the mathematics."""
     with st.container(key="below"):
         with st.expander("What you see and what to try"):
+            st.markdown(paper.introduction)
             st.markdown(setting.experiment.about)
         if paper.mathematics:
             with st.expander("Why: the mathematics"):

@@ -55,12 +55,20 @@ def _title(header: store.Header) -> str:
 def _differences(header: store.Header) -> str:
     """What sets this run's settings apart from the experiment's first preset."""
     experiment = registry.experiment(header.experiment)
-    return ", ".join(knobs.differences(experiment.config(**header.config), experiment.presets[0].config)) or "as preset"
+    try:
+        config = experiment.config(**header.config)
+    except (TypeError, ValueError) as problem:  # the store sees it too, once the experiment is imported
+        return f"no longer a valid setting: {problem}"
+    return ", ".join(knobs.differences(config, experiment.presets[0].config)) or "as preset"
 
 
 def _about(header: store.Header) -> str:
-    info, size = header.info, header.path.stat().st_size / 2**20
-    parts = [f"{size:.1f} MB", training.duration(info.get("seconds")), info.get("device"), info.get("date")]
+    info = header.info
+    try:
+        size = f"{header.path.stat().st_size / 2**20:.1f} MB"
+    except OSError:
+        size = "gone meanwhile: deleted, or to make room"
+    parts = [size, training.duration(info.get("seconds")), info.get("device"), info.get("date")]
     return " · ".join(str(part) for part in parts if part)
 
 

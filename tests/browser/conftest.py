@@ -55,9 +55,18 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def serve(site: Path, environment: dict[str, str]) -> Iterator[Callable[[], str]]:
+def servers() -> Iterator[dict[str, subprocess.Popen]]:
+    """The servers that were started, by their address."""
+    servers: dict[str, subprocess.Popen] = {}
+    yield servers
+    for server in servers.values():
+        server.terminate()
+        server.wait(timeout=20)
+
+
+@pytest.fixture(scope="session")
+def serve(site: Path, environment: dict[str, str], servers: dict[str, subprocess.Popen]) -> Callable[[], str]:
     """Start another server; gives its address."""
-    servers: list[subprocess.Popen] = []
 
     def start() -> str:
         with socket.socket() as free:
@@ -73,14 +82,13 @@ def serve(site: Path, environment: dict[str, str]) -> Iterator[Callable[[], str]
             "--server.headless=true",
         ]
         log = (site / f"{port}.log").open("wb")
-        servers.append(subprocess.Popen(command, cwd=site, env=environment, stdout=log, stderr=subprocess.STDOUT))
-        until(lambda: _healthy(port, servers[-1]), "the server answers")
-        return f"http://localhost:{port}"
+        address = f"http://localhost:{port}"
+        server = subprocess.Popen(command, cwd=site, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        servers[address] = server
+        until(lambda: _healthy(port, server), "the server answers")
+        return address
 
-    yield start
-    for server in servers:
-        server.terminate()
-        server.wait(timeout=20)
+    return start
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """A training from its button to its figures: to the end, cancelled, reloaded, in two windows, on another server."""
 
 from collections.abc import Callable
+from subprocess import Popen
 
 from driver import go, heading, train, training
 from playwright.sync_api import Page, expect
@@ -53,6 +54,22 @@ def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
     runs.get_by_role("button", name="Cancel").click()
     expect(runs.get_by_text("Nothing is being trained")).to_be_visible()
     expect(tab.get_by_text("You cancelled this run")).to_be_visible()
+
+
+def test_a_training_outlives_its_server(serve: Callable[[], str], servers: dict[str, Popen], window: Window) -> None:
+    setting = "toy?seed=7&steps=500&delay=40"  # longer than a server takes to start
+    killed = serve()
+    tab = go(window(), f"{killed}/{setting}")
+    train(tab)
+    expect(training(tab)).to_be_visible()
+    tab.close()  # it would complain
+    servers[killed].kill()
+    servers[killed].wait(timeout=20)
+    again = window()
+    again.goto(f"{serve()}/{setting}")
+    expect(training(again)).to_be_visible()
+    expect(again.get_by_text("Trained here: about")).to_be_visible()
+    expect(again.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 
 
 def test_a_diverging_run_says_so_and_can_be_run_again(server: str, window: Window) -> None:

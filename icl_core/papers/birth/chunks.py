@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
 from icl_core.papers.birth.task import Batch
@@ -80,16 +80,6 @@ def flat(positions: Int[Tensor, "b m"], n: int) -> Int[Tensor, "b*m"]:
     """Positions of b sequences of length n as rows of the (b n, d) view of their (b, n, d) tensor."""
     start = n * torch.arange(len(positions), device=positions.device)
     return (positions + start[:, None]).flatten()
-
-
-def take_columns(S: Float[Tensor, "b r N"], tokens: Int[Tensor, "b k"]) -> Float[Tensor, "b r k"]:
-    """S[i, :, tokens[i]] of every sequence i: one selection a sequence is the faster way on a CPU."""
-    if S.is_cuda:
-        return S.gather(2, tokens[:, None].expand(-1, S.shape[1], -1))
-    out = S.new_empty(*S.shape[:2], tokens.shape[1])
-    for i in range(len(S)):
-        torch.index_select(S[i], 1, tokens[i], out=out[i])
-    return out
 
 
 def deal(work: Callable[[Chunk], tuple], parts: Iterable[Chunk], threads: int) -> Iterator[tuple[Chunk, tuple]]:

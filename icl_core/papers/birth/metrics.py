@@ -20,6 +20,7 @@ from icl_core.papers.birth.claims import (
     ONE_LAYER,
     OUTPUT_ALONE,
     RANDOM,
+    RANDOM_TOGETHER,
     RARE,
     RECALL,
     RISING,
@@ -27,7 +28,6 @@ from icl_core.papers.birth.claims import (
     SECOND_FIRST_BY_FREQUENCY,
     SECOND_WITHOUT_FIRST,
     SHORT,
-    TOGETHER,
     TOP_DOWN,
     UNIFORM_GENERALISES,
     WAITS,
@@ -71,7 +71,7 @@ def over_seeds(curve: np.ndarray) -> np.ndarray:
 def _accuracy(run: Run) -> list[Metric]:
     claim = RANDOM if run.config.triggers == "random" else FIXED
     if run.config.positions == "all" and run.config.triggers == "random":
-        claim = replace(claim, reason=TOGETHER)
+        claim = RANDOM_TOGETHER
     worst = int(run["judged/accuracy"].argmin())
     measured = float(run["judged/accuracy"][worst]), float(run["judged/accuracy_error"][worst])
     wanted = EXPECTED.get(replace(run.config, seeds=1))

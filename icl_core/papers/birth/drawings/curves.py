@@ -51,6 +51,7 @@ def accuracy(run: Run, view: View) -> Panel:
 
 def losses(run: Run, view: View) -> Panel:
     """In-context and global loss over training (Figure 4, left)."""
+    together = run.config.positions == "all"
     x = run["curve/step"]
     series = [
         Curve("in context", x, run["curve/in_context_loss"], "trained"),
@@ -59,8 +60,8 @@ def losses(run: Run, view: View) -> Panel:
     figure = figures.curves(series, "training step", "cross-entropy, nats", at=_at(run, view))
     return Panel(
         _loss_title(run),
-        "In-context loss counts what only the context can tell, global loss what bigrams can. Where the loss is "
-        "taken in context only, the global loss is nobody's concern and may rise.",
+        "In-context loss counts what only the context can tell, global loss what bigrams can. "
+        + ("Look which of them falls first." if together else "Nobody trains the global one here, so it may rise."),
         figure,
         data=_table(run, ("in_context_loss", "global_loss")),
     )

@@ -1,0 +1,44 @@
+"""The page of Birth of a Transformer on its shipped runs: a typed sequence, and settings that the core refuses."""
+
+from collections.abc import Callable
+
+from driver import go
+from playwright.sync_api import Page, expect
+
+Window = Callable[..., Page]
+
+
+def type_sequence(page: Page, text: str) -> None:
+    """Write `text` into the attention panel's sequence."""
+    field = page.locator("[class*=st-key-panel-]").get_by_role("textbox", name="sequence (empty")
+    field.fill(text)
+    field.press("Enter")
+
+
+def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/birth")
+    panel = tab.locator("[class*=st-key-panel-]").filter(has=tab.get_by_role("textbox", name="sequence (empty"))
+    title = panel.get_by_role("heading", level=3)
+    expect(title).to_contain_text("predictions right")
+    sampled = title.inner_text()
+    type_sequence(tab, "abcdefg")
+    expect(title).to_contain_text("no trigger has come twice yet")
+    type_sequence(tab, "to be or not to be")
+    expect(title).to_contain_text("predictions right")
+    assert title.inner_text() != sampled
+    type_sequence(tab, "naïve")
+    expect(panel.get_by_text("the sequence must be made of the vocabulary's")).to_contain_text("got 'ï'")
+    expect(tab.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_refused_settings_are_named_in_the_cores_words(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/birth?freeze_until=400")
+    expect(tab.get_by_text("freeze_until must be at most steps, 300, got 400")).to_be_visible()
+    expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
+    tab = go(window(), f"{server}/birth?d=4000&seed={'9' * 400}")
+    for said in (
+        "d must be a whole number from 16 to 512, got 4000",
+        "seed must be a whole number from 0 to 99, got 99",
+    ):
+        expect(tab.get_by_text(said)).to_be_visible()
+    expect(tab.get_by_test_id("stException")).to_have_count(0)
