@@ -66,30 +66,35 @@ def embed(
     return token.index_select(0, tokens.flatten()).view(b, n, -1).add_(place[:n])
 
 
-def layer1_scores(tables: Tables, tokens: Int[Tensor, "b n"], rows: slice) -> Float[Tensor, "b rows k"]:
+def layer1_scores(
+    tables: Tables, tokens: Int[Tensor, "b n"], own: Int[Tensor, "b n"], rows: slice
+) -> Float[Tensor, "b rows k"]:
     """Scores of a block of queries with all keys before its last row, as sums of four table entries.
 
-    Tables are looked up by row, twenty times as fast as by column: the keys' tokens come in transposed.
+    Tables are looked up by row, which is many times as fast as by column: the keys' tokens come in transposed, from
+    tables of each sequence's own, in which `own` says where.
     """
-    (b, _), N, k, query = tokens.shape, len(tables.x_token), rows.stop, tokens[:, rows].flatten()
-    token_keys = tables.S_token_token.index_select(0, query).view(b, -1, N) + tables.S_place_token[rows]
-    token_keys = token_keys.mT.reshape(b * N, -1).index_select(0, flat(tokens[:, :k], N)).view(b, k, -1)
+    b, N, k, query = len(tokens), len(tables.x_token), rows.stop, tokens[:, rows].flatten()
+    token_keys = tables.S_token_token.index_select(0, query).view(b, -1, N).add_(tables.S_place_token[rows])
+    token_keys = token_keys.mT.reshape(b * N, -1).index_select(0, own[:, :k].flatten()).view(b, k, -1)
     place_keys = tables.S_token_place[:, :k].contiguous().index_select(0, query).view(b, -1, k)
     return place_keys.add_(tables.S_place_place[rows, :k]).add_(token_keys.mT)
 
 
 def layer1(
     tables: Tables, tokens: Int[Tensor, "b n"]
-) -> tuple[Float[Tensor, "b n d"], Float[Tensor, "b n d"], list[Tensor]]:
-    """The stream h after layer 1, layer 1's values v, and its attention, a block of rows (b, rows, keys) each."""
+) -> tuple[Float[Tensor, "b n d"], Float[Tensor, "b n d"], Float[Tensor, "b n d"], list[Tensor]]:
+    """The stream h after layer 1, layer 1's values v and their mixtures, and its attention, a block of rows
+    (b, rows, keys) each."""
     h = embed(tables.x_token, tables.x_place, tokens)
     if tables.layers == 1:
-        return h, h, []
+        return h, h, h, []
     v, attention = embed(tables.v_token, tables.v_place, tokens), []
+    mixed, own = torch.empty_like(v), flat(tokens, len(tables.x_token)).view_as(tokens)
     for rows in row_blocks(tokens.shape[1]):
-        attention.append(layer1_scores(tables, tokens, rows).softmax(-1))
-        h[:, rows] += torch.bmm(attention[-1], v[:, : rows.stop])
-    return h, v, attention
+        attention.append(layer1_scores(tables, tokens, own, rows).softmax(-1))
+        mixed[:, rows] = torch.bmm(attention[-1], v[:, : rows.stop])
+    return h.add_(mixed), v, mixed, attention
 
 
 def layer2(

@@ -27,34 +27,33 @@ from icl_core.papers.birth.chunks import (
     query_blocks,
     row_blocks,
 )
-from icl_core.papers.birth.fast_forward import Tables, embed, layer1, layer2, make_tables
+from icl_core.papers.birth.fast_forward import Tables, layer1, layer2, make_tables
 from icl_core.papers.birth.model import TRAINED, Weights
 from icl_core.papers.birth.task import Batch
 
 
 def layer1_backward(
-    tables: Tables, tokens: Tensor, h: Tensor, v: Tensor, attention: list[Tensor], dh: Float[Tensor, "b n d"]
+    tables: Tables, tokens: Tensor, v: Tensor, mixed: Tensor, attention: list[Tensor], dh: Float[Tensor, "b n d"]
 ) -> Float[Tensor, "M M"]:
     """dS summed by the query's and the key's token and position, M = N + T of them: adjoint of `layer1_scores`."""
-    x, (b, n), N = embed(tables.x_token, tables.x_place, tokens), tokens.shape, len(tables.x_token)
-    total = x.new_zeros(N + len(tables.x_place), N + len(tables.x_place))
+    (b, n), N, M = tokens.shape, len(tables.x_token), len(tables.x_token) + len(tables.x_place)
+    D, own, total = (mixed * dh).sum(-1, keepdim=True), flat(tokens, N).view_as(tokens), v.new_zeros(M, M)
     for rows, A in zip(row_blocks(n), attention, strict=True):
-        k, dm = rows.stop, dh[:, rows].contiguous()  # (b, rows, d): gradient of the mixture of values
-        D = (h[:, rows] - x[:, rows]).mul_(dm).sum(-1, keepdim=True)
-        dS = torch.bmm(dm, v[:, :k].contiguous().mT).sub_(D).mul_(A)  # (b, rows, k)
-        query, places = tokens[:, rows].flatten(), slice(N + rows.start, N + k)
+        k, query, places = rows.stop, tokens[:, rows].flatten(), slice(N + rows.start, N + rows.stop)
+        dA = torch.bmm(dh[:, rows].contiguous(), v[:, :k].contiguous().mT)
+        dS = dA.sub_(D[:, rows]).mul_(A)  # (b, rows, k)
         total[places, N : N + k] = dS.sum(0)
-        total[:N, N : N + k] += x.new_zeros(N, k).index_add_(0, query, dS.view(-1, k))
-        by_token = x.new_zeros(b * N, k - rows.start).index_add_(0, flat(tokens[:, :k], N), dS.mT.reshape(b * k, -1))
+        total[:N, N : N + k] += v.new_zeros(N, k).index_add_(0, query, dS.view(-1, k))
+        by_token = v.new_zeros(b * N, k - rows.start).index_add_(0, own[:, :k].flatten(), dS.mT.reshape(b * k, -1))
         by_token = by_token.view(b, N, -1).mT.contiguous()  # (b, rows, N): keys summed by their token
         total[places, :N] = by_token.sum(0)
-        total[:N, :N] += x.new_zeros(N, N).index_add_(0, query, by_token.view(-1, N))
+        total[:N, :N].index_add_(0, query, by_token.view(-1, N))
     return total
 
 
 def chunk_gradient(tables: Tables, part: Chunk, train: Collection[str]) -> tuple[dict[str, Tensor], Tensor, Tensor]:
     """Sums over the chunk that the gradients are made of; losses and hits (b, m) of its queries."""
-    h, v, attention1 = layer1(tables, part.tokens)
+    h, v, mixed, attention = layer1(tables, part.tokens)
     dh, sums = torch.zeros_like(h), {}
     losses, hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device), torch.zeros_like(part.valid)
     for at in query_blocks(part):
@@ -62,7 +61,7 @@ def chunk_gradient(tables: Tables, part: Chunk, train: Collection[str]) -> tuple
         losses[at], hits[at] = found.pop("losses"), found.pop("hits")
         add(sums, found)
     if "W_K1" in train:
-        sums["S1"] = layer1_backward(tables, part.tokens, h, v, attention1, dh)
+        sums["S1"] = layer1_backward(tables, part.tokens, v, mixed, attention, dh)
     return sums, losses, hits
 
 
@@ -74,7 +73,7 @@ def block_gradient(
     hq, q, hk, A, c, logits = layer2(tables, h, block.queries)
     log_p = logits.log_softmax(-1)
     told = log_p.gather(1, target)
-    # the largest is the target's: ten times as fast as comparing argmax
+    # a hit: no log-probability exceeds the target's; ten times as fast as comparing with argmax
     found = {"losses": -told.view(b, -1), "hits": (told == log_p.amax(1, keepdim=True)).view(b, -1)}
     dl = log_p.exp_().scatter_add_(1, target, -log_p.new_ones(target.shape))  # (b m, N): p - 1[target]
     dl *= block.valid.reshape(-1, 1)
@@ -88,7 +87,7 @@ def block_gradient(
     dq = torch.bmm(dS, hk).view(-1, d)
     found["W_K2"] = hq.T @ dq
     if "W_K1" in train:  # h is query, key and value, and what the logits read
-        dh[:, : hk.shape[1]] += torch.bmm(A.mT, dc).baddbmm_(dS.mT, q)
+        dh[:, : hk.shape[1]].baddbmm_(A.mT, dc).baddbmm_(dS.mT, q)
         dh.view(b * n, d).index_add_(0, flat(block.queries, n), torch.addmm(dq @ tables.K2.T, dl, tables.U))
     return found
 
