@@ -222,7 +222,10 @@ def test_ctrl_c_cancels_a_run_and_interrupts_a_build(tmp_path, command, after):
     (papers / "long" / "walk.py").write_text(walk, encoding="utf-8")
     (papers / "long" / "__init__.py").write_bytes((EXTRA / "toy" / "__init__.py").read_bytes())
     arguments = [sys.executable, "-m", "icl_core", command[0], "long.walk", *command[1:]]
-    process = subprocess.Popen(arguments, cwd=ROOT, env={**os.environ, "ICL_PAPERS": str(papers)})
+    # as from a terminal: a shell that runs the tests in its background has its children ignore Ctrl-C
+    heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
+    environment = {**os.environ, "ICL_PAPERS": str(papers)}
+    process = subprocess.Popen(arguments, cwd=ROOT, env=environment, preexec_fn=heed)
     wait_for(lambda: any(known.status == "running" and known.step > 3 for known in jobs.states()), "a running job")
     process.send_signal(signal.SIGINT)
     assert process.wait(90) == 130

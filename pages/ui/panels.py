@@ -92,11 +92,11 @@ def show(panel: Panel, key: str, with_data: bool = True) -> None:
 
 def _data(panel: Panel, key: str) -> None:
     data = panel.data if panel.data is not None else panel.table
-    if data is None:
-        return
+    # every panel has this button: one that scrolls on a narrow screen must hold something the keyboard can reach
     with st.popover("Data", help="The numbers behind this figure"):
-        st.dataframe(data, hide_index=True, key=f"data {key}", alt=f"The numbers behind: {panel.title}")
-        st.download_button("Table (csv)", lambda: _csv(data), f"{key}.csv", key=f"csv {key}", on_click="ignore")
+        if data is not None:
+            st.dataframe(data, hide_index=True, key=f"data {key}", alt=f"The numbers behind: {panel.title}")
+            st.download_button("Table (csv)", lambda: _csv(data), f"{key}.csv", key=f"csv {key}", on_click="ignore")
         if panel.figure is not None:
             figure = panel.figure
             page = f"{key}.html"

@@ -177,7 +177,7 @@ def readings(run: Run, view: View) -> Panel:
         f"{look} What is off the diagonal is cross-talk among stored pairs; what the rest of the stream adds is not in "
         "this picture, but in the number above.",
         figure,
-        data=pd.DataFrame(found["kept"].matrix.numpy().round(4), index=rows, columns=columns),
+        data=pd.DataFrame(found["kept"].matrix.numpy().round(4), index=rows, columns=columns).reset_index(names="row"),
     )
 
 

@@ -39,7 +39,7 @@ def draw(run: Run, view: View) -> Panel:
         f"{look} Without learning, the left map would be noise. {_alignment(found, view)}",
         figure,
         table=_wrong(name, found) if view.wrong else None,
-        data=pd.DataFrame(np.round(maps[0], 4), index=rows, columns=columns),
+        data=pd.DataFrame(np.round(maps[0], 4), index=rows, columns=columns).reset_index(names=left),
         note=f"{_margin(found)}{rank(weights[name])} of {run.config.d} singular directions hold 99 % of the matrix.",
     )
 
