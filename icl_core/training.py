@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
@@ -9,7 +10,8 @@ from torch import Tensor
 
 from icl_core.experiment import Diverged
 
-Curves = dict[str, np.ndarray]  # a value a row that was recorded: [rows]
+Curves = dict[str, np.ndarray]  # a value a row that was recorded: [rows] or [rows, seeds]
+Measures = Mapping[str, Any]  # numbers, or one for each seed: [seeds]
 
 
 @dataclass(frozen=True)
@@ -21,14 +23,18 @@ class Problem:
                 measures, taken before the step
     evaluate    of the step to held-out measures and probes
     optimiser   torch.optim class with its settings, made on the list of parameters
+    schedule    of the step to the factor on the optimiser's learning rate
+    ceiling     a loss above it counts as diverged
     """
 
     parameters: dict[str, Tensor]
-    gradient: Callable[[int], tuple[Mapping[str, Tensor], Mapping[str, float]]]
-    evaluate: Callable[[int], Mapping[str, float]]
+    gradient: Callable[[int], tuple[Mapping[str, Tensor], Measures]]
+    evaluate: Callable[[int], Measures]
     optimiser: Callable[[list[Tensor]], torch.optim.Optimizer]
     generators: tuple[torch.Generator, ...]
     loss: str = "in_context_loss"  # the measure shown as progress and watched for divergence
+    schedule: Callable[[int], float] = lambda step: 1.0
+    ceiling: float = float("inf")
 
 
 @dataclass
@@ -36,8 +42,8 @@ class State:
     """All that is needed to go on from a step; goes to disk and back without loss."""
 
     step: int = 0
-    batch: dict[str, list[float]] = field(default_factory=dict)  # a value a step
-    curve: dict[str, list[float]] = field(default_factory=dict)  # a value an evaluation
+    batch: dict[str, list[Any]] = field(default_factory=dict)  # a value a step, [seeds] where seeds train together
+    curve: dict[str, list[Any]] = field(default_factory=dict)  # a value an evaluation
     snapshots: list[dict[str, np.ndarray]] = field(default_factory=list)
 
 
@@ -68,6 +74,7 @@ def train(
     optimiser = problem.optimiser(list(problem.parameters.values()))
     state = _restore(problem, optimiser, resumed) if resumed else State()
     snapshot_at, evaluate_at = set(snapshot_steps), set(evaluation_steps)
+    rates = [group["lr"] for group in optimiser.param_groups]
     while True:
         step = state.step
         # A checkpoint is taken before anything of the step is recorded, so that nothing is recorded twice.
@@ -81,22 +88,27 @@ def train(
             return state
         gradients, measures = problem.gradient(step)
         _record(state.batch, measures)
-        _check(step, measures[problem.loss], gradients)
+        _check(step, measures[problem.loss], gradients, problem.ceiling)
         for name, parameter in problem.parameters.items():
             parameter.grad = gradients.get(name)  # torch's optimisers pass over a parameter without gradient
+        for group, rate in zip(optimiser.param_groups, rates, strict=True):
+            group["lr"] = rate * problem.schedule(step)
         optimiser.step()
         state.step += 1
 
 
-def _record(rows: dict[str, list[float]], measures: Mapping[str, float]) -> None:
+def _record(rows: dict[str, list[Any]], measures: Measures) -> None:
     for name, value in measures.items():
-        rows.setdefault(name, []).append(float(value))
+        rows.setdefault(name, []).append(np.asarray(value, float).tolist())
 
 
-def _check(step: int, loss: float, gradients: Mapping[str, Tensor]) -> None:
+def _check(step: int, loss: Any, gradients: Mapping[str, Tensor], ceiling: float) -> None:
+    largest = float(np.max(loss))
     finite = all(bool(torch.isfinite(gradient.sum())) for gradient in gradients.values())
-    if not finite or loss == float("inf"):
+    if not finite or largest == float("inf"):
         raise Diverged(f"the training diverged at step {step}: the loss or its gradient is no longer finite")
+    if largest > ceiling:
+        raise Diverged(f"the training diverged at step {step}: the loss is {largest:.3g}, above {ceiling:.3g}")
 
 
 def _save(problem: Problem, optimiser: torch.optim.Optimizer, state: State) -> dict[str, np.ndarray]:

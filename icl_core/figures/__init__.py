@@ -7,11 +7,14 @@ from icl_core.figures.attention import Predictions, attention, attention_pair
 from icl_core.figures.curves import bars, curves, spectrum
 from icl_core.figures.film import film
 from icl_core.figures.heatmaps import heatmap, triple
+from icl_core.figures.maps import maps
 from icl_core.figures.moving import Attending, Moving
+from icl_core.figures.paths import Bowl, Track, paths
 from icl_core.figures.series import Curve
 from icl_core.figures.style import COLOURS, CONFIG, characters, colour, largest, themed
 
 __all__ = [
-    "COLOURS", "CONFIG", "Attending", "Curve", "Moving", "Predictions", "attention", "attention_pair", "bars",
-    "characters", "colour", "curves", "film", "heatmap", "largest", "spectrum", "themed", "triple",
+    "COLOURS", "CONFIG", "Attending", "Bowl", "Curve", "Moving", "Predictions", "Track", "attention",
+    "attention_pair", "bars", "characters", "colour", "curves", "film", "heatmap", "largest", "maps", "paths",
+    "spectrum", "themed", "triple",
 ]  # fmt: skip

@@ -1,0 +1,189 @@
+"""Paths of optimisation methods in a plane, over the contour lines of the loss that they go down."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from icl_core.figures.series import EDGE
+from icl_core.figures.style import DASHES, FAINT, INK, PAPER, TEXT, WIDTHS, axis, colour, layout
+
+NEAR = 3  # points further from the target than so many times the start's distance do not widen the picture
+FADED = 0.35  # opacity of what comes after the layer shown
+LEVELS = np.logspace(-3.4, 0, 9)  # of the contour lines, as shares of the highest loss in the picture
+STAR, RING, DOT = 22, 14, 7  # pixels of the target, the start, an iterate
+
+
+@dataclass(frozen=True, eq=False)
+class Bowl:
+    """The loss 1/2 (p - c)^T H (p - c). `curvature` H is [2, 2] and positive semidefinite; `centre` c is (x, y)."""
+
+    curvature: Any
+    centre: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        found = np.asarray(self.curvature, dtype=float)
+        if found.shape != (2, 2) or not np.isfinite(found).all() or not np.isfinite(self.centre).all():
+            raise ValueError(f"curvature must be [2, 2] and finite, as its centre, got {found} and {self.centre}")
+
+    def loss(self, points: Any) -> np.ndarray:
+        """The loss at points [..., 2], as [...]."""
+        away = np.asarray(points, dtype=float) - np.asarray(self.centre)
+        with np.errstate(over="ignore", invalid="ignore"):  # a method that explodes
+            return 0.5 * ((away @ np.asarray(self.curvature)) * away).sum(-1)
+
+    def ring(self, level: float, reach: float) -> np.ndarray:
+        """Where the loss is `level`, as two halves [2, points, 2], no further than `reach` from the centre along
+        the flatter direction: in a valley without an end the halves are two parallel lines. Empty if H is 0."""
+        curvature = np.asarray(self.curvature, dtype=float)
+        (flat, steep), directions = np.linalg.eigh((curvature + curvature.T) / 2)
+        if steep <= 0 or level <= 0:
+            return np.empty((2, 0, 2))
+        flat = flat if flat > 1e-12 * steep else 0.0
+        end = min(reach, np.sqrt(2 * level / flat)) if flat else reach
+        along = end * np.sin(np.linspace(-np.pi / 2, np.pi / 2, 49))  # close together where the ellipse turns
+        across = np.sqrt(np.maximum(2 * level - flat * along**2, 0) / steep)
+        halves = np.stack([np.stack([along, across], -1), np.stack([along, -across], -1)[::-1]])
+        return halves @ directions.T + np.asarray(self.centre)
+
+
+@dataclass(frozen=True, eq=False)
+class Track:
+    """A method's iterates x and y, [points] each, the first one the start.
+
+    `kind` names a thing of `COLOURS` or is a colour. `values` [points] are what the pointer shows as the loss, by
+    default the height of the bowl. `reached` False: the last dot is a cross, and the legend has one.
+    """
+
+    name: str
+    x: Any
+    y: Any
+    kind: str = "trained"
+    dash: str | None = None
+    reached: bool = True
+    values: Any = None
+
+    def points(self) -> np.ndarray:
+        """The iterates, [points, 2]; NaN where one is not finite."""
+        found = np.stack([np.asarray(self.x, dtype=float), np.asarray(self.y, dtype=float)], -1)
+        return np.where(np.isfinite(found).all(-1, keepdims=True), found, np.nan)
+
+    def texts(self, bowl: Bowl) -> list[str]:
+        """What the pointer shows at each point."""
+        losses = bowl.loss(self.points()) if self.values is None else np.asarray(self.values, dtype=float)
+        words = [f"{self.name}, after {k} layer{'s' * (k != 1)}, loss {loss:.3g}" for k, loss in enumerate(losses)]
+        return words if self.reached else [*words[:-1], *(f"{each}<br>not arrived" for each in words[-1:])]
+
+
+def paths(
+    tracks: Sequence[Track],
+    contours: Bowl,
+    x_title: str,
+    y_title: str,
+    *,
+    target: tuple[float, float] | None = None,
+    at: int | None = None,
+    height: int = 520,
+) -> go.Figure:
+    """The tracks over contour lines of the loss, with the start that they share and the target, by default the
+    bowl's centre. `at`: the layers after which they are shown; what comes later is faint. Both axes have one scale,
+    and a track that explodes leaves the picture instead of widening it."""
+    goal = np.asarray(contours.centre if target is None else target, dtype=float)
+    start = tracks[0].points()[0] if tracks else goal
+    low, high = window([track.points() for track in tracks], start, goal)
+    figure = go.Figure(layout=layout(height, {"t": 38, "b": 56}))
+    figure.add_trace(_contours(contours, low, high))
+    figure.add_trace(_sign(goal, "w*, the target", "star", STAR, PAPER, INK))
+    for track in tracks:
+        figure.add_traces(_drawn(track, contours, staying(track.points(), low, high), at))
+    if tracks:
+        figure.add_trace(_sign(start, "start", "circle", RING, PAPER, INK))
+    away = (start - goal) / (np.linalg.norm(start - goal) or 1.0)
+    labels = [_label("w*", goal, -away, 8), *([_label("start", start, away, 0)] if tracks else [])]
+    top = {"orientation": "h", "x": 0, "y": 1 + 4 / (height - 94), "yanchor": "bottom", "font": {"size": TEXT - 1}}
+    return figure.update_layout(
+        xaxis=axis(x_title, range=[low[0], high[0]], showgrid=False),
+        yaxis=axis(y_title, range=[low[1], high[1]], showgrid=False, scaleanchor="x", scaleratio=1),
+        annotations=labels,
+        legend=top,
+    )
+
+
+def window(tracks: Sequence[np.ndarray], start: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The picture's lower left and upper right corner, [2] each: it holds the start, the target, and of the points
+    [points, 2] those that lie near enough."""
+    points = np.concatenate([*tracks, [target]])
+    far, apart = np.hypot(*(points - target).T), np.hypot(*(start - target))
+    near = points[far <= NEAR * apart] if apart > 0 else points[np.isfinite(far)]
+    inside = np.concatenate([near, [start, target]])
+    low, high = inside.min(0), inside.max(0)
+    room = 0.18 * (high - low).max() or 1.0  # for the names of start and target
+    return low - room, high + room
+
+
+def _contours(bowl: Bowl, low: np.ndarray, high: np.ndarray) -> go.Scatter:
+    """Contour lines over the window and what a wide or tall screen shows beside it, as one trace with gaps."""
+    middle, size = (low + high) / 2, high - low
+    corners = middle + np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]]) * size
+    reach = float(np.hypot(*(middle - np.asarray(bowl.centre))) + 4 * size.max())
+    x, y = [], []
+    for level in bowl.loss(corners).max() * LEVELS:
+        for half in bowl.ring(level, reach):
+            x += [*half[:, 0].tolist(), None]
+            y += [*half[:, 1].tolist(), None]
+    line = {"color": FAINT, "width": 1}
+    return go.Scatter(x=x, y=y, mode="lines", line=line, opacity=0.35, hoverinfo="skip", showlegend=False, name="loss")
+
+
+def staying(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
+    """How many of the points [points, 2] are drawn: up to the first after which the track is far outside for good.
+    An oscillation that grows would fill the picture with lines through it."""
+    inside = np.hypot(*(points - (low + high) / 2).T) <= 3 * (high - low).max()
+    return int(np.flatnonzero(inside).max(initial=0)) + 2
+
+
+def _drawn(track: Track, bowl: Bowl, count: int, at: int | None) -> list[go.Scatter]:
+    """The traces of the first `count` points of a track: from layer `at` on faint, up to it full."""
+    points, texts = track.points()[:count], track.texts(bowl)[:count]
+    last = len(points) - 1
+    now = last if at is None else max(0, min(at, last))
+    sizes, symbols = np.full(last + 1, DOT), ["circle"] * (last + 1)
+    if at is not None:
+        sizes[now] = DOT + 5
+    if not track.reached:
+        sizes[last], symbols[last] = DOT + 5, "x"
+    found = []
+    for part, opacity in ((slice(now, None), FADED), (slice(None, now + 1), 1.0)):
+        if opacity == 1 or now < last:
+            marker = {"size": sizes[part].tolist(), "symbol": symbols[part]}
+            found += _line(track, points[part], texts[part], marker, opacity)
+    return found
+
+
+def _line(track: Track, points: np.ndarray, texts: list[str], marker: dict[str, Any], opacity: float) -> list[Any]:
+    """A part of a track: its dots and its line, with an edge if it is pale."""
+    width, dash = WIDTHS.get(track.kind, 2.5), track.dash or DASHES.get(track.kind, "solid")
+    pale, own = track.kind == "nesterov", colour(track.kind)
+    shared = {"x": points[:, 0], "y": points[:, 1], "legendgroup": track.name, "opacity": opacity}
+    edge = go.Scatter(mode="lines", line={"color": EDGE, "width": width + 1}, hoverinfo="skip", showlegend=False)
+    marker = marker | {"color": own, "opacity": 1, "line": {"color": EDGE if pale else PAPER, "width": 1}}
+    line = go.Scatter(mode="lines+markers", marker=marker, line={"color": own, "width": width, "dash": dash})
+    name = track.name + " ✗" * (not track.reached)
+    line.update(name=name, text=texts, hovertemplate="%{text}<extra></extra>", showlegend=opacity == 1)
+    return [each.update(shared) for each in ([edge, line] if pale else [line])]
+
+
+def _sign(place: np.ndarray, text: str, symbol: str, size: int, fill: str, edge: str) -> go.Scatter:
+    """The mark of the start or the target."""
+    marker = {"symbol": symbol, "size": size, "color": fill, "opacity": 1, "line": {"color": edge, "width": 2}}
+    shown = {"mode": "markers", "marker": marker, "showlegend": False, "name": text}
+    return go.Scatter(x=[place[0]], y=[place[1]], hovertemplate=f"{text}<extra></extra>", **shown)
+
+
+def _label(text: str, place: np.ndarray, side: np.ndarray, more: int) -> dict[str, Any]:
+    """The name of a mark, on that side of it (a direction [2]) where fewer paths are; `more` pixels for a large one."""
+    where = {"x": place[0], "y": place[1], "xshift": (36 + more) * side[0], "yshift": (24 + more) * side[1]}
+    box = {"bgcolor": PAPER, "borderpad": 0, "showarrow": False}
+    return {"text": text, "font": {"size": TEXT, "color": INK}, **where, **box}
