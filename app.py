@@ -4,7 +4,6 @@ from pages.ui.front import show
 
 # Shown until their folder is in icl_core/papers.
 PLANNED = {
-    "memformers": "Memformers: learning optimisation methods in context, with memory",
     "gdssm": "GD-SSM: state-space models learn in context by gradient descent",
 }
 

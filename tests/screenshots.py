@@ -15,6 +15,8 @@ PAGES = {
     "front": "",
     "induction": "birth?preset=order",
     "constructed": "birth?experiment=constructed",
+    "methods": "memformers",
+    "convergence": "memformers?experiment=convergence",
     "claims": "claims",
     "runs": "runs",
 }

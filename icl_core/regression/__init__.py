@@ -1,7 +1,15 @@
 """In-context linear regression and its classical solvers, over many prompts at once (the last axis everywhere)."""
 
 from icl_core.regression.covariance import Covariance, geometric, parse_eigenvalues, rotation
-from icl_core.regression.linear import error_maps, expected_loss, identity, log_loss, mean_and_error, sampled_loss, weight
+from icl_core.regression.linear import (
+    error_maps,
+    expected_loss,
+    identity,
+    log_loss,
+    mean_and_error,
+    sampled_loss,
+    weight,
+)
 from icl_core.regression.polynomial import Polynomial, best_polynomial, evaluate, floors, from_roots
 from icl_core.regression.prompts import coloured, covariates, gram, grams, targets
 from icl_core.regression.solvers import (

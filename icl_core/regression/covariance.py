@@ -83,9 +83,9 @@ def parse_eigenvalues(text: str, d: int) -> Float[Tensor, "d"]:
     Raises `ValueError` unless they are d numbers from 1e-6 to 1e6 of which none is over 1e6 times another.
     """
     pieces = [piece for piece in re.split(r"[,;\s]+", re.sub(r"\s*/\s*", "/", text)) if piece]
+    values = torch.tensor([_number(piece) for piece in pieces], dtype=torch.float64)
     if len(pieces) != d:
         raise ValueError(f"eigenvalues must be {d} numbers, got {len(pieces)}")
-    values = torch.tensor([_number(piece) for piece in pieces], dtype=torch.float64)
     ratio = float(values.max() / values.min())
     if ratio > LARGEST * (1 + 1e-9):
         raise ValueError(

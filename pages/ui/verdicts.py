@@ -24,8 +24,16 @@ def measured(metric: Metric) -> str:
 
 
 def promised(metric: Metric) -> str:
-    """What the paper says: "near 1", "at least 0.9"."""
-    return f"{metric.claim.relation} {metric.claim.predicted:.3g}"
+    """What it should be, and what counts as well: "paper: near 1 ± 0.1", "expected: at least 1 (0.9 counts)"."""
+    claim = metric.claim
+    says = "expected" if claim.source.startswith(("not in the paper", "against", "exact")) else "paper"
+    told = f"{says}: {claim.relation} {claim.predicted:.3g}"
+    if not claim.tolerance:
+        return told
+    if claim.relation == "near":
+        return f"{told} ± {claim.tolerance:.2g}"
+    bound = claim.predicted + claim.tolerance * (1 if claim.relation == "at most" else -1)
+    return f"{told} ({bound:.3g} counts)"
 
 
 def chips(metrics: Iterable[Metric]) -> None:
@@ -38,7 +46,7 @@ def chips(metrics: Iterable[Metric]) -> None:
 def _chip(metric: Metric) -> None:
     claim, verdict = metric.claim, metric.verdict
     with st.container(width="content", key=f"chip-{verdict.split()[0]}-{claim.id}"):
-        label = f"{claim.label} {measured(metric)} · paper: {promised(metric)} · {MARKS[verdict]} {verdict}"
+        label = f"{claim.label} {measured(metric)} · {promised(metric)} · {MARKS[verdict]} {verdict}"
         with st.popover(label):
             st.markdown(claim.text)
             allowed = f" Within {claim.tolerance:.3g} of it counts as well." if claim.tolerance else ""

@@ -31,21 +31,27 @@ def median(work: Callable[[], object]) -> float:
     return statistics.median(times)
 
 
+def _size(config: dict) -> str:
+    """What makes a run of an experiment slow to draw: its positions, or its dimension and layers."""
+    names = ("T",) if "T" in config else ("d", "layers")
+    return ", ".join(f"{name} = {config[name]}" for name in names if name in config)
+
+
 def main() -> None:
     """Print a line a panel, for the first shipped run of each length."""
     device.set_threads(1)
     for experiment_id in registry.experiment_ids():
         experiment = registry.experiment(experiment_id)
         headers = [h for h in store.default().headers(experiment_id) if h.origin == "shipped"]
-        first = {header.config.get("T"): header for header in reversed(headers)}
-        for length, header in sorted(first.items(), key=str):
+        first = {_size(header.config): header for header in reversed(headers)}
+        for size, header in sorted(first.items()):
             run = store.default().load(header)
             assert run is not None
             opened = median(lambda header=header: store.default().load(header))
-            print(f"{experiment_id}, T = {length}: opens in {opened:.3f} s")
+            print(f"{experiment_id}, {size}: opens in {opened:.3f} s")
             view = experiment.view()
             if hasattr(view, "length"):
-                view = replace(view, length=length)
+                view = replace(view, length=header.config["T"])
             for drawing in experiment.drawings:
                 if drawing.applies(run.config):
                     seconds = median(lambda d=drawing, run=run, view=view: d.draw(run, view).figure.to_json())

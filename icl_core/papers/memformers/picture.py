@@ -1,0 +1,26 @@
+"""The front page's picture: a learned method against its floor and conjugate gradient. Needs no torch."""
+
+import numpy as np
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+
+
+def draw(run: Run) -> Panel:
+    """Log-loss against layers, from a shipped run."""
+    layers = run["depth/layers"]
+    series = [
+        Curve("gradient descent", layers, np.log(run["baseline/gd"]), "gradient descent"),
+        Curve("CGD", layers, np.log(run["baseline/cg"]), "conjugate gradient"),
+        Curve("CGD with Σ⁻¹", layers, np.log(run["baseline/pcg"]), "conjugate gradient", "dash"),
+        Curve("trained", layers, np.log(run["judged/loss"]), "trained", markers=True),
+        Curve("floor", layers, np.log(run["baseline/floor"]), "floor"),
+    ]
+    figure = figures.curves(series, "layers", "log-loss", height=280).update_xaxes(tickvals=layers)
+    return Panel(
+        f"A Memformer of {layers[-1]} layers beats conjugate gradient, for it knows Σ⁻¹",
+        "It has learned the covariance Σ of its prompts, and the best fixed steps for it: the dotted floor. Conjugate "
+        "gradient that is given Σ⁻¹ too (dashed) is ahead again.",
+        figure,
+    )

@@ -1,0 +1,124 @@
+"""The task of Section 2: in-context linear regression with covariance Σ = σ² Uᵀ D U and w* ~ N(0, Σ⁻¹).
+
+Everything is kept in whitened coordinates, x = Σ^½ u, w* = Σ^-½ v: one pool of prompts serves every Σ, U and σ².
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from icl_core import device
+from icl_core.regression import Covariance, covariates, geometric, gram, grams, parse_eigenvalues, rotation
+
+PAPER = (1.0, 1.0, 0.25, 0.0625, 1.0)  # eigenvalues of Σ in the authors' code; Appendix D
+SPECTRA = {
+    "paper": "the paper's: 1, 1, 1/4, 1/16, 1",
+    "geometric": "by condition number and decay",
+    "isotropic": "all equal",
+    "own": "my own",
+}
+POOL = 2**24  # numbers in a pool of prompts
+FEWEST = 2**18  # prompts in it, where they fit
+BLOCKS = 8  # batches in it at least: a step meets covariates again, but with other w*
+
+
+def eigenvalues_of(config: Any) -> Tensor:
+    """The eigenvalues of Σ that a config asks for, [d] float64, σ² included.
+
+    The paper's five repeat for larger d. Raises `ValueError` for eigenvalues of one's own that are none.
+    """
+    if config.spectrum == "paper":
+        values = torch.tensor([PAPER[i % len(PAPER)] for i in range(config.d)], dtype=torch.float64)
+    elif config.spectrum == "own":
+        values = parse_eigenvalues(config.own, config.d)
+    else:
+        values = geometric(config.d, config.condition if config.spectrum == "geometric" else 1.0, config.decay)
+    return values * config.sigma2
+
+
+def covariances(config: Any) -> list[Covariance]:
+    """The covariance of each seed: the same eigenvalues, an own rotation U."""
+    seeds = range(config.seed, config.seed + config.seeds)
+    generators = [torch.Generator().manual_seed(20_000 + seed) for seed in seeds]
+    return [Covariance(eigenvalues_of(config), rotation(config.d, generator)) for generator in generators]
+
+
+def roots(config: Any) -> Tensor:
+    """Σ^½ of every seed, [seeds, d, d] float32."""
+    return torch.stack([each.root for each in covariances(config)]).float().to(device.device())
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Prompts of every seed, the last axis, in whitened coordinates.
+
+    S  [seeds, d, d, prompts] U Uᵀ / n
+    target  [seeds, d, m, prompts] w*: m = 1 sampled, or m = d unit vectors, over which the loss sums
+    U  [seeds, d, n, prompts] the examples, if a model needs them one by one
+    query  [seeds, d, prompts], or None: integrated out
+    """
+
+    S: Tensor
+    target: Tensor
+    U: Tensor | None = None
+    query: Tensor | None = None
+
+    @property
+    def prompts(self) -> int:
+        return self.S.shape[-1]
+
+    def part(self, prompts: slice) -> "Batch":
+        """Some of the prompts."""
+        U, query = (each if each is None else each[..., prompts] for each in (self.U, self.query))
+        return Batch(self.S[..., prompts], self.target[..., prompts], U, query)
+
+
+class Pool:
+    """Many prompts, drawn once, from which a step takes its own in a block: the S or, where `examples`, the U."""
+
+    def __init__(self, config: Any, generator: torch.Generator, examples: bool) -> None:
+        block = config.batch * config.seeds
+        self.examples, self.n = examples, config.n
+        count = max(BLOCKS * block, min(FEWEST, POOL // (config.d * (config.n if examples else config.d))))
+        count = min(count, block * config.steps)
+        draw = covariates if examples else grams
+        self.held = draw(config.d, config.n, count, generator, torch.float32).to(device.device())
+
+    def take(self, seeds: int, prompts: int, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
+        """S [seeds, d, d, prompts] and U [seeds, d, n, prompts] of a block at a random place."""
+        count = self.held.shape[-1]
+        start = int(torch.randint(0, count - seeds * prompts + 1, (), generator=generator))
+        block = self.held[:, :, start : start + seeds * prompts]
+        block = block.reshape(*block.shape[:2], seeds, prompts).permute(2, 0, 1, 3)  # [seeds, d, d or n, prompts]
+        if not self.examples:
+            return block, None
+        return torch.stack([gram(each) for each in block]), block
+
+
+def gaussian(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+    """Standard normal numbers, drawn on the CPU so that every device sees the same."""
+    return torch.randn(shape, generator=generator).to(device.device())
+
+
+def sampled(config: Any, pool: Pool, generator: torch.Generator) -> Batch:
+    """A batch from the pool with its own w* for each prompt; the query is integrated out."""
+    S, U = pool.take(config.seeds, config.batch, generator)
+    return Batch(S, gaussian((config.seeds, config.d, 1, config.batch), generator), U)
+
+
+def kept(config: Any, generator: torch.Generator, examples: bool) -> Batch:
+    """A batch that stays, from a generator of its own: with w* and query of each prompt, and the U where `examples`.
+    The same prompts for every model."""
+    shape = (config.d, config.n, config.batch)
+    U = [covariates(*shape, generator).to(device.device()) for _ in range(config.seeds)]
+    target = gaussian((config.seeds, config.d, 1, config.batch), generator)
+    query = gaussian((config.seeds, config.d, config.batch), generator)
+    return Batch(torch.stack([gram(each) for each in U]), target, torch.stack(U) if examples else None, query)
+
+
+def integrated(S: Tensor, U: Tensor | None = None) -> Batch:
+    """The prompts S [d, d, prompts] (and U [d, n, prompts]) with w* and the query integrated out; for all seeds."""
+    unit = torch.eye(S.shape[0], dtype=S.dtype, device=S.device)[None, :, :, None]  # [1, d, d, 1]
+    return Batch(S[None], unit.expand(1, -1, -1, S.shape[-1]), U[None] if U is not None else None)

@@ -1,0 +1,219 @@
+"""Every drawing of every variant; the decoded optimiser reproduces the methods that it decodes."""
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core.experiment import Panel, Run
+from icl_core.papers.memformers import decoded, learning, variants
+from icl_core.papers.memformers.baselines import mean_coefficients
+from icl_core.papers.memformers.drawings import depth, optimiser, overfit, preconditioner, training, trajectory
+from icl_core.papers.memformers.inspection import iterates, parameters_at, prompt_of, root_of
+from icl_core.papers.memformers.settings import VARIANTS, Config
+from icl_core.papers.memformers.task import Batch
+from icl_core.papers.memformers.view import View
+from icl_core.regression import conjugate_gradient, gram, grams, momentum, nesterov
+
+DRAWINGS = {
+    "depth": (depth.depth, None),
+    "training": (training.training, None),
+    "distances": (training.distances, preconditioner.applies),
+    "overfit": (overfit.overfit, None),
+    "optimiser": (optimiser.optimiser, optimiser.applies),
+    "trajectory": (trajectory.trajectory, None),
+    "preconditioner": (preconditioner.preconditioner, preconditioner.applies),
+    "whitened": (preconditioner.whitened, preconditioner.applies),
+}
+MOST = View(
+    moment=0,
+    after=0,
+    overlay="all",
+    unit="sum",
+    single_seeds=True,
+    depth=1,
+    prompt=99,
+    first_axis=20,
+    second_axis=20,
+    layer=10,
+)
+# what differs from the smallest run of a variant
+ODD = {
+    "scalar": {"preconditioner": "scalar", "variant": "cgd", "heads": 2},
+    "few": {"n": 3, "d": 7, "batches": "fixed", "batch": 4, "beside": "all", "coordinates": "original"},
+    "one": {"layers": 1, "d": 2, "spectrum": "isotropic", "seeds": 2, "beside": "coordinates"},
+}
+
+
+class Silent:
+    def resume(self):
+        return None
+
+    def report(self, done, total, loss, live, state):
+        pass
+
+
+@cache
+def made(**changes) -> Run:
+    config = Config(**{"steps": 20, "layers": 2, "batch": 100, "seeds": 1, "beside": "none", **changes})
+    with pytest.MonkeyPatch.context() as few:  # prompts judged on: it is the drawing that is tested
+        for name in ("JUDGED", "WATCHED", "BLOCK"):
+            few.setattr(f"icl_core.papers.memformers.judging.{name}", 2**9)
+        return Run(config, learning.run(config, Silent()))
+
+
+def runs():
+    return [*({"variant": name} for name in VARIANTS), *ODD.values()]
+
+
+def drawn(run: Run, view: View):
+    return {name: draw(run, view) for name, (draw, applies) in DRAWINGS.items() if not applies or applies(run.config)}
+
+
+def check(panel: Panel):
+    assert panel.title and panel.caption and panel.figure is not None
+    panel.figure.to_json()
+    assert "nan" not in (panel.title + panel.note).lower()
+
+
+@pytest.mark.parametrize("changes", runs(), ids=lambda changes: "-".join(map(str, changes.values())))
+def test_every_drawing_draws(changes):
+    run = made(**changes)
+    for panel in drawn(run, MOST).values():
+        check(panel)
+        assert panel.data is not None and len(panel.data)
+
+
+def test_a_run_that_is_still_going_shows_its_curves():
+    whole = made(variant="lfom", seeds=2, beside="linear")
+    curves = {name: array.copy() for name, array in whole.tensors.items() if name.startswith("curve/")}
+    for name in curves:
+        if name != "curve/step":
+            curves[name][:, 3:] = np.nan
+    only_main = {name: array for name, array in curves.items() if " of " not in name}
+    for tensors in (curves, only_main, {"curve/step": curves["curve/step"]}, {}):
+        run = Run(whole.config, tensors, finished=False)
+        for draw in (training.training, training.distances):
+            check(draw(run, View()))
+
+
+def test_numbers_that_are_not_finite_are_left_out():
+    run = made(variant="lfom")
+    broken = dict(run.tensors)
+    for name in ("baseline/momentum", "baseline/gd", "baseline/pcg", "judged/loss"):
+        broken[name] = np.array([np.inf, np.nan], np.float32) + np.zeros_like(broken[name])
+    broken["baseline/pcg"] = np.zeros_like(broken["baseline/pcg"])
+    for key in ("reference/floor_steps", "reference/floor_scalar_steps"):
+        broken[key] = np.full_like(broken[key], np.nan)
+    for panel in drawn(Run(run.config, broken), View(overlay="all")).values():
+        check(panel)
+
+
+def test_view_and_config_share_no_field():
+    names = [{field.name for field in dataclasses.fields(cls)} for cls in (View, Config)]
+    assert not names[0] & names[1]
+
+
+@pytest.fixture
+def prompts():
+    generator = torch.Generator().manual_seed(0)
+    S = grams(4, 9, 6, generator, torch.float64)
+    return S, torch.randn(4, 6, generator=generator, dtype=torch.float64)
+
+
+def test_gradient_descent_has_no_memory():
+    table = decoded.gradient_descent(4, 0.3)
+    assert np.array_equal(table, np.diag([0.3] * 4)) and decoded.memory(table) == 0
+
+
+def test_momentum_forgets_by_beta():
+    table = decoded.momentum(5, 0.3, 0.8)
+    assert table[4] == pytest.approx([0.3 * 0.8 ** (4 - j) for j in range(5)])
+    assert not np.triu(table, 1).any()
+
+
+@pytest.mark.parametrize("beta", [0.0, 0.7, 0.999])
+@pytest.mark.parametrize(("method", "table"), [(momentum, decoded.momentum), (nesterov, decoded.nesterov)])
+def test_decoded_methods_make_the_same_iterates(prompts, method, table, beta):
+    made = decoded.replay(table(6, 0.4, beta), *prompts)
+    assert torch.allclose(made, method(*prompts, 6, 0.4, beta), atol=1e-5)
+
+
+def test_summed_counts_from_the_start(prompts):
+    S, target = prompts
+    table = decoded.nesterov(5, 0.4, 0.7)
+    w = decoded.replay(table, S, target)
+    gradients = torch.einsum("ijp,ljp->lip", S, w[:-1] - target)
+    again = -torch.einsum("kl,lip->kip", torch.tensor(decoded.summed(table)), gradients)
+    assert torch.allclose(again, w[1:], atol=1e-10)
+
+
+def test_decoded_conjugate_gradient_makes_the_same_iterates(prompts):
+    S, target = prompts
+    for prompt in range(S.shape[-1]):
+        one = S[..., prompt : prompt + 1], target[..., prompt : prompt + 1]
+        done = conjugate_gradient(*one, 3)
+        assert torch.allclose(decoded.replay(mean_coefficients(done), *one), done.iterates, atol=1e-5)
+
+
+@pytest.mark.parametrize("table", [decoded.momentum(3, 0.4, 0.1), decoded.transformer([0.3, 0.9, 1.7])])
+def test_equivalent_steps_end_where_the_table_does(prompts, table):
+    steps = decoded.equivalent(table)
+    if np.iscomplexobj(steps):
+        pytest.skip("no linear transformer does the same")
+    same = decoded.replay(decoded.transformer(steps), *prompts)[-1]
+    assert torch.allclose(same, decoded.replay(table, *prompts)[-1], atol=1e-8)
+
+
+def test_equivalent_steps_of_a_transformer_are_its_own():
+    assert decoded.equivalent(decoded.transformer([1.7, 0.3, 0.9])) == pytest.approx([0.3, 0.9, 1.7])
+
+
+@pytest.mark.parametrize("variant", ["linear", "cgd", "lfom", "shared"])
+def test_the_learned_table_is_the_model_where_it_holds_all_of_it(variant):
+    """With A_l = a I the numbers are the model: in units of Σ's mean eigenvalue, on gradients in whitened coordinates
+    of an isotropic Σ."""
+    run = made(variant=variant, preconditioner="scalar", spectrum="isotropic", beside="none")
+    parameters, root = parameters_at(run, 1, 2), root_of(run, 1)
+    table, share = decoded.learned(parameters, run.config, root)
+    U, target, _ = prompt_of(run, 3)
+    S = gram(U[..., None])
+    batch = Batch(S[None], target[None, :, None, None], U[None, ..., None])
+    path = iterates(parameters, run.config, root, batch)
+    assert share == pytest.approx(1) and torch.allclose(decoded.replay(table, S, target[:, None]), path, atol=1e-5)
+
+
+def test_the_units_of_original_coordinates():
+    """W scales with σ² neither in one coordinates nor in the other."""
+    for coordinates in ("original", "whitened"):
+        tables = []
+        for sigma2 in (1.0, 9.0):
+            config = Config(steps=20, layers=2, coordinates=coordinates, sigma2=sigma2)
+            parameters = variants.initial(config, torch.Generator().manual_seed(3))
+            root = learning.roots(config)
+            tables.append(decoded.learned(parameters, config, root)[0])
+        assert tables[0] == pytest.approx(tables[1], abs=1e-6)
+
+
+def test_axes_are_two_different_ones():
+    for d in (2, 3, 20):
+        for first, second in ((1, 1), (20, 20), (2, 1), (4, 1)):
+            across, up = trajectory.axes(d, View(first_axis=first, second_axis=second))
+            assert across != up and max(across, up) < d
+
+
+def test_the_trained_path_ends_where_the_model_is_judged():
+    """The last iterate of every variant, by all layers, is the model's own output."""
+    from icl_core.papers.memformers import model
+
+    for variant in VARIANTS:
+        run = made(variant=variant)
+        parameters, root = parameters_at(run, 1, 2), root_of(run, 1)
+        U, target, _ = prompt_of(run, 0)
+        batch = Batch(gram(U[..., None])[None], target[None, :, None, None], U[None, ..., None])
+        path = iterates(parameters, run.config, root, batch)
+        assert path.shape == (3, run.config.d, 1) and not path[0].any()
+        left = model.errors(parameters, run.config, root, batch)[0, :, 0]
+        assert torch.allclose(target[:, None] - path[-1], left, atol=1e-6)

@@ -1,0 +1,77 @@
+"""The experiments on methods, on convergence to Σ⁻¹ and on learning from few prompts: small runs and their panels."""
+
+import numpy as np
+import pytest
+
+from icl_core import registry
+from icl_core.experiment import Run
+from icl_core.papers.memformers import convergence_settings, learned_settings, settings
+
+SMALL = {
+    "memformers.convergence": convergence_settings.Config(steps=20, batch=50, seeds=2),
+    "memformers.learned": learned_settings.Config(steps=20, layers=2, sizes="3, 10", seeds=2),
+    "memformers.methods": settings.Config(steps=20, layers=2, batch=50, variant="shared", beside="all"),
+}
+
+
+class Quiet:
+    """Progress that goes to nobody."""
+
+    def resume(self):
+        return None
+
+    def report(self, done, total, loss, live, state):
+        live()
+
+
+@pytest.fixture(scope="module", params=list(SMALL))
+def made(request):
+    experiment = registry.experiment(request.param)
+    config = SMALL[request.param]
+    return experiment, Run(config, experiment.run(config, Quiet()))
+
+
+def test_small_runs_have_metrics_a_headline_and_panels(made):
+    experiment, run = made
+    assert all(np.isfinite(metric.value) for metric in experiment.metrics(run))
+    assert experiment.headline(run, experiment.view()).endswith(".")
+    for drawing in experiment.drawings:
+        if drawing.applies(run.config):
+            panel = drawing.draw(run, experiment.view())
+            assert panel.title and len(panel.caption) > 40
+
+
+def test_live_drawings_draw_what_there_is_so_far(made):
+    experiment, run = made
+    curves = {name: array for name, array in run.tensors.items() if name.startswith("curve/")}
+    curves = {n: a if n == "curve/step" else np.where(np.arange(a.shape[1]) < 3, a, np.nan) for n, a in curves.items()}
+    for drawing in experiment.drawings:
+        if drawing.live and drawing.applies(run.config):
+            assert drawing.draw(Run(run.config, curves, finished=False), experiment.view()).figure is not None
+
+
+def test_the_headline_calls_an_underdetermined_prompt_so():
+    experiment = registry.experiment("memformers.methods")
+    config = settings.Config(steps=10, layers=1, batch=20, n=3, beside="none")
+    assert "underdetermined" in experiment.headline(Run(config, experiment.run(config, Quiet())), experiment.view())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("0, 10", "from 1 to 20000"), ("ten", "must be numbers"), ("", "1 to 6 numbers"), ("1e9", "from 1 to 20000")],
+)
+def test_numbers_of_prompts_are_checked(text, message):
+    with pytest.raises(ValueError, match=message):
+        learned_settings.Config(sizes=text)
+
+
+def test_one_prompt_learned_by_heart_gives_no_infinite_number():
+    experiment = registry.experiment("memformers.learned")
+    config = learned_settings.Config(steps=300, layers=2, sizes="1", memory="learned")
+    run = Run(config, experiment.run(config, Quiet()))
+    assert np.isfinite(
+        [m.value for m in experiment.metrics(run) if m.value is not None and not np.isnan(m.value)]
+    ).all()
+    for drawing in experiment.drawings:
+        figure = drawing.draw(run, experiment.view()).figure
+        assert figure is None or "Infinity" not in figure.to_json()

@@ -1,0 +1,251 @@
+"""Prompts have the moments they must; settings refuse what cannot be; trainings repeat and resume bit for bit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse.linalg import cg
+
+from icl_core import device
+from icl_core.experiment import Diverged
+from icl_core.papers.memformers import judging, learning
+from icl_core.papers.memformers.learning import Batches
+from icl_core.papers.memformers.settings import Config, memory
+from icl_core.papers.memformers.task import Pool, covariances, eigenvalues_of, integrated, roots
+from icl_core.regression import gram
+
+TINY = Config(layers=2, steps=30, batch=50)
+
+
+class Interrupted(Exception):
+    pass
+
+
+class Recorder:
+    """A progress that keeps nothing, or that stops at a step with the state in hand."""
+
+    def __init__(self, stop=None, saved=None):
+        self.stop, self.saved = stop, saved
+
+    def resume(self):
+        return self.saved
+
+    def report(self, done, total, loss, live, state):
+        if done == self.stop:
+            self.saved = {name: np.array(array) for name, array in state().items()}
+            live()
+            raise Interrupted
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """Fewer prompts to judge on: what is tested here does not depend on how many."""
+    for name in ("WATCHED", "JUDGED"):
+        monkeypatch.setattr(judging, name, judging.BLOCK)
+
+
+@pytest.mark.parametrize("examples", [False, True])
+def test_pool_has_the_moments_of_gaussian_prompts(examples):
+    config = Config(d=4, n=10, batch=20_000, steps=10)
+    pool = Pool(config, torch.Generator().manual_seed(0), examples)
+    S = (gram(pool.held) if examples else pool.held).permute(2, 0, 1).double()  # [prompts, d, d]
+    torch.testing.assert_close(S, S.mT)
+    eye = torch.eye(4, dtype=torch.float64)
+    for power, expected in ((S, eye), (S @ S, (1 + 5 / 10) * eye)):
+        error = power.std(0) / len(S) ** 0.5
+        assert bool(((power.mean(0) - expected).abs() < 4.5 * error).all())
+
+
+def test_a_taken_block_is_a_part_of_the_pool():
+    config = Config(d=3, n=4, batch=50, steps=100, seeds=2)
+    pool = Pool(config, torch.Generator().manual_seed(0), examples=True)
+    S, U = pool.take(2, 50, torch.Generator().manual_seed(1))
+    assert U is not None
+    assert U.shape == (2, 3, 4, 50)
+    start = int((pool.held[0, 0] == U[0, 0, 0, 0]).nonzero()[0])
+    both = torch.cat(list(U), -1)  # the seeds' prompts differ and stand one after the other
+    assert both.equal(pool.held[..., start : start + 100])
+    torch.testing.assert_close(S[1], gram(U[1]))
+
+
+def test_integrated_targets_are_the_axes():
+    S = torch.randn(3, 3, 7)
+    batch = integrated(S)
+    assert batch.target[0, :, :, 4].equal(torch.eye(3))
+    assert batch.query is None
+
+
+def test_seeds_have_rotations_of_their_own():
+    config = Config(seeds=3, seed=4, sigma2=2.0)
+    found = covariances(config)
+    for each in found:
+        torch.testing.assert_close(each.rotation @ each.rotation.T, torch.eye(5, dtype=torch.float64))
+        torch.testing.assert_close(torch.linalg.eigvalsh(each.matrix), eigenvalues_of(config).sort().values)
+    assert not torch.allclose(found[0].matrix, found[1].matrix)
+    alone = covariances(replace(config, seeds=1, seed=5))[0]
+    assert alone.rotation.equal(found[1].rotation)
+    root = roots(config)
+    torch.testing.assert_close(root @ root, torch.stack([each.matrix for each in found]).float())
+
+
+@pytest.mark.parametrize(
+    "settings, expected",
+    [
+        ({}, [1, 1, 0.25, 0.0625, 1]),
+        ({"d": 3}, [1, 1, 0.25]),
+        ({"d": 7}, [1, 1, 0.25, 0.0625, 1, 1, 1]),
+        ({"spectrum": "geometric", "condition": 16.0, "d": 3}, [1, 0.25, 0.0625]),
+        ({"spectrum": "geometric", "condition": 16.0, "decay": 2.0, "d": 3}, [1, 0.5, 0.0625]),
+        ({"spectrum": "isotropic", "condition": 16.0, "d": 4}, [1, 1, 1, 1]),
+        ({"spectrum": "own", "own": "2 1/4", "d": 2}, [2, 0.25]),
+    ],
+)
+def test_eigenvalues(settings, expected):
+    for sigma2 in (1.0, 0.25):
+        found = eigenvalues_of(Config(**settings, sigma2=sigma2))
+        torch.testing.assert_close(found, sigma2 * torch.tensor(expected, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    "own, message",
+    [
+        ("1, 0, 1", "must not be zero"),
+        ("1, -2, 1", "must be from 1e-06 to 1e\\+06, got '-2'"),
+        ("1, 1/0, 1", "must not be divided by zero"),
+        ("1, 2, 3, 4", "eigenvalues must be 3 numbers, got 4"),
+        ("", "eigenvalues must be 3 numbers, got 0"),
+        ("one two three", "must be a number or a fraction such as 1/4, got 'one'"),
+        ("1, nan, 1", "must be from 1e-06 to 1e\\+06, got 'nan'"),
+        ("1e-5, 1, 1e5", "the ratio of largest to smallest eigenvalue"),
+    ],
+)
+def test_eigenvalues_that_are_none_are_refused(own, message):
+    with pytest.raises(ValueError, match=message):
+        Config(spectrum="own", d=3, own=own)
+    assert Config(d=3, own=own).own == own  # not asked for: not read
+
+
+@pytest.mark.parametrize("variant", ["gd++", "learned"])
+def test_heads_are_refused_where_there_are_none(variant):
+    with pytest.raises(ValueError, match=r"heads must be 1 for .*, got 2"):
+        Config(variant=variant, heads=2)
+    assert Config(variant="cgd", heads=2).heads == 2
+
+
+def test_a_batch_that_does_not_fit_names_one_that_does(monkeypatch):
+    small = memory(Config(batch=1000))
+    monkeypatch.setattr(device, "memory", lambda: small)
+    Config(batch=1000)
+    with pytest.raises(ValueError, match=r"batch 2000, d 5, n 20 \(a batch of 1000 would\) must fit the memory"):
+        Config(batch=2000)
+    monkeypatch.setattr(device, "memory", lambda: 10)
+    with pytest.raises(ValueError, match="batch 2000, d 5, n 20 must fit the memory"):
+        Config(batch=2000)
+
+
+def same(one, two):
+    return one.S.equal(two.S) and one.target.equal(two.target)
+
+
+def test_a_fixed_batch_is_the_same_at_every_step_and_depth():
+    config = replace(TINY, batches="fixed")
+    batches = Batches(config)
+    first = batches.at(0)
+    assert first.query is not None
+    assert same(batches.at(17), first)
+    for other in (replace(config, layers=1), replace(config, variant="cgd", preconditioner="scalar")):
+        assert same(Batches(other).at(29), first)
+    assert not same(Batches(replace(config, seed=1)).at(0), first)
+
+
+def test_fresh_batches_differ():
+    batches = Batches(TINY)
+    first, second = batches.at(0), batches.at(1)
+    assert first.query is None
+    assert not first.target.equal(second.target)
+    assert not first.S.equal(second.S)
+    assert same(Batches(replace(TINY, layers=1)).at(0), first)
+
+
+def test_a_batch_is_resampled_every_hundred_steps():
+    config = replace(TINY, batches="resampled", steps=300)
+    batches = Batches(config)
+    periods = [batches.at(step) for step in (0, 99, 100, 199, 299)]
+    assert [same(periods[0], each) for each in periods] == [True, True, False, False, False]
+    assert same(periods[2], periods[3])
+    assert same(Batches(config).at(150), periods[2])  # as a resumed run meets it
+
+
+KINDS = [
+    {},
+    {"variant": "cgd", "preconditioner": "scalar", "batches": "resampled", "beside": "all"},
+    {"variant": "token", "n": 6, "batches": "fixed", "coordinates": "original"},
+    {"variant": "gd++", "seeds": 2, "schedule": "constant", "clip": 0.1, "beside": "none"},
+    {"variant": "learned", "objective": "mean", "beside": "free"},
+    {"heads": 3, "beside": "one head", "n": 3},
+]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.get("variant", "lfom"))
+def test_a_run_repeats_and_resumes_bit_for_bit(kind, quick):
+    config = replace(TINY, **kind)
+    whole = learning.run(config, Recorder())
+    assert all(np.isfinite(whole[f"judged/{name}"]).all() for name in ("loss", "error", "train"))
+    stopped = [0, 20, 30, 41] if not kind else [20]
+    again = [learning.run(config, Recorder())] if not kind else []
+    for stop in stopped:
+        recorder = Recorder(stop)
+        with pytest.raises(Interrupted):
+            learning.run(config, recorder)
+        again.append(learning.run(config, Recorder(saved=recorder.saved)))
+    for tensors in again:
+        assert tensors.keys() == whole.keys()
+        for name, array in whole.items():
+            assert np.array_equal(array, tensors[name], equal_nan=True), name
+
+
+def test_a_training_with_too_large_a_rate_diverges(quick):
+    config = Config(coordinates="original", layers=10, objective="mean", rate=1.0, batch=100, steps=30)
+    with pytest.raises(Diverged, match=r"main, 10 layers: the training diverged at step \d+: the loss"):
+        learning.run(config, Recorder())
+
+
+def test_a_short_training_learns(quick):
+    tensors = learning.run(replace(TINY, steps=300, batch=200, beside="none"), Recorder())
+    floor, learned = tensors["baseline/floor"], tensors["judged/loss"][0]
+    assert (learned > floor * 0.97).all()
+    assert np.log(learned / floor).max() < 0.1
+
+
+@pytest.mark.parametrize("batch", [1, 6])
+def test_cgd_on_the_batch_solves_these_very_prompts(batch):
+    config = replace(TINY, d=4, n=7, layers=3, batch=batch, batches="fixed", seeds=2, seed=5)
+    found = learning.on_own_batch(config)["baseline/cg_train"]  # [seeds, K]
+    kept = Batches(config).at(0)
+    assert kept.query is not None
+    for seed, covariance in enumerate(covariances(config)):
+        root = covariance.root.numpy()
+        lost = np.zeros((3, batch))
+        for p in range(batch):
+            S = root @ kept.S[seed, :, :, p].double().numpy() @ root
+            w = np.linalg.solve(root, kept.target[seed, :, 0, p].double().numpy())
+            x = root @ kept.query[seed, :, p].double().numpy()
+            for steps in range(1, 4):
+                found_w, _ = cg(S, S @ w, rtol=0.0, atol=0.0, maxiter=steps)
+                lost[steps - 1, p] = (x @ (found_w - w)) ** 2
+        np.testing.assert_allclose(found[seed], lost.mean(1), rtol=2e-3)
+
+
+@pytest.mark.parametrize("batches", ["fixed", "resampled"])
+def test_kept_prompts_are_the_same_for_every_variant_and_number_of_steps(batches):
+    config = replace(TINY, batches=batches, steps=300)
+    first = Batches(config).at(0)
+    for other in (replace(config, variant="token"), replace(config, steps=10), replace(config, layers=5)):
+        torch.testing.assert_close(Batches(other).at(0).S, first.S)
+
+
+def test_fresh_batches_differ_however_large_they_are():
+    config = replace(TINY, d=20, n=5, batch=5000, batches="fresh", seeds=2)
+    batches = Batches(config)
+    assert not torch.equal(batches.at(0).S, batches.at(1).S)
