@@ -78,8 +78,8 @@ LAST_HEAD = Claim(
 
 
 STILL_ON = (
-    "Heads of another U must be gated off altogether. Learned on heavy-tailed prompts, from equal gates, theirs end near "
-    "zero and not at it, and what is left of them costs most where the head at home was best."
+    "Heads of another U must be gated off altogether. Learned on heavy-tailed prompts, from equal gates, theirs end "
+    "near zero and not at it, and what is left of them costs most where the head at home was best."
 )
 
 
