@@ -2,9 +2,4 @@
 
 from pages.ui.front import show
 
-# Shown until their folder is in icl_core/papers.
-PLANNED = {
-    "gdssm": "GD-SSM: state-space models learn in context by gradient descent",
-}
-
-show(PLANNED)
+show({})  # papers to come, by the folder that they will have

@@ -17,6 +17,7 @@ PAGES = {
     "constructed": "birth?experiment=constructed",
     "methods": "memformers",
     "convergence": "memformers?experiment=convergence",
+    "gdssm": "gdssm",
     "claims": "claims",
     "runs": "runs",
 }

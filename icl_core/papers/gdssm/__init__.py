@@ -1,0 +1,60 @@
+"""State-space models can learn in-context by gradient descent (Sushma et al., 2024): GD-SSM."""
+
+from icl_core.experiment import Paper
+from icl_core.papers.gdssm.picture import draw
+
+PAPER = Paper(
+    name="gdssm",
+    title="GD-SSM: a state that accumulates a gradient",
+    authors="Sushma, Tian, Mestha, Colombo, Kappel, Subramoney",
+    year=2024,
+    found="One state-space layer that may multiply tokens with each other learns to take a step of gradient descent.",
+    introduction=(
+        "A prompt holds N examples (x, y) of a linear function and a query x. A recurrent layer reads them one after "
+        "the other. If what it adds to its state is y xᵀ, the state becomes the gradient of a linear model's loss, "
+        "and one multiplication with the query applies it: a step of gradient descent, with one pass and no storage "
+        "of the examples. Trained from random weights, the layer finds exactly this."
+    ),
+    experiments=("layer", "sizes", "corrections"),
+    glossary=(
+        ("C", "C_t", "the window [x_t, y_t, x_{t+1}], what the layer sees of the sequence at once, f × 3"),
+        ("c", "c_t", "the 1-D layer's token [x_t y_t, x_{t+1}], with the product already made"),
+        ("Z", "Z_t", "the state: becomes Σ y xᵀ, minus N times the gradient at zero"),
+        ("Z_tilde", "Z̃_t", "the second head's state from layer 2 on: becomes Σ x xᵀ, the curvature"),
+        ("a, a_tilde", "A", "the recurrence's decays: one number, one a row or one an entry; 1 forgets nothing"),
+        ("Q, q", "Q, q", "which products of the window enter the state, and which part of it reads the state"),
+        ("Psi, Theta", "Ψ, Θ", "the same for the 1-D layer: what enters the state, and what reads it"),
+        ("beta, b", "β, η/N", "learning rate over the number of examples"),
+        ("M", "Wᵀ", "the implicit linear model that the layers improve, M_0 = 0"),
+        ("L*", "L*", "the best loss of one step, in closed form"),
+        ("A, B", "A, B", "two steps predict A G x − B G S x, with G = Σ y xᵀ and S = Σ x xᵀ"),
+        ("alpha", "α", "test scale: x is α times as large as in training"),
+        ("sensitivity", "∂ŷ/∂x", "derivative of the prediction by the query"),
+        ("kappa", "κ", "E x⁴ / (E x²)², 1.8 for a uniform x"),
+    ),
+    picture=("gdssm.layer", "layer", draw),
+    order=3,
+    mathematics=r"""
+The loss of a linear model $M$ on the examples is $\frac{1}{2N} \sum_n \lVert M x_n - y_n \rVert^2$. Its gradient at
+$M = 0$ is $-\frac1N \sum_n y_n x_n^\top$, so that a step of rate $\eta$ predicts
+$$\hat y = \tfrac{\eta}{N} \Big( \sum_n y_n x_n^\top \Big) x_{N+1} .$$
+
+The layer (Section 3.2) reads windows $C_t = [x_t, y_t, x_{t+1}]$:
+$$Z_t = A * Z_{t-1} + C_t Q C_t^\top , \qquad o_t = \beta\, Z_t C_t q .$$
+With $A = 1$, $Q = e_2 e_1^\top$, $q = e_3$ and $\beta = +\eta / N$ it is that step. (The paper prints
+$e_1 e_2^\top$ and the other sign: see the corrections.)
+
+**Floor.** For $x \sim U(-r, r)^f$ with variance $\sigma^2 = r^2 / 3$ and $\kappa = 1.8$ the best step has
+$$\beta^* = \frac{1}{\sigma^2 (N - 2 + \kappa + f)} , \qquad
+L^* = \frac{f \sigma^2}{2} \Big( 1 - \frac{N}{N - 2 + \kappa + f} \Big) .$$
+At a test scale with variance $s^2$ the same step costs
+$\frac{f s^2}{2} \big[ 1 - 2 \beta N s^2 + \beta^2 N s^4 (N - 2 + \kappa + f) \big]$, more than predicting zero beyond
+$\alpha = \sqrt 2$.
+
+**Symmetries.** $Q \to cQ$, $q \to q/d$, $\beta \to \beta d / c$ leave the layer as it is; in the 1-D layer so do
+$\Psi \to G \Psi$, $\Theta \to G^{-\top} \Theta$ for any invertible $G$.
+
+**Two layers** compute $M_2 = M_1 - b_2 (M_1 \tilde Z - Z)$, that is $\hat y = A\, G x - B\, G S x$ with
+$A = b_1 + b_2$ and $B = b_1 b_2$. One shared rate binds them to $B = A^2 / 4$; training does not.
+""",
+)

@@ -1,0 +1,1 @@
+"""What can be drawn of GD-SSM."""

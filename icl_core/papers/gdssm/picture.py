@@ -1,0 +1,22 @@
+"""The front page's picture: a layer becomes a step of gradient descent. Needs no torch."""
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+
+
+def draw(run: Run) -> Panel:
+    """Loss over training with its floor, from a shipped run."""
+    x, floor, zero = run["curve/step"], float(run["baseline/expected"][0]), float(run["baseline/zero"][0])
+    beside = float(run["watched/constructed"][0])
+    series = [
+        Curve("constructed", x[[0, -1]], [beside, beside], "construction"),
+        Curve("trained", x, run["curve/loss"]),
+    ]
+    lines = [("exact floor", floor, "floor"), ("predicting zero", zero, "floor")]
+    figure = figures.curves(series, "training step", "loss", y_range=(0.7 * floor, 1.1 * zero), lines=lines, height=280)
+    return Panel(
+        "A state-space layer becomes one step of gradient descent",
+        "Trained from random weights it comes down to the construction, on the floor that no single step can pass.",
+        figure,
+    )

@@ -1,0 +1,45 @@
+"""The settings of a GD-SSM training: which task, which model, how it is trained."""
+
+from icl_core import device
+from icl_core.knobs import choice, settings, slider, toggle
+
+TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
+MODELS = {"1-D": "1-D: tokens [x y, next x], scalar labels", "N-D": "N-D: tokens x, y, x, y, …, vector labels"}
+RECURRENCES = {"scalar": "one number", "row": "one a row of the state", "full": "one an entry of the state"}
+
+
+@settings
+class Config:
+    """What is trained; Sections 3 and 4, Appendix A. The paper's size is f = N = 10; its batches hold 64 tasks."""
+
+    model: str = choice("model", MODELS, default="N-D", group=MODEL)
+    recurrence: str = choice("recurrence, A", RECURRENCES, default="row", group=MODEL)
+    layers: int = slider("layers", 1, 4, default=1, group=MODEL, help="each takes a step of gradient descent")
+    skip: bool = toggle("skip connection", default=False, group=MODEL, help="without the raw query from two layers on")
+    penalty: float = slider(
+        "L2 penalty, λ", 0.0, 1.0, default=0.0, group=MODEL, help="of the implicit model; acts from the second step on"
+    )
+    f: int = slider("features, f", 1, 40, default=10, group=TASK)
+    N: int = slider("context pairs, N", 1, 100, default=10, group=TASK)
+    r: float = slider("scale of x, r", 0.1, 4.0, default=1.0, step=0.1, group=TASK, help="x is uniform on (−r, r)")
+    batch: int = slider("tasks a batch", 16, 4096, default=256, step=16, group=TRAINING)
+    steps: int = slider("steps", 10, 5000, default=300, step=10, group=TRAINING)
+    rate: float = slider("learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING)
+    seed: int = slider("seed", 0, 99, default=0, group=REPEATS, help="of the tasks and of the first initial weights")
+    seeds: int = slider(
+        "number of seeds", 1, 5, default=1, group=REPEATS, help="initial weights that train side by side on equal tasks"
+    )
+
+    def check(self) -> None:
+        """Refuse what the model does not have, and what does not fit the memory: the windows, and for every seed and
+        every application of a state to a vector the products that automatic differentiation keeps."""
+        if self.model == "1-D" and self.layers > 1:
+            raise ValueError(f"layers must be 1 in the 1-D model, got {self.layers}")
+        if self.model == "1-D" and self.skip:
+            raise ValueError("skip must be off in the 1-D model, got on")
+        if self.recurrence == "full" and (self.model == "1-D" or self.layers > 1):
+            raise ValueError("recurrence must be scalar or row in the 1-D model and with several layers, got full")
+        applied = (2 * self.layers - 1) * (8 if self.recurrence == "full" else 4)
+        numbers = self.batch * self.N * (self.f + 3) * (20 + self.seeds * applied)
+        what = f"batch {self.batch}, N {self.N}, f {self.f}, layers {self.layers}, seeds {self.seeds}"
+        device.check_memory(4 * numbers, what)

@@ -1,0 +1,42 @@
+"""What is drawn of a trained GD-SSM, or asked of it."""
+
+from icl_core.knobs import choice, settings, slider, text, toggle
+from icl_core.papers.gdssm.points import points
+
+PARTS = {"trained": "trained", "constructed": "construction", "initial": "its start", "zero": "zero"}
+STATES = {"first": "first layer: Σ y xᵀ", "last": "last layer: Σ y xᵀ", "curvature": "last layer: Σ x xᵀ"}
+POINTS = "-1:-1.4, -0.8:-1.3, -0.6:-0.7, -0.4:-0.7, -0.1:0, 0.2:0.4, 0.4:0.5, 0.6:1, 0.8:1.1, 1:1.6"
+
+
+@settings
+class View:
+    """What is drawn of a trained model, or asked of it."""
+
+    moment: int = slider("training step", 0, 31, default=31)
+    seed_shown: int = slider("seed shown", 1, 5, default=1)
+    single_seeds: bool = toggle("single seeds", default=False)
+    raw: bool = toggle("raw weights, symmetries left in", default=False)
+    token: int = slider("pairs read, t", 1, 100, default=100, help="all, if there are not so many")
+    example: int = slider("prompt", 0, 99, default=0)
+    state: str = choice("state of", STATES, default="first", help="they differ from two layers on")
+    points: str = text("points x:y", 400, default=POINTS)
+    graft_a: str = choice("decay A", PARTS, default="trained")
+    graft_Q: str = choice("Q", PARTS, default="trained")
+    graft_q: str = choice("q", PARTS, default="trained")
+    graft_beta: str = choice("β", PARTS, default="trained")
+    graft_skip: str = choice("skip, if there is one", PARTS, default="trained")
+    graft_A: str = choice("decay A", PARTS, default="trained")
+    graft_Psi: str = choice("Ψ", PARTS, default="trained")
+    graft_Theta: str = choice("Θ", PARTS, default="trained")
+    graft_rate: str = choice("β", PARTS, default="trained")
+    graft_decays: str = choice("decays of Z", PARTS, default="trained")
+    graft_decays_tilde: str = choice("decays of Z̃", PARTS, default="trained")
+    graft_Qs: str = choice("Q of all layers", PARTS, default="trained")
+    graft_Q_tilde: str = choice("Q̃ of all layers", PARTS, default="trained")
+    graft_query: str = choice("q", PARTS, default="trained")
+    graft_rates: str = choice("rates b", PARTS, default="trained")
+    graft_last_skip: str = choice("skip, if there is one", PARTS, default="trained")
+
+    def check(self) -> None:
+        """Refuse points that are none."""
+        points(self.points)

@@ -1,0 +1,50 @@
+"""What the weights of all models have in common: tensors by name, seeds as their first axis."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The base of `Layer1D`, `LayerND` and `MultiLayer`: tensors, each with the seeds first; None for an absent one."""
+
+    def tensors(self) -> dict[str, Tensor]:
+        """The tensors by name, in order; themselves, not copies."""
+        named = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: value for name, value in named.items() if isinstance(value, Tensor)}
+
+    def with_(self, **tensors: Tensor | None) -> Self:
+        """A copy in which the named tensors are others: how one part is set to its construction."""
+        return replace(self, **tensors)
+
+    def to(self, *args: Any) -> Self:
+        """A copy on another device or of another dtype."""
+        return self.with_(**{name: tensor.to(*args) for name, tensor in self.tensors().items()})
+
+
+def draw(generators: Sequence[torch.Generator], make: Callable[[torch.Generator], Tensor]) -> Tensor:
+    """One draw a seed, (seeds, ...): no seed's weights depend on how many others train beside it."""
+    return torch.stack([make(generator) for generator in generators])
+
+
+def normal(generators: Sequence[torch.Generator], *shape: int, std: float = 0.1) -> Tensor:
+    """N(0, std^2). From 0.5 on a training sticks at the zero predictor."""
+    return draw(generators, lambda g: std * torch.randn(*shape, generator=g, device=g.device))
+
+
+def decays(generators: Sequence[torch.Generator], *shape: int) -> Tensor:
+    """a ~ U(0.95, 1), left free to pass 1: a parametrisation that keeps a < 1 stalls at 0.94 to 0.98."""
+    return draw(generators, lambda g: torch.empty(*shape, device=g.device).uniform_(0.95, 1, generator=g))
+
+
+def powers(a: Tensor, count: int) -> Tensor:
+    """a^(count - t) for t = 1..count, before the last entry's own axes: (seeds, ...) to (seeds, count, ...).
+
+    Whole exponents, so that a negative a is raised as well as a positive one.
+    """
+    exponents = torch.arange(count - 1, -1, -1, device=a.device).view(-1, *[1] * (a.dim() - 1))
+    return a[:, None] ** exponents

@@ -1,0 +1,255 @@
+"""The GD-SSM's baselines: parallel forms against recurrences, causality, sizes, seeds, and that they train."""
+
+import math
+from dataclasses import replace
+
+import pytest
+import torch
+
+from icl_core.papers.gdssm.baselines import s5
+from icl_core.papers.gdssm.baselines.matched import BASELINES, at_width, matched, nearest
+from icl_core.papers.gdssm.baselines.rates import RATES, tune
+from icl_core.papers.gdssm.baselines.scan import SHORT, scan
+from icl_core.papers.gdssm.baselines.seeds import count, one_seed
+
+NAMES = list(BASELINES)
+LONG = 161  # 80 pairs and the query
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def sample(tasks, f, N, generator):
+    """x_1, y_1, ..., x_N, y_N, x_query and its y: y = W x, W normal, x uniform on [-1, 1]."""
+    W = torch.randn(tasks, f, f, generator=generator)
+    x = 2 * torch.rand(tasks, N + 1, f, generator=generator) - 1
+    y = x @ W.mT
+    return torch.stack([x, y], 2).flatten(1, 2)[:, :-1], y[:, -1]  # (tasks, 2 N + 1, f), (tasks, f)
+
+
+def drawn(name, features=4, seeds=1, T=LONG, dtype=torch.float64, **made_with):
+    if "transformer" in name:
+        made_with |= {"positions": T}
+    parameters = BASELINES[name].draw(features, generator(3), seeds, **made_with)
+    return {key: value.to(dtype) for key, value in parameters.items()}
+
+
+def remembering(name, p):
+    """The same parameters, but for decays of 1 - 1e-8 and nearer to 1: nothing is forgotten over the sequence."""
+    changed = {"S5": {"log_decay": -12.0, "log_step": -8.0}, "Mamba": {"b_Δ": -20.0}, "Griffin": {"Λ": 30.0}}
+    return p | {key: torch.full_like(p[key], value) for key, value in changed.get(name, {}).items()}
+
+
+@pytest.mark.parametrize("memory", ["drawn", "long"])
+@pytest.mark.parametrize("T", [1, 2, 21, LONG])
+@pytest.mark.parametrize("name", NAMES)
+def test_the_recurrence_equals_the_parallel_form(name, T, memory):
+    p = one_seed(drawn(name), 0)
+    p = remembering(name, p) if memory == "long" else p
+    tokens = torch.randn(3, T, 4, generator=generator(), dtype=torch.float64)
+    expected = BASELINES[name].recur(p, tokens)
+    assert expected.shape == (3, T, 4)
+    scale = max(1.0, float(expected.abs().max()))  # linear attention of two layers grows with the length
+    torch.testing.assert_close(BASELINES[name].forward(p, tokens) / scale, expected / scale, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("heads", [2, 3])
+@pytest.mark.parametrize("name", [name for name in NAMES if "transformer" in name])
+def test_the_recurrence_equals_the_parallel_form_with_heads(name, heads):
+    p = one_seed(drawn(name, heads=heads), 0)
+    tokens = torch.randn(3, 9, 4, generator=generator(), dtype=torch.float64)
+    torch.testing.assert_close(BASELINES[name].forward(p, tokens), BASELINES[name].recur(p, tokens), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("window", [1, 3, 8])
+def test_griffin_attends_to_its_window_only(window):
+    p = one_seed(drawn("Griffin", window=window), 0)
+    tokens = torch.randn(2, 12, 4, generator=generator(), dtype=torch.float64)
+    forward, recur = BASELINES["Griffin"].forward, BASELINES["Griffin"].recur
+    torch.testing.assert_close(forward(p, tokens), recur(p, tokens), rtol=0, atol=1e-10)
+    p |= {"W_y": torch.zeros_like(p["W_y"])}  # no recurrent block: what is older than the window is not seen
+    changed = tokens.clone()
+    changed[:, 3] += 1
+    differs = (forward(p, changed) - forward(p, tokens)).abs().amax((0, 2)) > 1e-12
+    assert differs.tolist() == [3 <= t < 3 + window for t in range(12)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+@pytest.mark.parametrize("T, chunk", [(1, None), (1, 3), (7, 1), (7, 3), (7, 7), (7, 9), (SHORT, None), (50, None)])
+def test_scan_equals_the_loop(T, chunk, dtype):
+    a, b = torch.randn(2, 3, T, 5, generator=generator(), dtype=dtype)
+    z, expected = torch.zeros_like(b[:, 0]), []
+    for t in range(T):
+        z = a[:, t] * z + b[:, t]
+        expected.append(z)
+    torch.testing.assert_close(scan(a, b, chunk), torch.stack(expected, 1), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_later_token_changes_no_earlier_answer(name):
+    p = one_seed(drawn(name), 0)
+    tokens = torch.randn(3, 41, 4, generator=generator(), dtype=torch.float64)
+    changed = tokens.clone()
+    changed[:, 17] += 1
+    before, after = BASELINES[name].forward(p, tokens), BASELINES[name].forward(p, changed)
+    torch.testing.assert_close(after[:, :17], before[:, :17], rtol=0, atol=1e-12)
+    assert ((after - before)[:, 17].abs().amax(-1) > 1e-6).all()
+    assert ((after - before)[:, 18].abs().amax(-1) > 1e-9).all()  # and later answers do see it
+
+
+@pytest.mark.parametrize("memory", ["drawn", "long"])
+@pytest.mark.parametrize("T", [1, 21, LONG])
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_are_finite_and_reach_every_parameter(name, T, memory):
+    p = one_seed(drawn(name, dtype=torch.float32), 0)
+    p = remembering(name, p) if memory == "long" else p
+    leaves = {key: value.clone().requires_grad_() for key, value in p.items()}
+    tokens = torch.randn(3, T, 4, generator=generator())
+    BASELINES[name].forward(leaves, tokens)[:, -1].square().sum().backward()
+    for key, leaf in leaves.items():
+        assert leaf.grad is not None and leaf.grad.isfinite().all(), key
+        assert T == 1 or memory == "long" or leaf.grad.abs().max() > 0, key
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_five_seeds_in_one_pass_equal_five_single_ones(name):
+    baseline, p = BASELINES[name], drawn(name, seeds=5)
+    tokens = torch.randn(5, 3, 21, 4, generator=generator(), dtype=torch.float64)  # each seed its own tasks
+    leaves = {key: value.requires_grad_() for key, value in p.items()}
+    together, shared = baseline.all_seeds(leaves, tokens), baseline.all_seeds(leaves, tokens[0])
+    together.square().sum().backward()
+    for seed in range(5):
+        alone = {key: value.detach()[seed].clone().requires_grad_() for key, value in leaves.items()}
+        expected = baseline.forward(alone, tokens[seed])
+        torch.testing.assert_close(together[seed], expected, rtol=0, atol=1e-12)
+        torch.testing.assert_close(shared[seed], baseline.forward(alone, tokens[0]), rtol=0, atol=1e-12)
+        expected.square().sum().backward()
+        for key, value in alone.items():
+            torch.testing.assert_close(leaves[key].grad[seed], value.grad, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_first_seed_does_not_depend_on_how_many_follow(name):
+    one, five = drawn(name), drawn(name, seeds=5)
+    assert all(torch.equal(one[key][0], five[key][0]) for key in one)
+    assert not any(torch.equal(five[key][0], five[key][1]) for key in five if key.startswith("W_"))
+
+
+@pytest.mark.parametrize("asked", [1000, 2000, 4000])
+@pytest.mark.parametrize("name", NAMES)
+def test_matched_sizes_have_the_parameters_asked_for(name, asked):
+    size = matched(BASELINES[name], 10, asked)
+    found = count(BASELINES[name].draw(10, generator(), size=size))
+    assert size.within and found == size.parameters
+    assert abs(found - asked) <= 0.05 * asked
+    smallest = at_width(replace(BASELINES[name], state=1), 10).parameters
+    assert size.width == 20 or smallest > 1.05 * asked  # by the state alone, where that suffices
+
+
+def test_counts_at_the_papers_width():
+    counts = {name: at_width(BASELINES[name], 10).parameters for name in NAMES}
+    in_and_out, per_head = 2 * 10 * 20, 4 * 20 * 20
+    assert counts["S5"] == in_and_out + 2 * 10 * 20 * 2 + 3 * 10 + 20 + 20 * 20
+    assert counts["Mamba"] == in_and_out + 3 * 20 * 40 + 40 * (4 + 1 + 2 * 2 + 1 + 3 * 8 + 1)
+    assert counts["Griffin"] == in_and_out + 3 * 400 + 20 * 5 + 2 * 420 + 20 + 4 * 400 + 3
+    for layers, plural in ((1, ""), (2, "s")):
+        for kind in ("Linear", "Softmax"):
+            name = f"{kind} transformer, {layers} layer{plural}"
+            assert counts[name] == in_and_out + 21 * 20 + layers * per_head
+    assert min(counts.values()) > 10 * 113  # none is as small as the GD-SSM, whatever its decay
+
+
+def test_the_gd_ssm_cannot_be_matched():
+    for baseline in BASELINES.values():
+        smallest = at_width(replace(baseline, state=1), 10, width=1).parameters
+        assert smallest > 1.05 * 23  # neither with one decay, 14 parameters, nor with one a row
+        size = matched(baseline, 10, 113, width=4)  # a decay an entry
+        assert size.within and not size.carries(10)  # matched in number only
+    assert not matched(BASELINES["S5"], 10, 23, width=3).within
+
+
+def test_nearest_finds_the_nearest_of_all():
+    for asked in (1, 5, 9, 10, 11, 99, 1234):
+        expected = min(range(1, 100), key=lambda state: abs(3 + state * state - asked))
+        assert nearest(lambda state: 3 + state * state, asked, 7).state == expected
+
+
+def test_s5_without_its_gate_is_linear_in_the_tokens():
+    p = one_seed(drawn("S5", gated=False), 0)
+    one, two = torch.randn(2, 3, 21, 4, generator=generator(), dtype=torch.float64)
+    forward = BASELINES["S5"].forward
+    torch.testing.assert_close(forward(p, one) + 2 * forward(p, two), forward(p, one + 2 * two), rtol=0, atol=1e-10)
+
+
+def test_hippo_eigenvectors():
+    eigenvalues, V = s5.hippo(6)
+    root = (torch.arange(12, dtype=torch.float64) + 0.5).sqrt()
+    below = (root[:, None] * root).tril(-1)
+    normal = -0.5 * torch.eye(12, dtype=torch.float64) - below + below.T
+    torch.testing.assert_close(normal.to(V.dtype) @ V, V * eigenvalues, rtol=0, atol=1e-10)
+    assert (eigenvalues.imag > 0).all()
+    with pytest.raises(ValueError, match="blocks must divide the state 10, got 3"):
+        s5.parameters(4, 20, 10, generator(), blocks=3)
+    assert s5.parameters(4, 20, 10, generator(), blocks=2)["C"].shape == (1, 2, 20, 10)
+
+
+def test_s5_holds_its_input_for_a_step():
+    """One step of the recurrence against the differential equation z' = Λ z + B u in a thousand small steps."""
+    p = one_seed(drawn("S5"), 0)
+    A, B = s5.discretised(p)
+    Λ, B_continuous = torch.complex(-p["log_decay"].exp(), p["frequency"]), torch.complex(*p["B"])
+    u = torch.randn(20, generator=generator(), dtype=torch.float64).to(B.dtype)
+    small, z = p["log_step"].exp() / 1000, torch.ones_like(A)
+    for _ in range(1000):
+        middle = z + small / 2 * (Λ * z + B_continuous @ u)
+        z = z + small * (Λ * middle + B_continuous @ u)
+    torch.testing.assert_close(A + B @ u, z, rtol=0, atol=1e-4)  # what Euler's midpoint leaves
+
+
+def trained(baseline, p, rate, steps, f=5, N=5):
+    """Losses of a short training on fresh tasks of all seeds at once: (steps, seeds)."""
+    tasks, losses = generator(1), []
+    leaves = {key: value.clone().requires_grad_() for key, value in p.items()}
+    optimiser = torch.optim.Adam(leaves.values(), lr=rate)
+    for _ in range(steps):
+        tokens, y = sample(64, f, N, tasks)
+        loss = (baseline.all_seeds(leaves, tokens)[:, :, -1] - y).square().mean((1, 2)) / 2
+        optimiser.zero_grad()
+        loss.sum().backward()
+        optimiser.step()
+        losses.append(loss.detach())
+    return leaves, torch.stack(losses)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_lowers_the_loss(name):
+    p = drawn(name, features=5, T=11, dtype=torch.float32)
+    p |= {"W_out": 10 * p["W_out"]}  # the answers begin at full size, wrong: there is something to learn
+    rate = 3e-3
+    leaves, losses = trained(BASELINES[name], p, rate, 100)
+    assert losses.isfinite().all()
+    tokens, y = sample(2000, 5, 5, generator(9))
+
+    def held_out(parameters):
+        answers = BASELINES[name].forward(one_seed(parameters, 0), tokens)[:, -1]
+        return float((answers - y).square().mean() / 2)
+
+    with torch.no_grad():
+        assert held_out(leaves) < 0.98 * held_out(p)
+
+
+def test_rates_are_tried_alike():
+    asked = []
+
+    def train(rate, steps):
+        asked.append((rate, steps))
+        return rate
+
+    tuned = tune(train, lambda rate: math.nan if rate > 2e-2 else abs(math.log(rate / 4e-3)), 70)
+    assert asked == [(rate, 70) for rate in RATES]
+    assert tuned.rate == 3e-3 and not tuned.at_the_edge and tuned.steps == 70
+    assert list(tuned.losses) == list(RATES) and tuned.losses[3e-2] == math.inf
+    assert tune(train, lambda rate: -rate, 1).at_the_edge
+    with pytest.raises(ValueError, match="rates must include one that does not diverge"):
+        tune(train, lambda rate: math.nan, 1)

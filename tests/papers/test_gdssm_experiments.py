@@ -1,0 +1,306 @@
+"""The experiments on GD-SSM: tiny runs, every drawing of them, what is refused, and surgery against its oracle."""
+
+import dataclasses
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core.experiment import Panel, Run
+from icl_core.knobs import knobs
+from icl_core.papers.gdssm import corrections, grafting, layer, learning, models, printed, sizes, sweeps
+from icl_core.papers.gdssm.drawings import interventions, two_steps
+from icl_core.papers.gdssm.inspection import constructed_of, example, model_of, steps, trained_at
+from icl_core.papers.gdssm.points import points, whole
+from icl_core.papers.gdssm.settings import Config
+from icl_core.papers.gdssm.view import View
+
+KINDS = {
+    "N-D": {},
+    "full": {"recurrence": "full", "skip": True},
+    "1-D": {"model": "1-D", "seeds": 2},
+    "two layers": {"layers": 2, "recurrence": "scalar", "seeds": 2},
+    "two layers, skip": {"layers": 2, "skip": True},
+    "penalised": {"layers": 2, "penalty": 0.2},
+    "three layers": {"layers": 3, "seeds": 2},
+    "one feature": {"f": 1, "seeds": 2},
+    "one feature, 1-D": {"f": 1, "model": "1-D"},
+    "one pair": {"N": 1},
+    "one pair, two layers": {"N": 1, "f": 1, "layers": 2},
+}
+ODD = View(
+    moment=0, seed_shown=5, single_seeds=True, raw=True, token=1, example=99, state="curvature", points="0:0",
+    graft_Q="zero", graft_a="initial", graft_Psi="zero", graft_Qs="constructed", graft_rates="initial",
+)  # fmt: skip
+
+
+class Silent:
+    def resume(self):
+        return None
+
+    def report(self, done, total, loss, live, state):
+        pass
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few():
+    """Few tasks to judge on: it is the experiment that is tested."""
+    with pytest.MonkeyPatch.context() as patch:
+        for place, name in (
+            (learning, "JUDGED"), (learning, "WATCHED"), (sweeps, "SWEPT"), (interventions, "TASKS"),
+        ):  # fmt: skip
+            patch.setattr(place, name, (2**9, 2**20))
+        yield
+
+
+@cache
+def made(kind: str) -> Run:
+    config = Config(**{"f": 3, "N": 4, "batch": 16, "steps": 10, **KINDS[kind]})
+    return Run(config, layer.run(config, Silent()))
+
+
+@cache
+def sized(**changes) -> Run:
+    config = sizes.Config(**{"pairs": "1, 10", "features": "1, 3", "batch": 16, "steps": 10, **changes})
+    return Run(config, sizes.run(config, Silent()))
+
+
+@cache
+def corrected(**changes) -> Run:
+    config = corrections.Config(tasks=1024, **changes)
+    return Run(config, corrections.run(config, Silent()))
+
+
+def check(panel: Panel):
+    assert panel.title and len(panel.caption) > 40
+    assert "nan" not in (panel.title + panel.note).lower().replace("finan", "")
+    if panel.figure is None:
+        assert panel.table is not None
+    else:
+        panel.figure.to_json()
+
+
+def draw_all(experiment, run, view):
+    for drawing in experiment.drawings:
+        if drawing.applies(run.config):
+            check(drawing.draw(run, view))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_drawing_of_every_model(kind):
+    draw_all(layer.EXPERIMENT, made(kind), View())
+
+
+@pytest.mark.parametrize("kind", ["N-D", "1-D", "two layers", "three layers", "one pair, two layers"])
+def test_every_drawing_of_an_odd_view(kind):
+    draw_all(layer.EXPERIMENT, made(kind), ODD)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_metrics_are_numbers_and_the_headline_a_sentence(kind):
+    run = made(kind)
+    found = layer.metrics(run)
+    assert found and layer.headline(run, View()).endswith(".")
+    for metric in found:
+        assert metric.value is not None
+        # a model that is hardly trained may be better than zero at no scale or at every one
+        assert np.isfinite(metric.value) or metric.claim.id == "worse-than-zero"
+        assert metric.verdict != "not reproduced" or metric.claim.reason or metric.claim.id == "beats-shared-rate"
+    assert layer.cost(run.config) > 0
+
+
+@pytest.mark.parametrize("experiment, run", [(layer, lambda: made("N-D")), (sizes, sized)], ids=["layer", "sizes"])
+def test_a_run_that_is_still_going_is_drawn(experiment, run):
+    """With curves that end in NaN, with one point, and with none."""
+    whole_run = run()
+    curves = {name: array for name, array in whole_run.tensors.items() if name.startswith("curve/")}
+    tails = {n: np.where(np.arange(a.shape[-1]) > 2, np.nan, a) if n != "curve/step" else a for n, a in curves.items()}
+    first = {n: a[..., :1] for n, a in curves.items()}
+    for tensors in (curves, tails, first, {}):
+        for drawing in experiment.EXPERIMENT.drawings:
+            if drawing.live:
+                partial = Run(whole_run.config, tensors, finished=False)
+                panel = drawing.draw(partial, experiment.EXPERIMENT.view())
+                assert panel.title and panel.figure is not None
+                panel.figure.to_json()
+
+
+def test_a_run_holds_what_its_docstring_says():
+    run = made("two layers")
+    assert run["scale/trained"].shape == (2, len(sweeps.ALPHAS))
+    assert run["scale/constructed"].shape == run["scale/closed"].shape == (len(sweeps.ALPHAS),)
+    assert run["watched/constructed"].shape == (1,)
+    assert len(steps(run)) == len(run["snapshot/Q"])
+    torch.testing.assert_close(trained_at(run, -1).Q, model_of(run.config, run.tensors, "final/").Q)
+
+
+def test_the_scale_sweep_at_one_is_the_loss():
+    run = made("N-D")
+    tasks = learning.held_out(run.config, sweeps.SWEPT)
+    at_one = run["scale/trained"][:, list(sweeps.ALPHAS).index(1.0)]
+    np.testing.assert_allclose(at_one, sweeps.losses(trained_at(run, -1), tasks), rtol=1e-5)
+    assert sweeps.crossing(sweeps.ALPHAS, sweeps.ALPHAS**4, 2 * sweeps.ALPHAS**2) == pytest.approx(2**0.5, abs=0.01)
+    assert np.isnan(sweeps.crossing(sweeps.ALPHAS, 0 * sweeps.ALPHAS, sweeps.ALPHAS))
+
+
+# Surgery
+
+
+def all_parts(config, how):
+    return View(**dict.fromkeys(grafting.fields_of(config).values(), how))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_with_every_part_constructed_it_is_the_construction(kind):
+    run = made(kind)
+    trained, constructed = trained_at(run, -1, 0), constructed_of(run)
+    operated, said = grafting.graft(trained, trained_at(run, 0, 0), constructed, all_parts(run.config, "constructed"),
+                                    run.config)  # fmt: skip
+    tasks = example(run.config, 3, 64)
+    torch.testing.assert_close(models.predict(operated, tasks), models.predict(constructed, tasks))
+    assert set(said) == set(trained.tensors())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if "1-D" not in kind])
+def test_the_units_of_the_construction_leave_the_model_as_it_is(kind):
+    run = made(kind)
+    trained = trained_at(run, -1).to(torch.float64)
+    turned = trained.with_(**grafting._times(grafting.units(trained, run.config.N), trained))
+    tasks = example(run.config, 3, 64).to(torch.float64)
+    before, after = models.predict(trained, tasks), models.predict(turned, tasks)
+    torch.testing.assert_close(after, before, rtol=1e-6, atol=1e-9)
+
+
+def test_the_units_of_the_1d_model_leave_it_as_it_is_if_its_decays_are_equal():
+    run = made("1-D")
+    trained = trained_at(run, -1).to(torch.float64)
+    trained = trained.with_(a=torch.full_like(trained.a, 0.97))
+    turned = trained.with_(**grafting._times(grafting.units(trained, run.config.N), trained))
+    tasks = example(run.config, 3, 64).to(torch.float64)
+    torch.testing.assert_close(models.predict(turned, tasks), models.predict(trained, tasks), rtol=1e-6, atol=1e-9)
+
+
+def test_nothing_replaced_is_nothing_changed():
+    run = made("N-D")
+    trained = trained_at(run, -1, 0)
+    operated, said = grafting.graft(trained, trained, constructed_of(run), View(), run.config)
+    assert operated is trained and not said
+
+
+# The trained layer itself
+
+
+def test_the_scalar_layer_bears_out_every_claim():
+    with pytest.MonkeyPatch.context() as many:
+        many.setattr(learning, "JUDGED", (2**14, 2**24))
+        many.setattr(sweeps, "SWEPT", (2**13, 2**24))
+        config = Config(recurrence="scalar", batch=128)
+        run = Run(config, layer.run(config, Silent()))
+    for metric in layer.metrics(run):
+        assert metric.verdict == "reproduced", metric
+
+
+def test_two_steps_are_drawn_at_the_constructions_coefficients():
+    run = made("two layers")
+    last = {name: np.repeat(run[f"constructed/{name}"], 2, 0)[None] for name in trained_at(run, 0).tensors()}
+    as_built = Run(run.config, {**run.tensors, **{f"snapshot/{n}": a for n, a in last.items()}, "snapshot/step": [0]})
+    rates = run["constructed/b"][0]
+    np.testing.assert_allclose(two_steps.coefficients(as_built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5)
+
+
+# Sizes and corrections
+
+
+@pytest.mark.parametrize("changes", [{}, {"model": "1-D", "seeds": 2}, {"pairs": "1", "features": "1"}])
+def test_sizes(changes):
+    run = sized(**changes)
+    assert run["judged/ratio"].shape == (run.config.seeds, len(sizes.sizes_of(run.config)))
+    assert all(np.isfinite(metric.value) for metric in sizes.metrics(run))
+    assert sizes.headline(run, sizes.View()).endswith(".")
+    for view in (sizes.View(), sizes.View(relative=True)):
+        draw_all(sizes.EXPERIMENT, run, view)
+
+
+def test_a_size_is_trained_once_and_as_by_itself():
+    config = sizes.Config(pairs="10, 5", features="10 3", steps=10, batch=16)
+    assert sizes.sizes_of(config) == [(10, 5), (10, 10), (3, 10)]
+    found = sizes.run(config, Silent())
+    alone = learning.run(sizes.layer_of(config, 3, 10), Silent())
+    np.testing.assert_array_equal(found["judged/ratio"][:, 2], alone["judged/ratio"])
+
+
+@pytest.mark.parametrize("changes", [{}, {"f": 2, "N": 2, "r": 0.5}, {"f": 20, "N": 40}])
+def test_corrections(changes):
+    run = corrected(**changes)
+    assert corrections.headline(run, corrections.View()).endswith(".")
+    assert all(np.isfinite(metric.value) for metric in corrections.metrics(run))
+    for times in (0.0, 1.0, 3.0):
+        draw_all(corrections.EXPERIMENT, run, corrections.View(times=times))
+
+
+def test_corrections_at_the_papers_size_are_all_borne_out():
+    config = corrections.Config()
+    for metric in corrections.metrics(Run(config, corrections.run(config, Silent()))):
+        assert metric.verdict == "reproduced", metric
+
+
+def test_a_gain_is_the_share_of_the_loss_that_is_removed():
+    found = dict(corrected().tensors)
+    best = printed.best_gain(found, "right")
+    assert best >= printed.gain(found, "right", 1.0) > printed.gain(found, "right", 1.5)
+    assert printed.gain(found, "factor") == pytest.approx(printed.gain(found, "right", 2.0), abs=1e-5)
+    assert printed.gain(found, "sign") == pytest.approx(printed.gain(found, "right", -1.0), abs=1e-5)
+
+
+# What is refused
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("", "points must be 1 to 40 pairs x:y, got 0"),
+        ("1:2, 3", "points must be pairs x:y of numbers, as 0.5:1, got '3'"),
+        ("1:nan", "points must be pairs x:y of numbers, as 0.5:1, got '1:nan'"),
+        ("11:1", "points must have x from -10 to 10"),
+        ("1:1e9", "y from -100 to 100, got '1:1e9'"),
+        ("0:0 " * 41, "points must be 1 to 40 pairs x:y, got 41"),
+    ],
+)
+def test_points_that_are_none_are_refused(text, message):
+    with pytest.raises(ValueError, match=message):
+        View(points=text)
+
+
+def test_points_and_lists_are_read():
+    assert points("0.5:1; -1e-1:-2  3:4") == [(0.5, 1.0), (-0.1, -2.0), (3.0, 4.0)]
+    assert whole("pairs", "20, 5;5", 3, 1, 80) == [5, 20]
+
+
+@pytest.mark.parametrize(
+    "settings_class, changes, message",
+    [
+        (Config, {"N": 0}, "N must be a whole number from 1 to 100, got 0"),
+        (Config, {"layers": 5}, "layers must be a whole number from 1 to 4"),
+        (sizes.Config, {"pairs": "5, x"}, "pairs must be whole numbers from 1 to 80, got 'x'"),
+        (sizes.Config, {"features": "31"}, "features must be whole numbers from 1 to 30, got '31'"),
+        (sizes.Config, {"pairs": ""}, "pairs must be 1 to 6 whole numbers, got 0"),
+        (corrections.Config, {"f": 1}, "f must be a whole number from 2 to 20, got 1"),
+        (corrections.View, {"times": 3.5}, "times must be a number from 0.0 to 3.0, got 3.5"),
+        (View, {"graft_Q": "none"}, "graft_Q must be one of trained, constructed, initial, zero"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings_class, changes, message):
+    with pytest.raises(ValueError, match=message):
+        settings_class(**changes)
+
+
+@pytest.mark.parametrize("module", [layer, sizes, corrections])
+def test_presets_and_knobs(module):
+    experiment = module.EXPERIMENT
+    for preset in experiment.presets:
+        assert isinstance(preset.config, experiment.config) and preset.shipped
+    used = [field for drawing in experiment.drawings for field in drawing.knobs]
+    assert set(used) <= set(knobs(experiment.view))
+    assert not {"experiment", "preset", "version", "projector"} & set(knobs(experiment.view))
+    assert dataclasses.is_dataclass(experiment.view())

@@ -1,0 +1,332 @@
+"""The models and their constructions against plain gradient descent by automatic differentiation, in float64."""
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core.papers.gdssm import closed_forms, construction, descent, layer_1d, layer_nd, models, multi_layer, tokens
+from icl_core.papers.gdssm.symmetries import compare, quantities
+from icl_core.papers.gdssm.task import Tasks, loss, sample
+
+F, N = 4, 6
+EXACT = {"rtol": 1e-10, "atol": 1e-10}
+
+
+def generators(count, seed=0):
+    return [torch.Generator().manual_seed(seed + i) for i in range(count)]
+
+
+def tasks_of(n_o=None, f=F, pairs=N, count=5, seed=9) -> Tasks:
+    return sample(f, pairs, count, torch.Generator().manual_seed(seed), n_o, dtype=torch.float64)
+
+
+def windows_of(tasks: Tasks, odd=False):
+    return tokens.windows(tokens.interleaved(tasks), odd)
+
+
+def one_step(tasks: Tasks, eta: float):
+    return descent.predict(descent.descend(tasks, eta, 1)[-1], tasks)
+
+
+CASES = {
+    "1-D scalar": lambda g, f, n: layer_1d.initialise(f, n, g, "scalar"),
+    "1-D row": lambda g, f, n: layer_1d.initialise(f, n, g),
+    **{f"N-D {r}": lambda g, f, n, r=r: layer_nd.initialise(f, n, g, r, skip=True) for r in layer_nd.RECURRENCES},
+    **{
+        f"{L} layers {r}": lambda g, f, n, L=L, r=r: multi_layer.initialise(f, n, g, L, r, L % 2 == 0, 0.1 * L)
+        for L in (1, 2, 3, 4)
+        for r in ("scalar", "row")
+    },
+}
+
+
+def made(case, seeds=3, f=F, n=N):
+    weights = CASES[case](generators(seeds), f, n).to(torch.float64)
+    return weights.with_(**{name: tensor * 3 for name, tensor in weights.tensors().items() if name[0] in "QqPTb"})
+
+
+def data(case, f=F, n=N):
+    tasks = tasks_of(1 if case.startswith("1-D") else f, f, n)
+    return tasks, models.read(CASES[case](generators(1), f, n), tasks)
+
+
+def by_recurrence(weights, read):
+    """The last output of the form that runs over the tokens."""
+    module = {"Layer1D": layer_1d, "LayerND": layer_nd, "MultiLayer": multi_layer}[type(weights).__name__]
+    last = module.recurrent(weights, read)[0][-1]
+    return last if last.dim() == 3 else last[:, None]
+
+
+# Constructions and plain gradient descent
+
+
+def test_the_1d_construction_is_a_step_of_gradient_descent():
+    tasks = tasks_of(1)
+    weights = construction.layer_1d(F, N, 0.7, torch.float64)
+    outputs, states = layer_1d.recurrent(weights, tokens.constructed(tasks))
+    torch.testing.assert_close(outputs[-1], one_step(tasks, 0.7), **EXACT)
+    torch.testing.assert_close(states[:, 0], descent.accumulated(tasks)[:, 0], **EXACT)
+
+
+@pytest.mark.parametrize("recurrence", layer_nd.RECURRENCES)
+def test_the_nd_construction_is_a_step_of_gradient_descent(recurrence):
+    tasks = tasks_of()
+    weights = construction.layer_nd(F, N, 0.7, recurrence, torch.float64)
+    outputs, states = layer_nd.recurrent(weights, windows_of(tasks))
+    torch.testing.assert_close(outputs[-1, 0], one_step(tasks, 0.7), **EXACT)
+    torch.testing.assert_close(states[:, 0], descent.accumulated(tasks), **EXACT)
+    for t in range(N):  # every output is the prediction from the pairs so far
+        M = -0.7 * descent.gradient(torch.zeros_like(states[t, 0]), tasks, t + 1)
+        seen = Tasks(tasks.x[: t + 2], tasks.y[: t + 2])
+        torch.testing.assert_close(outputs[t, 0], descent.predict(M, seen), **EXACT)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 0.3])
+@pytest.mark.parametrize("steps", [1, 2, 3, 4])
+def test_the_layers_are_steps_of_gradient_descent(steps, penalty):
+    tasks = tasks_of()
+    weights = construction.multi_layer(F, N, [0.7] * steps, penalty, dtype=torch.float64)
+    outputs, states = multi_layer.recurrent(weights, windows_of(tasks))
+    M = descent.descend(tasks, 0.7, steps, penalty)
+    torch.testing.assert_close(states.M[:, -1, 0], M, **EXACT)
+    torch.testing.assert_close(outputs[-1, 0], descent.predict(M[-1], tasks), **EXACT)
+    torch.testing.assert_close(states.Z[0, :, 0], descent.accumulated(tasks), **EXACT)
+    c = construction.shared_mixture(np.float64(0.7), N, steps, penalty)
+    wide = tasks_of(count=200)
+    reached = loss(descent.predict(descent.descend(wide, 0.7, steps, penalty)[-1], wide), wide.y[-1])
+    assert float(construction.inner(wide, steps).loss(c)) == pytest.approx(float(reached), rel=1e-10)
+
+
+def test_layers_of_the_best_rates_make_the_best_mixture():
+    tasks = tasks_of(f=5, pairs=8, count=4000)
+    for steps in (1, 2, 3, 4):
+        rates = construction.best_rates(tasks, steps)
+        weights = construction.multi_layer(5, 8, rates, dtype=torch.float64)
+        reached = float(loss(models.predict(weights, tasks), tasks.y[-1]))
+        assert reached == pytest.approx(construction.best_mixture(tasks, steps)[1], rel=1e-8)
+
+
+def test_the_best_rate_is_the_best():
+    tasks = tasks_of(count=500)
+    eta = construction.best_eta(tasks)
+    for steps, best in ((1, eta), (3, construction.best_shared_eta(tasks, 3, 0.1))):
+        losses = [
+            float(loss(descent.predict(descent.descend(tasks, r, steps, 0.1)[-1], tasks), tasks.y[-1]))
+            for r in (0.99 * best, best, 1.01 * best)
+        ]
+        assert losses[1] == min(losses)
+    assert construction.best_shared_eta(tasks, 1) == pytest.approx(eta, rel=1e-6)
+
+
+# The six corrections of the paper
+
+
+def test_correction_1_the_papers_sign_descends_backwards():
+    tasks = tasks_of()
+    weights = construction.layer_nd(F, N, 0.7, dtype=torch.float64)
+    output = layer_nd.attention(weights.with_(beta=-weights.beta), windows_of(tasks))[0]
+    torch.testing.assert_close(output, -one_step(tasks, 0.7), **EXACT)
+    scalar = tasks_of(1)
+    weights = construction.layer_1d(F, N, 0.7, torch.float64)
+    output = layer_1d.attention(weights.with_(beta=-weights.beta), tokens.constructed(scalar))
+    torch.testing.assert_close(output, -one_step(scalar, 0.7), **EXACT)
+
+
+def test_correction_2_the_papers_Q_learns_next_to_nothing():
+    """With Q = e_1 e_2^T the state holds x y^T, which even at its best rate gains a hundredth, 1 / f^2, as much."""
+    tasks = tasks_of(f=10, pairs=10, count=20_000)
+    weights = construction.layer_nd(10, 10, 10.0, dtype=torch.float64)  # beta = 1
+    learns, not_so = (
+        models.predict(weights.with_(Q=construction.unit(*at, torch.float64)[None]), tasks)[0]
+        for at in ((1, 0), (0, 1))
+    )
+    label = tasks.y[-1]
+    gain = [float((label * g).sum() ** 2 / (g * g).sum() / (label * label).sum()) for g in (learns, not_so)]
+    assert gain[0] == pytest.approx(10 / 19.8, abs=0.01)  # the best rate removes this share of the zero loss
+    assert gain[1] / gain[0] == pytest.approx(1 / 100, abs=0.005)
+
+
+def test_correction_3_odd_windows_cost_a_third_of_the_gain():
+    tasks = tasks_of(f=10, pairs=10, count=20_000)
+    weights = construction.layer_nd(10, 10, 10.0, dtype=torch.float64)
+    label, gains = tasks.y[-1], []
+    for odd in (False, True):
+        parts = [tasks.part(i, i + 1000) for i in range(0, 20_000, 1000)]
+        g = torch.cat([layer_nd.attention(weights, windows_of(part, odd))[0] for part in parts], -1)
+        gains.append(float((label * g).sum() ** 2 / (g * g).sum() / (label * label).sum()))
+    assert 1 - gains[1] / gains[0] == pytest.approx(1 / 3, abs=0.03)
+
+
+def test_correction_4_factors():
+    """Psi and Theta are f x 2f; a gradient of eq. 22 has no factor 2 (A.1); the penalty enters as N penalty W (A.4)."""
+    weights = construction.layer_1d(F, N, 0.7)
+    assert weights.Psi.shape == weights.Theta.shape == (1, F, 2 * F)
+    tasks = tasks_of()
+    M = torch.randn(F, F, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    residual = torch.einsum("oft,nft->not", M, tasks.x[:-1]) - tasks.y[:-1]
+    expected = torch.einsum("not,nft->oft", residual, tasks.x[:-1]) / N
+    torch.testing.assert_close(descent.gradient(M, tasks), expected, **EXACT)
+    torch.testing.assert_close(descent.gradient(M, tasks, penalty=2.0), expected + 2 * M, **EXACT)  # |W|^2 of A.4
+    right, printed = (
+        multi_layer.attention(construction.multi_layer(F, N, [0.3] * 2, p, dtype=torch.float64), windows_of(tasks))[0]
+        for p in (2.0, 1 / N)  # what A.4 prints lacks a factor 2 N
+    )
+    wanted = descent.predict(descent.descend(tasks, 0.3, 2, 2.0)[-1], tasks)
+    torch.testing.assert_close(right, wanted, **EXACT)
+    assert float((printed - wanted).abs().max()) > 0.1
+
+
+def test_correction_5_the_layers_carry_the_transpose_of_W():
+    tasks, eta = tasks_of(), 0.7
+    _, states = multi_layer.recurrent(construction.multi_layer(F, N, [eta] * 2, dtype=torch.float64), windows_of(tasks))
+    M_1, Z, Z_tilde = states.M[1, -1, 0], states.Z[1, -1, 0], states.Z_tilde[0, -1, 0]
+    wanted = descent.descend(tasks, eta, 2)[-1]
+
+    def step(first):
+        return M_1 - eta / N * (torch.einsum("ijt,jkt->ikt", first, Z_tilde) - Z)
+
+    torch.testing.assert_close(step(M_1), wanted, **EXACT)
+    assert float((step(M_1.transpose(0, 1)) - wanted).abs().max()) > 0.1
+
+
+def test_correction_6_no_map_of_the_state_gives_the_gradient_of_a_nonlinear_model():
+    """Two contexts with the same state of A.3, sum (w_0 x - y) x, and different gradients of 1/2 (g(w x) - y)^2."""
+    states, gradients = [], []
+    for x, y in ((1.0, 1.0), (2.0, 0.5)):
+        w = torch.zeros((), requires_grad=True)
+        states.append(float((w.detach() * x - y) * x))
+        gradients.append(float(torch.autograd.grad((torch.sigmoid(w * x) - y) ** 2 / 2, w)[0]))
+    assert states == [-1.0, -1.0]
+    assert gradients == [-0.125, 0.0]
+
+
+# Both forms of every model
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("sizes", [(F, N), (1, 1), (3, 1), (1, 5)])
+def test_both_forms_agree(case, sizes):
+    weights, (_, read) = made(case, 3, *sizes), data(case, *sizes)
+    expected = by_recurrence(weights, read)
+    assert bool(expected.isfinite().all())
+    torch.testing.assert_close(models.forward(weights, read), expected, **EXACT)
+    single = models.forward(weights.to(torch.float32), read.float())
+    torch.testing.assert_close(single, expected.float(), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("negative", [False, True])
+@pytest.mark.parametrize("case", CASES)
+def test_gradients_of_both_forms_agree(case, negative):
+    weights, (tasks, read) = made(case), data(case)
+    if negative:
+        weights = weights.with_(a=-weights.a)
+    gradients = []
+    for form in (models.forward, by_recurrence):
+        leaves = {name: tensor.clone().requires_grad_() for name, tensor in weights.tensors().items() if tensor.numel()}
+        losses = loss(form(weights.with_(**leaves), read), tasks.y[-1])
+        gradients.append(torch.autograd.grad(losses.sum(), list(leaves.values())))
+    for one, other in zip(*gradients, strict=True):
+        assert bool(one.isfinite().all())
+        torch.testing.assert_close(one, other, **EXACT)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_seeds_do_not_mix(case):
+    weights, (_, read) = made(case), data(case)
+    together = models.forward(weights, read)
+    for seed in range(3):
+        alone = weights.with_(**{name: tensor[seed : seed + 1] for name, tensor in weights.tensors().items()})
+        torch.testing.assert_close(models.forward(alone, read)[0], together[seed], **EXACT)
+
+
+@pytest.mark.parametrize("case", ["1-D row", "N-D row", "N-D full", "2 layers row"])
+def test_sensitivity_equals_autograd(case):
+    weights, (tasks, _) = made(case, 2), data(case)
+    found = models.sensitivity(weights, tasks)  # (seeds, n_o, f, tasks)
+    query = tasks.x[-1].clone().requires_grad_()
+    output = models.forward(weights, models.read(weights, Tasks(torch.cat((tasks.x[:-1], query[None])), tasks.y)))
+    for seed in range(2):
+        for row in range(output.shape[1]):
+            expected = torch.autograd.grad(output[seed, row].sum(), query, retain_graph=True)[0]
+            torch.testing.assert_close(found[seed, row], expected, **EXACT)
+
+
+def test_sensitivity_of_the_construction_is_the_model_after_a_step():
+    tasks = tasks_of()
+    found = models.sensitivity(construction.layer_nd(F, N, 0.7, dtype=torch.float64), tasks)
+    torch.testing.assert_close(found[0], descent.descend(tasks, 0.7, 1)[-1], **EXACT)
+
+
+# Symmetries
+
+
+def random(*shape, seed=3):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def acted_on(case):
+    """Random weights and what a random symmetry makes of them."""
+    weights = made(case)
+    c, d = random(2, 3) * 2
+    if case == "1-D scalar":
+        G = random(3, F, F)
+        return weights, weights.with_(Psi=G @ weights.Psi, Theta=torch.linalg.inv(G).mT @ weights.Theta)
+    if case == "1-D row":
+        order, scale = torch.tensor([2, 0, 3, 1]), random(3, F, 1)
+        turned = {"Psi": (scale * weights.Psi)[:, order], "Theta": (weights.Theta / scale)[:, order]}
+        return weights, weights.with_(a=weights.a[:, order], **turned)
+    if case.startswith("N-D"):
+        Q, q = c[:, None, None] * weights.Q, d[:, None] * weights.q
+        return weights, weights.with_(Q=Q, q=q, beta=weights.beta / c / d)
+    weights = weights.with_(a=weights.a[:, :1].expand(-1, 2, -1, -1), penalty=0.0)
+    ratio = (weights.b[:, 0] / weights.b[:, 1])[:, None, None]
+    C, D = c[:, None, None], d[:, None]
+    Q_2 = weights.Q[:, 1] + (1 - C) * ratio * weights.Q[:, 0]
+    Q = torch.stack((C * weights.Q[:, 0], Q_2), 1)
+    return weights, weights.with_(Q=Q / D[..., None, None], q=D * weights.q, Q_tilde=weights.Q_tilde / C[:, None])
+
+
+@pytest.mark.parametrize("case", ["1-D scalar", "1-D row", "N-D scalar", "N-D row", "N-D full", "2 layers scalar"])
+def test_normalisation_removes_exactly_the_symmetries(case):
+    (weights, turned), (_, read) = acted_on(case), data(case)
+    before, after = models.forward(weights, read), models.forward(turned, read)
+    torch.testing.assert_close(after, before, rtol=1e-8, atol=1e-8)
+    ours, theirs = quantities(weights, N), quantities(turned, N)
+    for name, value in ours.items():
+        torch.testing.assert_close(theirs[name], value, rtol=1e-7, atol=1e-7)
+    # and nothing more: what acts otherwise looks otherwise
+    name = "Psi" if case.startswith("1-D") else "Q"
+    bent = weights.with_(**{name: weights.tensors()[name] + 0.1 * random(*weights.tensors()[name].shape, seed=8)})
+    assert float((models.forward(bent, read) - before).abs().max()) > 1e-4
+    assert any(float((quantities(bent, N)[n] - value).abs().max()) > 1e-3 for n, value in ours.items())
+
+
+def test_the_constructions_in_comparable_units():
+    one = compare(*[construction.layer_1d(F, N, 0.7, torch.float64)] * 2, N)[0]
+    eye, zero = torch.eye(F, dtype=torch.float64), torch.zeros(F, F, dtype=torch.float64)
+    expected = 0.7 / N * torch.cat((torch.cat((zero, eye), 1), torch.cat((zero, zero), 1)))
+    torch.testing.assert_close(one.constructed, expected)
+    assert one.unit == pytest.approx(0.7 / N)
+    assert one.farthest.tolist() == [0.0]
+    nd = {c.name: c for c in compare(*[construction.layer_nd(F, N, 0.7)] * 2, N)}
+    assert nd["Q"].constructed.equal(construction.unit(1, 0))
+    assert float(nd["rate"].constructed[0, 0]) == pytest.approx(0.7 / N)
+    free = closed_forms.two_steps_free(F, N)
+    root = (free.A**2 - 4 * free.B) ** 0.5
+    two = construction.multi_layer(F, N, [N * (free.A + root) / 2, N * (free.A - root) / 2])
+    found = {c.name: c for c in compare(two, two, N)}
+    assert float(found["A"].constructed) == pytest.approx(free.A)
+    assert float(found["B"].constructed) == pytest.approx(free.B)
+    with pytest.raises(ValueError, match="layers must be 2"):
+        compare(*[construction.multi_layer(F, N, [1.0] * 3)] * 2, N)
+    with pytest.raises(ValueError, match="constructed must be a MultiLayer as trained is, got a LayerND"):
+        compare(two, construction.layer_nd(F, N, 0.7), N)
+
+
+def test_wrong_names_are_refused():
+    with pytest.raises(ValueError, match="recurrence must be scalar or row, got 'full'"):
+        layer_1d.initialise(F, N, generators(1), "full")
+    with pytest.raises(ValueError, match="recurrence must be one of scalar, row, full, got 'column'"):
+        layer_nd.initialise(F, N, generators(1), "column")
+    with pytest.raises(ValueError, match="layers must be at least 1, got 0"):
+        multi_layer.initialise(F, N, generators(1), 0)

@@ -1,0 +1,162 @@
+"""The tasks, their tokens, and the closed forms against Monte Carlo."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core.papers.gdssm import closed_forms, construction, tokens
+from icl_core.papers.gdssm.task import apply, loss, sample, sample_sine
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def mean_and_error(values: torch.Tensor) -> tuple[float, float]:
+    return float(values.mean()), float(values.std() / math.sqrt(len(values)))
+
+
+def assert_near(values: torch.Tensor, expected: float) -> None:
+    """Within 4 standard errors."""
+    mean, error = mean_and_error(values.double())
+    assert abs(mean - expected) < 4 * error, (mean, expected, error)
+
+
+def test_moments_of_the_sampler():
+    tasks = sample(4, 3, 40_000, generator(), r=2.0)
+    assert tasks.x.shape == (4, 4, 40_000)
+    assert tasks.y.shape == (4, 4, 40_000)
+    assert tasks.x.abs().max() <= 2
+    for x in tasks.x.flatten(0, 1):
+        assert_near(x, 0)
+        assert_near(x**2, closed_forms.variance(2.0))
+        assert_near(x**4, closed_forms.KAPPA * closed_forms.variance(2.0) ** 2)
+    for w in tasks.W.flatten(0, 1):
+        assert_near(w, 0)
+        assert_near(w**2, 1)
+    assert_near(tasks.x[0, 1] * tasks.x[2, 1], 0)
+    assert_near(tasks.W[0, 1] * tasks.W[2, 1], 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("n_o", [1, 5])
+def test_labels_are_linear(n_o, dtype):
+    tasks = sample(5, 3, 7, generator(), n_o, dtype=dtype)
+    assert tasks.y.dtype == dtype
+    torch.testing.assert_close(tasks.y, torch.einsum("oft,nft->not", tasks.W, tasks.x))
+    assert len(tasks.part(2, 5)) == 3
+    assert tasks.part(2, 5).W.equal(tasks.W[..., 2:5])
+
+
+@pytest.mark.parametrize("sizes, message", [((0, 1, 1), "f must"), ((1, 0, 1), "N must"), ((1, 1, 0), "tasks must")])
+def test_sizes_below_one_are_refused(sizes, message):
+    with pytest.raises(ValueError, match=f"{message} be at least 1, got 0"):
+        sample(*sizes, generator())
+    with pytest.raises(ValueError, match="r must be positive, got -1"):
+        sample(1, 1, 1, generator(), r=-1.0)
+    with pytest.raises(ValueError, match="N must be at least 1, got 0"):
+        sample_sine(0, 1, generator())
+
+
+def test_tokens_and_windows():
+    tasks = sample(3, 4, 2, generator())
+    E = tokens.interleaved(tasks)
+    C, every = tokens.windows(E), tokens.windows(E, odd=True)
+    assert C.shape == (4, 3, 3, 2)
+    assert every.shape == (7, 3, 3, 2)
+    assert every[::2].equal(C)
+    for t in range(4):
+        assert C[t].equal(torch.stack((tasks.x[t], tasks.y[t], tasks.x[t + 1])))
+    for t in range(3):
+        assert every[2 * t + 1].equal(torch.stack((tasks.y[t], tasks.x[t + 1], tasks.y[t + 1])))
+    scalar = sample(3, 4, 2, generator(), 1)
+    c = tokens.constructed(scalar)
+    assert c[1].equal(torch.cat((scalar.x[1] * scalar.y[1], scalar.x[2])))
+    with pytest.raises(ValueError, match="y must have 1 coordinate"):
+        tokens.constructed(tasks)
+    with pytest.raises(ValueError, match="y must have f = 3 coordinates, got 1"):
+        tokens.interleaved(scalar)
+
+
+def test_sine_tasks():
+    tasks = sample_sine(10, 40_000, generator())
+    assert 4.9 < tasks.x.abs().max() <= 5
+    assert tasks.y.abs().max() <= 0.5
+    assert_near(tasks.y[-1, 0].square() / 2, 0.31 / 12)  # E amplitude^2 / 4, the phase all but averaged over x
+    assert float(tasks.y.square().mean()) / 2 == pytest.approx(0.0265, abs=0.0012)
+
+
+def per_task(prediction, tasks):
+    return (prediction - tasks.y[-1]).square().mean(0) / 2
+
+
+def one_step(tasks, beta):
+    return beta * (tasks.y[:-1] * (tasks.x[:-1] * tasks.x[-1]).sum(1, keepdim=True)).sum(0)
+
+
+@pytest.mark.parametrize("f, N, r", [(10, 10, 1.0), (3, 20, 0.5), (1, 1, 2.0)])
+def test_one_step_against_monte_carlo(f, N, r):
+    tasks = sample(f, N, 20_000, generator(1), r=r, dtype=torch.float64)
+    beta = closed_forms.best_beta(f, N, r)
+    assert_near(per_task(torch.zeros_like(tasks.y[-1]), tasks), closed_forms.zero_loss(f, r))
+    assert_near(per_task(one_step(tasks, beta), tasks), closed_forms.best_loss(f, N, r))
+    assert construction.best_eta(tasks) == pytest.approx(N * beta, rel=0.05)
+    for scale in (0.5, 1.0, 1.4, 2.0):  # trained on scale r, tested on another
+        other = sample(f, N, 20_000, generator(2), r=scale * r, dtype=torch.float64)
+        assert_near(per_task(one_step(other, beta), other), closed_forms.one_step_loss(beta, f, N, scale * r))
+
+
+def test_numbers_of_one_step_at_the_papers_size():
+    assert 10 * closed_forms.best_beta(10, 10) == pytest.approx(1.515, abs=5e-4)
+    assert closed_forms.best_loss(10, 10) == pytest.approx(0.8249, abs=5e-5)
+    beta = closed_forms.best_beta(10, 10)
+    assert closed_forms.one_step_loss(beta, 10, 10) == pytest.approx(closed_forms.best_loss(10, 10))
+    for scale, worse in ((1.41, False), (1.42, True)):  # than zero, beyond sqrt 2
+        assert (closed_forms.one_step_loss(beta, 10, 10, scale) > closed_forms.zero_loss(10, scale)) == worse
+
+
+@pytest.mark.parametrize("f, N, r", [(10, 10, 1.0), (2, 5, 0.5), (1, 1, 1.0), (3, 1, 1.0)])
+def test_moments_of_the_gram_matrix_against_monte_carlo(f, N, r):
+    x = sample(f, N, 20_000, generator(3), r=r, dtype=torch.float64).x[:-1]
+    S = torch.einsum("nit,njt->tij", x, x)
+    for k, expected in enumerate(closed_forms.moments(f, N, r), 1):
+        assert_near(torch.linalg.matrix_power(S, k).diagonal(dim1=1, dim2=2).sum(1), expected)
+
+
+def test_two_steps_against_monte_carlo_and_the_known_numbers():
+    tasks = sample(10, 10, 20_000, generator(4), dtype=torch.float64)
+    along = apply(torch.einsum("nit,njt->ijt", tasks.x[:-1], tasks.x[:-1]), tasks.x[-1:])[0]
+    first = one_step(tasks, 1.0)
+    second = (tasks.y[:-1] * (tasks.x[:-1] * along).sum(1, keepdim=True)).sum(0)
+    free, shared = closed_forms.two_steps_free(10, 10), closed_forms.two_steps_shared(10, 10)
+    for steps in (free, shared):
+        assert_near(per_task(steps.A * first - steps.B * second, tasks), steps.loss)
+    assert free.loss == pytest.approx(0.564, abs=0.0015)
+    assert shared.loss == pytest.approx(0.627, abs=0.0015)
+    assert abs(shared.B - (shared.A / 2) ** 2) < 1e-12
+    c, reached = construction.best_mixture(tasks, 2)
+    assert reached == pytest.approx(free.loss, rel=0.02)
+    assert [c[0], -c[1]] == pytest.approx([free.A, free.B], rel=0.02)
+    eta = construction.best_shared_eta(tasks, 2)
+    assert eta == pytest.approx(10 * shared.A / 2, rel=0.02)
+
+
+@pytest.mark.parametrize("f, N", [(10, 10), (1, 1), (4, 30)])
+def test_the_two_step_optima_are_optima(f, N):
+    free, shared = closed_forms.two_steps_free(f, N), closed_forms.two_steps_shared(f, N)
+    assert free.loss < shared.loss < closed_forms.best_loss(f, N)
+    for change in (0.99, 1.01):
+        assert closed_forms.two_step_loss(free.A * change, free.B, f, N) > free.loss
+        assert closed_forms.two_step_loss(free.A, free.B * change, f, N) > free.loss
+        h = change * shared.A / 2
+        assert closed_forms.two_step_loss(2 * h, h**2, f, N) > shared.loss
+
+
+def test_inner_products_give_the_loss_of_any_mixture():
+    tasks = sample(3, 6, 50, generator(5), dtype=torch.float64)
+    found = construction.inner(tasks, 1)
+    for beta in (0.0, 0.1, -1.0):
+        expected = float(loss(one_step(tasks, beta), tasks.y[-1]))
+        assert float(found.loss(np.array([beta]))) == pytest.approx(expected)
