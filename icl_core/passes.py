@@ -14,15 +14,17 @@ Report = Callable[[State, Callable[[], dict[str, np.ndarray]]], None]
 
 @dataclass(frozen=True)
 class Pass:
-    """One training. `train(resumed, report)` is `training.train` and what is made of its state.
+    """One training. `train(*given, resumed, report)` is `training.train` and what is made of its state.
 
     `name` holds no slash. `curves` turns the state of the one in training into what `train` would return of it.
+    `given` names earlier passes whose results `train` is handed first.
     """
 
     name: str
     steps: int
-    train: Callable[[Tensors, Report], dict[str, np.ndarray]]
+    train: Callable[..., dict[str, np.ndarray]]
     curves: Callable[[State], dict[str, np.ndarray]]
+    given: tuple[str, ...] = ()
 
 
 def run(passes: Sequence[Pass], progress: Progress, show: Callable[[Made], Tensors], loss: str = "loss") -> Made:
@@ -37,7 +39,7 @@ def run(passes: Sequence[Pass], progress: Progress, show: Callable[[Made], Tenso
     for index, part in enumerate(passes):
         if part.name not in made:
             report = _reporter(passes, index, progress, made, show, loss)
-            made[part.name] = part.train(current, report)
+            made[part.name] = part.train(*(made[name] for name in part.given), current, report)
             current = {}
     return made
 

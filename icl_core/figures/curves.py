@@ -13,6 +13,7 @@ from icl_core.figures.style import DASHES, INK, PAPER, TICKS, axis, colour, layo
 Line = tuple[str, float, str]  # label, value, kind
 Mark = tuple[float, str, str]  # x, label, kind or colour
 LEVEL = 19  # pixels between two staggered labels
+FLOOR = 0.25  # the share of the height below which a line is a floor
 LETTER = 7.5 / 310  # a letter's width as a share of the plot on a narrow screen
 
 
@@ -34,7 +35,7 @@ def curves(
     labels above the plot. `at` is the current step: a thin vertical with a dot on every curve. Ranges in data units.
     """
     xs = x_range or extent([np.asarray(curve.x, dtype=float) for curve in series], log_x, 0.0)
-    ys = y_range or around(series, log_y, [value for _, value, _ in lines])
+    ys = widened(y_range or around(series, log_y, [value for _, value, _ in lines]), lines, log_y, height - 94)
     places = [_share(x, xs, log_x) for x, _, _ in marks]
     levels = stagger(places, [len(label) * LETTER for _, label, _ in marks])
     top, plot = LEVEL * (max(levels, default=-1) + 1), height - 94
@@ -43,7 +44,7 @@ def curves(
     if at is not None:
         figure.add_trace(cursor(series, at, ys))
     tops = [1 + LEVEL * (level + 0.5) / plot for level in levels]
-    across = references(lines, log_y)
+    across = references(lines, log_y, ys)
     return figure.update_layout(
         xaxis=axis(x_title + " (log scale)" * log_x, showgrid=False, **ranged(xs, log_x)),
         yaxis=axis(y_title + " (log scale)" * log_y, **ranged(ys, log_y)),
@@ -54,28 +55,48 @@ def curves(
     )
 
 
-def references(lines: Sequence[Line], log: bool = False) -> dict[str, list[dict[str, Any]]]:
+def widened(limits: tuple[float, float], lines: Sequence[Line], log: bool, pixels: int) -> tuple[float, float]:
+    """`limits` of an axis `pixels` long, so wide that the labels of the lines inside stand inside too."""
+    low, high = np.log10(limits) if log else limits
+    room = LEVEL * (high - low) / pixels
+    for value in (value for _, value, _ in lines if limits[0] <= value <= limits[1]):
+        place, under = float(np.log10(value)) if log else value, _under(value, limits, log)
+        low, high = (min(low, place - room), high) if under else (low, max(high, place + room))
+    return (float(10**low), float(10**high)) if log else (float(low), float(high))
+
+
+def _under(value: float, limits: tuple[float, float], log: bool) -> bool:
+    """Whether a line is a floor: the curves are above it, so that its label is free to stand below."""
+    return _share(value, limits, log) < FLOOR
+
+
+def references(
+    lines: Sequence[Line], log: bool = False, limits: tuple[float, float] | None = None
+) -> dict[str, list[dict[str, Any]]]:
     """Horizontal lines across the plot with their labels on them, one after the other from the left, where a curve
-    that rises to a ceiling or falls to a floor is still far away."""
+    that rises to a ceiling or falls to a floor is still far away; under a line at the foot of `limits`."""
     shapes, texts, x = [], [], 0.01
     for label, value, kind in lines:
         dash = {"color": colour(kind), "width": 2, "dash": DASHES.get(kind, "dot")}
         shapes.append({"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": value, "y1": value, "line": dash})
         where = {"x": x, "xref": "paper", "xanchor": "left", "y": float(np.log10(value)) if log else value}
-        box = {"bgcolor": PAPER, "opacity": 0.85, "borderpad": 0, "yshift": 3, "yanchor": "bottom"}
+        under = limits is not None and _under(value, limits, log)
+        side = {"yshift": -2, "yanchor": "top"} if under else {"yshift": 3, "yanchor": "bottom"}
+        box = {"bgcolor": PAPER, "opacity": 0.85, "borderpad": 0, **side}
         texts.append({"text": label, "showarrow": False, "font": {"size": TICKS, "color": INK}, **where, **box})
         x = x + (len(label) + 2) * LETTER if x < 0.5 else 0.01
     return {"shapes": shapes, "annotations": texts}
 
 
 def stagger(places: Sequence[float], widths: Sequence[float]) -> list[int]:
-    """A level for each label (0 the lowest) so that no two on a level touch.
+    """A level for each label (0 the lowest) so that no two on a level touch, and no mark's line crosses a label.
 
     A label stands to the right of its place (0 to 1), or to the left of it in the right half.
     """
     ends: list[list[tuple[float, float]]] = []
     levels = [0] * len(places)
-    for index in sorted(range(len(places)), key=lambda index: -places[index]):
+    # from the middle outwards: an outer line, which then goes higher, meets no inner label
+    for index in sorted(range(len(places)), key=lambda index: abs(places[index] - 0.5)):
         place, width = places[index], widths[index]
         low, high = (place - width, place) if place > 0.5 else (place, place + width)
         free = (all(high < a or low > b for a, b in level) for level in ends)

@@ -5,6 +5,7 @@ and its callback writes what the visitor chose. A field that equals the preset's
 """
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,14 +62,29 @@ def base_view(experiment: Experiment, preset: Preset) -> Any:
 
 def refreshed(setting: Setting, fields: Iterable[str]) -> Any:
     """The view with `fields` as the address has them now: a fragment runs again without the page around it."""
+    try:
+        return type(setting.view)(**{**knobs.values(setting.view), **chosen_now(setting, fields)})
+    except ValueError:
+        return setting.view
+
+
+def chosen_now(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
+    """`fields` of the view as the address has them now, which the view may refuse."""
     known = knobs.knobs(type(setting.view))
     base = knobs.values(base_view(setting.experiment, setting.preset))
     raw = {field: st.query_params.get(field, text(base[field])) for field in fields}
-    now = _readable(raw, known, [])  # what cannot be read is said by the page
+    readable = _readable(raw, known, [])  # what cannot be read is said by the page
+    return {field: readable.get(field, getattr(setting.view, field)) for field in fields}
+
+
+def refusal(setting: Setting, chosen: dict[str, Any]) -> str:
+    """Why the view refuses what was chosen; empty if it does not, or if the page has said so."""
     try:
-        return type(setting.view)(**{**knobs.values(setting.view), **now})
-    except ValueError:
-        return setting.view
+        type(setting.view)(**{**knobs.values(setting.view), **chosen})
+    except ValueError as error:
+        said = any(warning.startswith(str(error)) for warning in setting.warnings)
+        return "" if said else str(error)
+    return ""
 
 
 def write(field: str, value: Any, base: Any) -> None:
@@ -135,12 +151,15 @@ def _of(settings: type, asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def _view(experiment: Experiment, preset: Preset, asked: dict[str, Any], warnings: list[str]) -> Any:
-    base = base_view(experiment, preset)
-    try:
-        return experiment.view(**{**knobs.values(base), **_of(experiment.view, asked)})
-    except ValueError as error:
-        warnings.append(f"{error}. The preset's view is used.")
-        return base
+    view, mine = base_view(experiment, preset), _of(experiment.view, asked)
+    with suppress(ValueError):
+        return experiment.view(**{**knobs.values(view), **mine})
+    for field, value in mine.items():  # what is refused takes nothing else with it
+        try:
+            view = experiment.view(**{**knobs.values(view), field: value})
+        except ValueError as error:
+            warnings.append(f"{error}. The preset's value is used.")
+    return view
 
 
 def _config(id: str, experiment: Experiment, preset: Preset, chosen: dict[str, Any]) -> tuple[Any, str]:

@@ -73,11 +73,11 @@ def _row(judged: Judged) -> str:
     metric = judged.findings[0].metric
     mark = f"{verdicts.MARKS[judged.verdict]} {judged.verdict}"
     values = "; ".join(_value(finding) for finding in judged.findings)
-    paper = f"paper: {verdicts.promised(metric)} ({metric.claim.source})"
+    promised = f"{verdicts.promised(metric)} ({metric.claim.source})"
     why = f"<br>Why it may differ: {escape(metric.claim.reason)}" if metric.claim.reason else ""
     return (
         f"<li><strong>{escape(mark)}</strong><p>{escape(metric.claim.text)}</p>"
-        f'<p class="more">{escape(metric.claim.label)}: {escape(values)} · {escape(paper)}{why}</p></li>'
+        f'<p class="more">{escape(metric.claim.label)}: {escape(values)} · {escape(promised)}{why}</p></li>'
     )
 
 

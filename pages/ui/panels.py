@@ -10,6 +10,8 @@ from pages.ui import address, widgets
 from pages.ui.address import Setting
 from pages.ui.theme import is_dark
 
+SENTENCE = 40  # letters from which on a cell is one
+
 
 def owner(experiment: Experiment, field: str) -> Drawing | None:
     """The only drawing that `field` of the view belongs to, or None: then it stands above all panels."""
@@ -55,25 +57,29 @@ def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
     """One panel with its knobs; a fragment, so that its knobs redraw it alone."""
     width = "wide" if drawing.wide else "half"
     with st.container(border=True, key=f"panel-{width}-{drawing.name}"):
-        view = address.refreshed(setting, _own(setting.experiment, drawing))
+        own = _own(setting.experiment, drawing)
+        view, chosen = address.refreshed(setting, own), address.chosen_now(setting, own)
         shown = seen_by(setting.experiment, drawing, view)
         items = tuple(knobs.values(shown).items())
         try:
             show(_drawn(run.digest, setting.id, drawing.name, items, is_dark(), run), drawing.name)
         except ValueError as error:  # the core's word for "this cannot be drawn of this run"
             st.warning(str(error))
-        _knobs(setting, drawing, view)
+        if refused := address.refusal(setting, chosen):
+            st.warning(f"{refused}. The figure does not show it.")
+        _knobs(setting, chosen)
 
 
 def _own(experiment: Experiment, drawing: Drawing) -> list[str]:
     return [field for field in drawing.knobs if owner(experiment, field) is drawing]
 
 
-def _knobs(setting: Setting, drawing: Drawing, view: Any) -> None:
+def _knobs(setting: Setting, chosen: dict[str, Any]) -> None:
+    """A widget for each field of the view that stands on a panel, with what was chosen, good or refused."""
     base = knobs.values(address.base_view(setting.experiment, setting.preset))
-    known = knobs.knobs(type(view))
-    for field in _own(setting.experiment, drawing):
-        widgets.draw(setting.id, field, known[field], getattr(view, field), base[field])
+    known = knobs.knobs(type(setting.view))
+    for field, value in chosen.items():
+        widgets.draw(setting.id, field, known[field], value, base[field])
 
 
 def show(panel: Panel, key: str, with_data: bool = True) -> None:
@@ -82,12 +88,20 @@ def show(panel: Panel, key: str, with_data: bool = True) -> None:
     if panel.figure is not None:
         st.plotly_chart(panel.figure, key=f"figure {key}", theme=None, config=figures.CONFIG, alt=panel.title)
     if panel.table is not None:
-        st.dataframe(panel.table, hide_index=True, key=f"table {key}", alt=panel.title)
+        if _prose(panel.table):
+            st.table(panel.table, hide_index=True, alt=panel.title)
+        else:
+            st.dataframe(panel.table, hide_index=True, key=f"table {key}", alt=panel.title)
     if panel.note:
         st.markdown(panel.note)
     st.caption(panel.caption)
     if with_data:
         _data(panel, key)
+
+
+def _prose(table: Any) -> bool:
+    """Whether a table holds sentences, which are to be read in full, and so to wrap."""
+    return bool(table.map(lambda cell: isinstance(cell, str) and len(cell) > SENTENCE).any(axis=None))
 
 
 def _data(panel: Panel, key: str) -> None:

@@ -68,8 +68,13 @@ def _about(header: store.Header) -> str:
         size = f"{header.path.stat().st_size / 2**20:.1f} MB"
     except OSError:
         size = "gone meanwhile: deleted, or to make room"
-    parts = [size, training.duration(info.get("seconds")), info.get("device"), info.get("date")]
+    parts = [size, training.duration(info.get("seconds")), info.get("device"), _minute(info.get("date"))]
     return " · ".join(str(part) for part in parts if part)
+
+
+def _minute(date: str | None) -> str | None:
+    """A date of the ISO's form, without its seconds."""
+    return f"{date[:16].replace('T', ' ')} UTC" if date else None
 
 
 def _open(experiment_id: str, config: Any) -> None:

@@ -25,11 +25,14 @@ h1, h2 { padding: 0 !important; }
 }
 .st-key-panels > *, .st-key-cards > *, .st-key-live > * { min-width: 0; width: 100%; }
 .st-key-panels > *:has([class*="st-key-panel-wide-"]) { grid-column: 1 / -1; }
-/* A wide figure cannot reflow: on a narrow screen it scrolls inside its panel. */
-@media (max-width: 760px) {
+/* A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, a row of maps sooner than curves. */
+@media (max-width: 1150px) {
   [class*="st-key-panel-wide-"] { overflow-x: auto; }
   [class*="st-key-panel-wide-"] [data-testid="stElementContainer"]:has(.stPlotlyChart),
   [class*="st-key-panel-wide-"] [data-testid="stFullScreenFrame"]:has(.stPlotlyChart) { min-width: 680px; }
+  [class*="st-key-panel-wide-"]:has(.heatmaplayer) [data-testid="stElementContainer"]:has(.stPlotlyChart),
+  [class*="st-key-panel-wide-"]:has(.heatmaplayer) [data-testid="stFullScreenFrame"]:has(.stPlotlyChart) {
+    min-width: 840px; }
 }
 [class*="st-key-panel-"] h3, .st-key-live h3, .st-key-cards h3 { padding: 0 !important; }
 .st-key-faded .stPlotlyChart { opacity: .45; transition: opacity .3s; }
@@ -38,7 +41,7 @@ h1, h2 { padding: 0 !important; }
 [class*="st-key-chip-not"] button { border-left-color: #D55E00; border-left-style: double; }
 [class*="st-key-chip-undecided"] button { border-left-color: #7F7F7F; border-left-style: dashed; }
 .claims { list-style: none; margin: 0; padding: 0; }
-.claims li { margin: 0; padding: .6rem 0; border-top: 1px solid rgba(128, 128, 128, .35);
+.claims li { margin: 0 !important; padding: .6rem 0; border-top: 1px solid rgba(128, 128, 128, .35);
   display: grid; grid-template-columns: 9.5rem 1fr; gap: .1rem 1rem; }
 .claims p { margin: 0; }
 .claims .more { grid-column: 2; font-size: .9rem; }

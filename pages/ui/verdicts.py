@@ -20,20 +20,24 @@ def measured(metric: Metric) -> str:
     if metric.value is None or math.isnan(metric.value):
         return "not run"
     error = f" ± {metric.error:.2g}" if metric.error else ""
-    return f"{metric.value:.3g}{error}"
+    return f"{_number(metric.value)}{error}"
 
 
 def promised(metric: Metric) -> str:
     """What it should be, and what counts as well: "paper: near 1 ± 0.1", "expected: at least 1 (0.9 counts)"."""
     claim = metric.claim
     says = "expected" if claim.source.startswith(("not in the paper", "against", "exact")) else "paper"
-    told = f"{says}: {claim.relation} {claim.predicted:.3g}"
+    told = f"{says}: {claim.relation} {_number(claim.predicted)}"
     if not claim.tolerance:
         return told
     if claim.relation == "near":
-        return f"{told} ± {claim.tolerance:.2g}"
+        return f"{told} ± {_number(claim.tolerance, 2)}"
     bound = claim.predicted + claim.tolerance * (1 if claim.relation == "at most" else -1)
-    return f"{told} ({bound:.3g} counts)"
+    return f"{told} ({_number(bound)} counts)"
+
+
+def _number(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
 
 
 def chips(metrics: Iterable[Metric]) -> None:

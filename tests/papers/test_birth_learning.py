@@ -12,29 +12,9 @@ from icl_core.papers.birth.inspection import weights_at
 from icl_core.papers.birth.learning import held_out, run
 from icl_core.papers.birth.metrics import metrics
 from icl_core.papers.birth.settings import Config, View
+from tests.recorder import Interrupted, Recorder
 
 SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
-
-
-class Interrupted(Exception):
-    pass
-
-
-class Recorder:
-    """A progress that keeps nothing, or that stops at a step with the state in hand."""
-
-    def __init__(self, stop=None, saved=None):
-        self.stop, self.saved, self.reports = stop, saved, []
-
-    def resume(self):
-        return self.saved
-
-    def report(self, done, total, loss, live, state):
-        self.reports.append((done, total, loss))
-        if done == self.stop:
-            self.saved = {name: np.array(array) for name, array in state().items()}
-            live()
-            raise Interrupted
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import torch
 
 from icl_core.papers.gdssm.baselines import s5
 from icl_core.papers.gdssm.baselines.matched import BASELINES, at_width, matched, nearest
-from icl_core.papers.gdssm.baselines.rates import RATES, tune
+from icl_core.papers.gdssm.baselines.rates import best
 from icl_core.papers.gdssm.baselines.scan import SHORT, scan
 from icl_core.papers.gdssm.baselines.seeds import count, one_seed
 
@@ -239,17 +239,8 @@ def test_training_lowers_the_loss(name):
         assert held_out(leaves) < 0.98 * held_out(p)
 
 
-def test_rates_are_tried_alike():
-    asked = []
-
-    def train(rate, steps):
-        asked.append((rate, steps))
-        return rate
-
-    tuned = tune(train, lambda rate: math.nan if rate > 2e-2 else abs(math.log(rate / 4e-3)), 70)
-    assert asked == [(rate, 70) for rate in RATES]
-    assert tuned.rate == 3e-3 and not tuned.at_the_edge and tuned.steps == 70
-    assert list(tuned.losses) == list(RATES) and tuned.losses[3e-2] == math.inf
-    assert tune(train, lambda rate: -rate, 1).at_the_edge
+def test_the_best_rate_is_that_of_the_lowest_loss():
+    assert best({1e-3: 0.5, 3e-3: 0.4, 1e-2: math.inf}) == 3e-3
+    assert best({3e-3: 0.4, 1e-3: 0.4, 1e-2: math.nan}) == 1e-3  # of equals the smallest
     with pytest.raises(ValueError, match="rates must include one that does not diverge"):
-        tune(train, lambda rate: math.nan, 1)
+        best({1e-3: math.inf, 1e-2: math.nan})

@@ -15,6 +15,7 @@ from icl_core.papers.gdssm.inspection import constructed_of, example, model_of, 
 from icl_core.papers.gdssm.points import points, whole
 from icl_core.papers.gdssm.settings import Config
 from icl_core.papers.gdssm.view import View
+from tests.recorder import Recorder
 
 KINDS = {
     "N-D": {},
@@ -35,14 +36,6 @@ ODD = View(
 )  # fmt: skip
 
 
-class Silent:
-    def resume(self):
-        return None
-
-    def report(self, done, total, loss, live, state):
-        pass
-
-
 @pytest.fixture(autouse=True, scope="module")
 def few():
     """Few tasks to judge on: it is the experiment that is tested."""
@@ -57,19 +50,19 @@ def few():
 @cache
 def made(kind: str) -> Run:
     config = Config(**{"f": 3, "N": 4, "batch": 16, "steps": 10, **KINDS[kind]})
-    return Run(config, layer.run(config, Silent()))
+    return Run(config, layer.run(config, Recorder()))
 
 
 @cache
 def sized(**changes) -> Run:
     config = sizes.Config(**{"pairs": "1, 10", "features": "1, 3", "batch": 16, "steps": 10, **changes})
-    return Run(config, sizes.run(config, Silent()))
+    return Run(config, sizes.run(config, Recorder()))
 
 
 @cache
 def corrected(**changes) -> Run:
     config = corrections.Config(tasks=1024, **changes)
-    return Run(config, corrections.run(config, Silent()))
+    return Run(config, corrections.run(config, Recorder()))
 
 
 def check(panel: Panel):
@@ -124,6 +117,66 @@ def test_a_run_that_is_still_going_is_drawn(experiment, run):
                 panel = drawing.draw(partial, experiment.EXPERIMENT.view())
                 assert panel.title and panel.figure is not None
                 panel.figure.to_json()
+
+
+def numbers_of(values) -> np.ndarray:
+    """The numbers among a trace's values; a label is none, nor is None, a gap between lines."""
+    found = [value for value in np.ravel(values).tolist() if not isinstance(value, str | None)]
+    return np.array(found, dtype=float)
+
+
+def without_nan(experiment, run, view):
+    """Draws everything that applies to the run: no curve, bar or map may have a hole."""
+    for drawing in experiment.drawings:
+        if drawing.applies(run.config):
+            panel = drawing.draw(run, view)
+            check(panel)
+            for trace in panel.figure.data if panel.figure else ():
+                for values in (trace.y, getattr(trace, "z", None)):
+                    if values is not None and trace.name != "numbers":
+                        assert not np.isnan(numbers_of(values)).any(), (drawing.name, trace.name)
+
+
+LEAST = {
+    "one pair": {"N": 1},
+    "one pair, scalar labels": {"N": 1, "model": "1-D"},
+    "one pair, a decay an entry": {"N": 1, "recurrence": "full", "skip": True},
+    "one pair, two layers": {"N": 1, "layers": 2},
+    "one feature": {"f": 1},
+    "one feature, scalar labels": {"f": 1, "model": "1-D"},
+    "one feature, two layers": {"f": 1, "layers": 2},
+    "one of each": {"f": 1, "N": 1},
+    "one of each, scalar labels": {"f": 1, "N": 1, "model": "1-D"},
+    "one of each, two layers": {"f": 1, "N": 1, "layers": 2, "penalty": 0.5},
+    "one of each, three layers": {"f": 1, "N": 1, "layers": 3},
+}
+
+
+@pytest.mark.parametrize("kind", LEAST)
+def test_one_pair_or_one_feature_draws_without_a_hole(kind):
+    config = Config(**{"f": 3, "N": 4, "batch": 16, "steps": 10, **LEAST[kind]})
+    run = Run(config, layer.run(config, Recorder()))
+    for view in (View(points="0:0"), View(raw=True, moment=0, points="-10:100 10:-100")):
+        without_nan(layer.EXPERIMENT, run, view)
+
+
+@pytest.mark.parametrize("kind", ["N-D", "full", "1-D", "two layers", "three layers", "one pair, two layers"])
+def test_a_negative_decay_draws_without_a_hole(kind):
+    """As a training may find it, for nothing keeps a decay above zero."""
+    run = made(kind)
+    trained = [name for name in run.tensors if name.startswith(("snapshot/", "final/"))]
+    decays = {name: -np.abs(run[name]) for name in trained if name.endswith(("/a", "/a_tilde"))}
+    assert decays
+    negative = Run(run.config, {**run.tensors, **decays})
+    for view in (View(), View(state="curvature", moment=0, raw=True)):
+        without_nan(layer.EXPERIMENT, negative, view)
+    assert layer.headline(negative, View()).endswith(".")
+
+
+@pytest.mark.parametrize("changes", [{"pairs": "1", "features": "1"}, {"pairs": "1", "features": "1", "model": "1-D"}])
+def test_sizes_of_one_draw_without_a_hole(changes):
+    for relative in (False, True):
+        without_nan(sizes.EXPERIMENT, sized(**changes), sizes.View(relative=relative))
 
 
 def test_a_run_holds_what_its_docstring_says():
@@ -196,7 +249,7 @@ def test_the_scalar_layer_bears_out_every_claim():
         many.setattr(learning, "JUDGED", (2**14, 2**24))
         many.setattr(sweeps, "SWEPT", (2**13, 2**24))
         config = Config(recurrence="scalar", batch=128)
-        run = Run(config, layer.run(config, Silent()))
+        run = Run(config, layer.run(config, Recorder()))
     for metric in layer.metrics(run):
         assert metric.verdict == "reproduced", metric
 
@@ -225,8 +278,8 @@ def test_sizes(changes):
 def test_a_size_is_trained_once_and_as_by_itself():
     config = sizes.Config(pairs="10, 5", features="10 3", steps=10, batch=16)
     assert sizes.sizes_of(config) == [(10, 5), (10, 10), (3, 10)]
-    found = sizes.run(config, Silent())
-    alone = learning.run(sizes.layer_of(config, 3, 10), Silent())
+    found = sizes.run(config, Recorder())
+    alone = learning.run(sizes.layer_of(config, 3, 10), Recorder())
     np.testing.assert_array_equal(found["judged/ratio"][:, 2], alone["judged/ratio"])
 
 
@@ -241,7 +294,7 @@ def test_corrections(changes):
 
 def test_corrections_at_the_papers_size_are_all_borne_out():
     config = corrections.Config()
-    for metric in corrections.metrics(Run(config, corrections.run(config, Silent()))):
+    for metric in corrections.metrics(Run(config, corrections.run(config, Recorder()))):
         assert metric.verdict == "reproduced", metric
 
 
@@ -260,6 +313,10 @@ def test_a_gain_is_the_share_of_the_loss_that_is_removed():
     "text, message",
     [
         ("", "points must be 1 to 40 pairs x:y, got 0"),
+        ("a:b", "points must be pairs x:y of numbers, as 0.5:1, got 'a:b'"),
+        ("1:", "points must be pairs x:y of numbers, as 0.5:1, got '1:'"),
+        ("1:2:3", "points must be pairs x:y of numbers, as 0.5:1, got '1:2:3'"),
+        ("1e400:1", "points must be pairs x:y of numbers, as 0.5:1, got '1e400:1'"),
         ("1:2, 3", "points must be pairs x:y of numbers, as 0.5:1, got '3'"),
         ("1:nan", "points must be pairs x:y of numbers, as 0.5:1, got '1:nan'"),
         ("11:1", "points must have x from -10 to 10"),
@@ -282,6 +339,9 @@ def test_points_and_lists_are_read():
     [
         (Config, {"N": 0}, "N must be a whole number from 1 to 100, got 0"),
         (Config, {"layers": 5}, "layers must be a whole number from 1 to 4"),
+        (sizes.Config, {"pairs": "0, -3"}, "pairs must be whole numbers from 1 to 80, got '0'"),
+        (sizes.Config, {"pairs": "-3"}, "pairs must be whole numbers from 1 to 80, got '-3'"),
+        (Config, {"r": 0.0}, "r must be a number from 0.1 to 4.0, got 0"),
         (sizes.Config, {"pairs": "5, x"}, "pairs must be whole numbers from 1 to 80, got 'x'"),
         (sizes.Config, {"features": "31"}, "features must be whole numbers from 1 to 30, got '31'"),
         (sizes.Config, {"pairs": ""}, "pairs must be 1 to 6 whole numbers, got 0"),

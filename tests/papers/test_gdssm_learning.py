@@ -10,6 +10,7 @@ from icl_core.papers.gdssm import learning, models
 from icl_core.papers.gdssm.settings import Config
 from icl_core.papers.gdssm.symmetries import compare
 from icl_core.training import log_spaced
+from tests.recorder import Interrupted, Recorder
 
 SMALL = Config(f=3, N=4, batch=16, steps=20)
 KINDS = [
@@ -19,27 +20,6 @@ KINDS = [
     {"layers": 2, "recurrence": "scalar", "skip": True},
     {"layers": 3, "penalty": 0.2, "seeds": 2},
 ]
-
-
-class Interrupted(Exception):
-    pass
-
-
-class Recorder:
-    """A progress that keeps nothing, or that stops at a step with the state in hand."""
-
-    def __init__(self, stop=None, saved=None):
-        self.stop, self.saved, self.reports = stop, saved, []
-
-    def resume(self):
-        return self.saved
-
-    def report(self, done, total, loss, live, state):
-        self.reports.append((done, total, loss))
-        if done == self.stop:
-            self.saved = {name: np.array(array) for name, array in state().items()}
-            live()
-            raise Interrupted
 
 
 @pytest.mark.parametrize("change", KINDS)

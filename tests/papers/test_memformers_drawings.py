@@ -16,6 +16,7 @@ from icl_core.papers.memformers.settings import VARIANTS, Config
 from icl_core.papers.memformers.task import Batch
 from icl_core.papers.memformers.view import View
 from icl_core.regression import conjugate_gradient, gram, grams, momentum, nesterov
+from tests.recorder import Recorder
 
 DRAWINGS = {
     "depth": (depth.depth, None),
@@ -47,21 +48,13 @@ ODD = {
 }
 
 
-class Silent:
-    def resume(self):
-        return None
-
-    def report(self, done, total, loss, live, state):
-        pass
-
-
 @cache
 def made(**changes) -> Run:
     config = Config(**{"steps": 20, "layers": 2, "batch": 100, "seeds": 1, "beside": "none", **changes})
     with pytest.MonkeyPatch.context() as few:  # prompts judged on: it is the drawing that is tested
         for name in ("JUDGED", "WATCHED", "BLOCK"):
             few.setattr(f"icl_core.papers.memformers.judging.{name}", 2**9)
-        return Run(config, learning.run(config, Silent()))
+        return Run(config, learning.run(config, Recorder()))
 
 
 def runs():

@@ -17,6 +17,7 @@ from icl_core.papers.memformers.mixture_settings import mixture_of
 from icl_core.papers.memformers.task import Batch, integrated
 from icl_core.papers.memformers.variances_trial import heads_at
 from icl_core.regression import grams
+from tests.recorder import Interrupted, Recorder
 
 TINY = {
     "variances": scales.Config(
@@ -29,27 +30,6 @@ ODD = {
     "variances": {"seeds": 2, "rotations": "own", "variances": "0.01, 100", "start": "zeros", "gate_prompts": 1},
     "mixture": {"seeds": 2, "means": "3", "variances": "0.01", "weights": "1", "gate_prompts": 1, "layers": 1},
 }
-
-
-class Interrupted(Exception):
-    pass
-
-
-class Recorder:
-    """A progress that keeps nothing, or that stops at a step with the state in hand."""
-
-    def __init__(self, stop=None, saved=None):
-        self.stop, self.saved = stop, saved
-        self.seen = {}
-
-    def resume(self):
-        return self.saved
-
-    def report(self, done, total, loss, live, state):
-        if done == self.stop:
-            self.saved = {name: np.array(array) for name, array in state().items()}
-            self.seen = live()
-            raise Interrupted
 
 
 @pytest.fixture(autouse=True)

@@ -10,32 +10,13 @@ from scipy.sparse.linalg import cg
 from icl_core import device
 from icl_core.experiment import Diverged
 from icl_core.papers.memformers import judging, learning
-from icl_core.papers.memformers.learning import Batches
+from icl_core.papers.memformers.batches import Batches
 from icl_core.papers.memformers.settings import Config, memory
 from icl_core.papers.memformers.task import Pool, covariances, eigenvalues_of, integrated, roots
 from icl_core.regression import gram
+from tests.recorder import Interrupted, Recorder
 
 TINY = Config(layers=2, steps=30, batch=50)
-
-
-class Interrupted(Exception):
-    pass
-
-
-class Recorder:
-    """A progress that keeps nothing, or that stops at a step with the state in hand."""
-
-    def __init__(self, stop=None, saved=None):
-        self.stop, self.saved = stop, saved
-
-    def resume(self):
-        return self.saved
-
-    def report(self, done, total, loss, live, state):
-        if done == self.stop:
-            self.saved = {name: np.array(array) for name, array in state().items()}
-            live()
-            raise Interrupted
 
 
 @pytest.fixture

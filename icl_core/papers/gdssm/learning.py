@@ -43,7 +43,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     ...] beside `snapshot/step`; `final/*` [seeds, ...]; `constructed/*` [1, ...]; `judged/*` [seeds]; `baseline/*` [1].
     Raises `Diverged` and `Cancelled`.
     """
-    one = passes.Pass("train", config.steps, partial(train, config), partial(_curves, config))
+    one = passes.Pass("train", config.steps, partial(train, config), partial(curves, config))
     return passes.run([one], progress, lambda made: made.get("train", {}))["train"]
 
 
@@ -55,7 +55,7 @@ def train(config: Config, resumed: Tensors, report: passes.Report) -> dict[str, 
     state = training.train(problem(config, weights), config.steps, at, evaluated, resumed, report)
     kept = {f"snapshot/{n}": np.stack([s[n] for s in state.snapshots]) for n in state.snapshots[0]}
     final = {f"final/{n}": array for n, array in state.snapshots[-1].items()}
-    return {**_curves(config, state), "snapshot/step": np.array(at), **kept, **final, **judge(config, weights)}
+    return {**curves(config, state), "snapshot/step": np.array(at), **kept, **final, **judge(config, weights)}
 
 
 def problem(config: Config, weights: Model) -> training.Problem:
@@ -121,7 +121,8 @@ def _loss(weights: Model, tasks: Tasks) -> np.ndarray:
     return loss(models.predict(weights, tasks), tasks.y[-1]).cpu().numpy()
 
 
-def _curves(config: Config, state: training.State) -> dict[str, np.ndarray]:
+def curves(config: Config, state: training.State) -> dict[str, np.ndarray]:
+    """The curves so far: `curve/step`, and of every measure [seeds, evaluations]."""
     found = {"curve/step": np.array(state.curve.get("step", []), dtype=np.int64)}
     for rows, kind in ((state.batch, "batch"), (state.curve, "curve")):
         found |= {f"{kind}/{n}": np.array(values, np.float32).T for n, values in rows.items() if n != "step"}

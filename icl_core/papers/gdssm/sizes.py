@@ -29,7 +29,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     sizes = sizes_of(config)
     models = {f"f {f} N {N}": layer_of(config, f, N) for f, N in sizes}
     parts = [
-        passes.Pass(name, layer.steps, partial(learning.train, layer), partial(learning._curves, layer))
+        passes.Pass(name, layer.steps, partial(learning.train, layer), partial(learning.curves, layer))
         for name, layer in models.items()
     ]
 

@@ -22,6 +22,8 @@ from icl_core.papers.memformers.baselines import baselines
 from icl_core.papers.memformers.drawings import learned as drawings
 from icl_core.papers.memformers.drawings.losses import written
 from icl_core.papers.memformers.learned_settings import Config, View, model_of, sizes_of
+from icl_core.papers.memformers.logarithms import log_from_least
+from icl_core.papers.memformers.risk import power
 
 FEW_FIT = Claim(
     "few-prompts-fit",
@@ -91,21 +93,6 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     }
 
 
-def excess(run: Run, depth: int) -> np.ndarray:
-    """How much more the method of `depth` steps loses on fresh prompts than one learned from endlessly many:
-    [seeds, N]."""
-    return run["judged/loss"][:, :, depth - 1] - run["endless/loss"][:, None, depth - 1]
-
-
-def power(run: Run, depth: int) -> float:
-    """The power of N at which the mean excess risk falls, by least squares on logarithms; NaN for fewer than two N."""
-    mean = excess(run, depth).mean(0)
-    seen = mean > 0
-    if seen.sum() < 2:
-        return float("nan")
-    return float(np.polyfit(np.log(run["size/prompts"][seen]), np.log(mean[seen]), 1)[0])
-
-
 def metrics(run: Run) -> list[Metric]:
     """Few prompts on themselves and on fresh ones; many; and the fall of the excess risk."""
     found = []
@@ -113,24 +100,20 @@ def metrics(run: Run) -> list[Metric]:
     shared = run.config.memory == "learned shared"
     if 10 in sizes and shared and 3 <= run.config.layers < run.config.d <= run.config.n:
         own, fresh, cg = (
-            _log(run[f"{name}"])[:, sizes.index(10)] for name in ("judged/train", "judged/loss", "baseline/cg_train")
+            log_from_least(run[f"{name}"])[:, sizes.index(10)]
+            for name in ("judged/train", "judged/loss", "baseline/cg_train")
         )
         found.append(Metric(FEW_FIT, float((cg - own)[:, -1].mean())))
-        found.append(Metric(FEW_FAIL, float((_log(run["baseline/cg"]) - fresh)[:, -1].max())))
+        found.append(Metric(FEW_FAIL, float((log_from_least(run["baseline/cg"]) - fresh)[:, -1].max())))
     if 1000 in sizes and run.config.layers == 4 and run.config.memory == "learned shared" and run.config.d == 5:
-        found.append(Metric(MANY_SHARED, float(_log(run["judged/loss"])[:, sizes.index(1000), -1].mean())))
+        found.append(Metric(MANY_SHARED, float(log_from_least(run["judged/loss"])[:, sizes.index(1000), -1].mean())))
     found.append(Metric(RISK_FALLS, power(run, min(POWER_AT, run.config.layers))))
     return found
 
 
-def _log(loss: np.ndarray) -> np.ndarray:
-    """The logarithm; a loss that is zero to rounding counts as 1e-12."""
-    return np.log(np.maximum(loss, 1e-12))
-
-
 def headline(run: Run, view: View) -> str:
     """What you see: the method from the fewest prompts, on them and on fresh ones."""
-    own, fresh = (float(_log(run[f"judged/{name}"][:, 0, -1]).mean()) for name in ("train", "loss"))
+    own, fresh = (float(log_from_least(run[f"judged/{name}"][:, 0, -1]).mean()) for name in ("train", "loss"))
     count, steps = int(run["size/prompts"][0]), run.config.layers
     return (
         f"Learned from {count} prompt{'s' * (count > 1)}, {steps} step{'s' * (steps > 1)} end at a log-loss of "

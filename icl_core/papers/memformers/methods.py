@@ -18,7 +18,8 @@ from icl_core.papers.memformers.drawings import depth, forms, optimiser, overfit
 from icl_core.papers.memformers.drawings.losses import floor_of, written
 from icl_core.papers.memformers.inspection import steps
 from icl_core.papers.memformers.learning import companions, run
-from icl_core.papers.memformers.metrics import log_of, metrics
+from icl_core.papers.memformers.logarithms import log_from_least
+from icl_core.papers.memformers.metrics import metrics
 from icl_core.papers.memformers.presets import PRESETS
 from icl_core.papers.memformers.settings import VARIANTS, Config
 from icl_core.papers.memformers.view import View
@@ -27,7 +28,7 @@ from icl_core.papers.memformers.view import View
 def headline(run: Run, view: View) -> str:
     """What you see: the deepest model's loss beside its floor and conjugate gradient's."""
     config = run.config
-    trained = float(log_of(run["judged/loss"])[:, -1].mean())
+    trained = float(log_from_least(run["judged/loss"])[:, -1].mean())
     key, _ = floor_of(config)
     cg, floor = (float(np.log(run[f"baseline/{name}"][-1])) for name in ("cg", key))
     name = VARIANTS[config.variant].partition(",")[0].partition(" (")[0]

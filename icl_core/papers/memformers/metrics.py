@@ -6,11 +6,11 @@ import numpy as np
 
 from icl_core.experiment import Metric, Run
 from icl_core.papers.memformers import claims
+from icl_core.papers.memformers.logarithms import log_from_least
 from icl_core.papers.memformers.presets import AUTHORS
 from icl_core.papers.memformers.settings import Config
 from icl_core.papers.memformers.task import eigenvalues_of
 
-LEAST = 1e-12  # a loss below it is zero to rounding
 EXACT = {  # natural logarithms for one to four layers; d = 5, n = 20, eigenvalues 1, 1, 1/4, 1/16, 1
     "floor_scalar": (0.810, 0.444, 0.152, -0.145),
     "floor": (0.143, -1.018, -2.01, -2.90),
@@ -39,11 +39,6 @@ def metrics(run: Run) -> list[Metric]:
     return found + _beside(run)
 
 
-def log_of(loss: np.ndarray) -> np.ndarray:
-    """The natural logarithm of a loss; zero counts as 1e-12."""
-    return np.log(np.maximum(loss, LEAST))
-
-
 def _known_task(config: Config) -> bool:
     return (config.d, config.n, config.spectrum) == (5, 20, "paper") and config.layers >= 4
 
@@ -61,7 +56,9 @@ def _uneven(config: Config) -> bool:
 
 
 def _off_exact(run: Run) -> float:
-    return max(float(np.abs(log_of(run[f"baseline/{name}"][:4]) - values).max()) for name, values in EXACT.items())
+    return max(
+        float(np.abs(log_from_least(run[f"baseline/{name}"][:4]) - values).max()) for name, values in EXACT.items()
+    )
 
 
 def _floors(run: Run) -> list[Metric]:
@@ -77,7 +74,7 @@ def _floors(run: Run) -> list[Metric]:
         return []  # these are no polynomials in S, and may go below
     if config.variant == "linear" and not scalar:
         return []  # the claim on its speed of training speaks of it
-    floor = log_of(run["baseline/floor_scalar" if scalar else "baseline/floor"])
+    floor = log_from_least(run["baseline/floor_scalar" if scalar else "baseline/floor"])
     claim = claims.SCALAR_REACHES_FLOOR if scalar else claims.REACHES_FLOOR
     return [Metric(claim, float((_fresh(run) - floor)[:, :4].max()))]
 
@@ -88,7 +85,11 @@ def _against_cgd(run: Run) -> list[Metric]:
     last = min(4, config.d - 1)  # after d steps conjugate gradient is exact
     if not knows or config.variant == "shared" or config.n < 2 * config.d or not _uneven(config):
         return []
-    trained, cg, given = _fresh(run)[:, :last], log_of(run["baseline/cg"])[:last], log_of(run["baseline/pcg"])[:last]
+    trained, cg, given = (
+        _fresh(run)[:, :last],
+        log_from_least(run["baseline/cg"])[:last],
+        log_from_least(run["baseline/pcg"])[:last],
+    )
     if config.variant == "gd++":
         return [Metric(claims.MOVING, float((trained[:, -1] - given[-1]).max()))]
     return [
@@ -99,8 +100,8 @@ def _against_cgd(run: Run) -> list[Metric]:
 
 def _overfitting(run: Run) -> list[Metric]:
     """A batch of few prompts, as means over seeds at the deepest."""
-    own = (log_of(run["judged/train"]) - log_of(run["baseline/cg_train"]))[:, -1].mean()
-    fresh = (_fresh(run) - log_of(run["baseline/cg"]))[:, -1].mean()
+    own = (log_from_least(run["judged/train"]) - log_from_least(run["baseline/cg_train"]))[:, -1].mean()
+    fresh = (_fresh(run) - log_from_least(run["baseline/cg"]))[:, -1].mean()
     claim = claims.FITS_BATCH
     if run.config.preconditioner == "scalar" and run.config.batch > 1:
         claim = replace(claim, reason=claims.TEN_PROMPTS)
@@ -125,7 +126,7 @@ def _figures(run: Run) -> list[Metric]:
 
 def _off(run: Run, model: str, printed: tuple[float, ...]) -> float:
     """How far a mean over seeds is from a printed one, at the worst depth, in standard errors of the latter."""
-    logs, noise = log_of(run[f"{model}/loss"])[:, :4].mean(0), run[f"{model}/noise"][:, :4].mean(0) / 5**0.5
+    logs, noise = log_from_least(run[f"{model}/loss"])[:, :4].mean(0), run[f"{model}/noise"][:, :4].mean(0) / 5**0.5
     return float((np.abs(logs - printed) / np.hypot(noise, READ_OFF)).max())
 
 
@@ -133,7 +134,7 @@ def _beside(run: Run) -> list[Metric]:
     """What the models trained beside it say."""
     config, trained = run.config, _fresh(run)[:, :4]
     others = {
-        name.split("/")[1]: log_of(run[name])[:, :4]
+        name.split("/")[1]: log_from_least(run[name])[:, :4]
         for name in run.tensors
         if name.startswith("beside/") and name.endswith("/loss")
     }
@@ -167,4 +168,4 @@ def _heads(run: Run, gap: np.ndarray) -> list[Metric]:
 
 def _fresh(run: Run) -> np.ndarray:
     """Log-loss on fresh prompts, [seeds, K]."""
-    return log_of(run["judged/loss"])
+    return log_from_least(run["judged/loss"])

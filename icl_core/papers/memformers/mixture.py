@@ -20,6 +20,7 @@ from icl_core import passes
 from icl_core.experiment import Claim, Drawing, Experiment, Metric, Preset, Progress, Run
 from icl_core.papers.memformers import mixture_learning as learning
 from icl_core.papers.memformers.drawings import mixture as drawings
+from icl_core.papers.memformers.drawings import polynomials
 from icl_core.papers.memformers.drawings.losses import written
 from icl_core.papers.memformers.mixture_settings import Config, View, mixture_of
 from icl_core.papers.memformers.mixture_trial import references, tried
@@ -134,8 +135,8 @@ EXPERIMENT = Experiment(
         Drawing("depth", drawings.depth, wide=True),
         Drawing("ways", drawings.ways, ("depth_shown",)),
         Drawing("gates", drawings.gates, ("depth_shown", "seed_shown")),
-        Drawing("polynomials", drawings.polynomials, ("seed_shown",)),
-        Drawing("spread", drawings.spread),
+        Drawing("polynomials", polynomials.polynomials, ("seed_shown",)),
+        Drawing("spread", polynomials.spread),
         Drawing("test time", drawings.test_time),
         Drawing("training", drawings.training, live=True),
     ),

@@ -102,6 +102,6 @@ def answer(
     C: Float[Tensor, "*rest state"],
 ) -> Float[Tensor, "*rest f"]:
     """What is read from the state, gated and added to the token."""
-    y = (Z @ C[..., None])[..., 0] + p["D"] * x  # (*rest, d)
+    y = (Z * C[..., None, :]).sum(-1) + p["D"] * x  # (*rest, d); many tiny matrix products would be slower
     y = y * silu(u @ p["W_gate"])
     return (u + y @ p["W_y"]) @ p["W_out"]  # (*rest, f)

@@ -22,10 +22,10 @@ def scan(
     T = b.shape[1]
     L = chunk or (T if T <= SHORT else math.ceil(math.sqrt(T)))
     if L >= T:
-        return within(a, b)[0]
+        return stepwise(a, b)
     a, b = (chunked(x, L) for x in (a, b))  # (tasks, L, chunks, *state)
-    z, products = within(a, b)
-    before = within(products[:, -1], z[:, -1])[0]  # (tasks, chunks, *state): the state at the end of each chunk
+    z, products = stepwise(a, b), a.cumprod(1)
+    before = stepwise(products[:, -1], z[:, -1])  # (tasks, chunks, *state): the state at the end of each chunk
     start = torch.cat([torch.zeros_like(before[:, :1]), before[:, :-1]], 1)
     return (z + products * start[:, None]).transpose(1, 2).flatten(1, 2)[:, :T]  # (tasks, T, *state)
 
@@ -36,12 +36,10 @@ def chunked(x: Shaped[Tensor, "tasks T *state"], L: int) -> Shaped[Tensor, "task
     return torch.cat([x, missing], 1).unflatten(1, (-1, L)).transpose(1, 2)
 
 
-def within(
-    a: Shaped[Tensor, "tasks L *rest"], b: Shaped[Tensor, "tasks L *rest"]
-) -> tuple[Shaped[Tensor, "tasks L *rest"], Shaped[Tensor, "tasks L *rest"]]:
-    """The recurrence from zero, step by step along the second axis, and the products a_1 ... a_t."""
+def stepwise(a: Shaped[Tensor, "tasks L *rest"], b: Shaped[Tensor, "tasks L *rest"]) -> Shaped[Tensor, "tasks L *rest"]:
+    """The recurrence from zero, step by step along the second axis."""
     z, states = torch.zeros_like(b[:, 0]), []
     for a_t, b_t in zip(a.unbind(1), b.unbind(1), strict=True):
         z = a_t * z + b_t
         states.append(z)
-    return torch.stack(states, 1), a.cumprod(1)
+    return torch.stack(states, 1)

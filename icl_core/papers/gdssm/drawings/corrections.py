@@ -55,9 +55,9 @@ def lengths(run: Run, view: Any) -> Panel:
     found, times = dict(run.tensors), np.linspace(0, 3, 61)
     rows = {name: np.array([printed.gain(found, name, t) for t in times]) for name in KINDS}
     series = [Curve(NAMES[name], times, row, KINDS[name]) for name, row in rows.items()]
+    series.append(Curve("predicting zero", times, np.zeros_like(times), "floor"))
     figure = figures.curves(
-        series, "length of the step, times the best", "gain", y_range=(-1.2, 0.8), at=view.times,
-        lines=[("predicting zero", 0.0, "floor")],
+        series, "length of the step, times the best", "gain", y_range=(-1.2, 0.8), at=view.times
     )  # fmt: skip
     now = {name: printed.gain(found, name, view.times) for name in KINDS}
     return Panel(

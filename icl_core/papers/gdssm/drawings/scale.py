@@ -27,7 +27,7 @@ def draw(run: Run, view: Any) -> Panel:
         series.append(Curve("closed form", alpha, rows["closed"], "floor"))
     figure = figures.curves(
         series,
-        "test scale α, times the training's",
+        "test scale α",
         "loss at the query",
         log_x=True,
         log_y=True,
@@ -36,8 +36,9 @@ def draw(run: Run, view: Any) -> Panel:
     figure.update_xaxes(tickvals=[0.1, 0.3, 1, 3], ticktext=["0.1", "0.3", "1", "3"])
     return Panel(
         _title(run),
-        "The finished model on tasks whose x is α times as large. Trained, constructed and the closed form should be "
-        "one line: the model's rate was learned for α = 1 and stays, so for larger x its step is too long"
+        "The finished model on tasks whose x is α times as large as in training. Trained, constructed and the closed "
+        "form should be one line: the model's rate was learned for α = 1 and stays, so for larger x its step is too "
+        "long"
         + (", and from √2 on it is worse than predicting zero." if one else ".")
         + " A model that solved the regression would run parallel to the dashed line, for the task only grows.",
         figure,

@@ -8,6 +8,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
+from icl_core.figures.style import TICKS
 from icl_core.papers.gdssm import closed_forms
 from icl_core.papers.gdssm.inspection import mean_of, percent, written
 from icl_core.papers.gdssm.sizes_settings import BASE
@@ -36,7 +37,8 @@ def gaps(run: Run, view: Any) -> Panel:
     short = [label.replace(", ", "<br>").replace(" ", "") for label in labels]
     figure = figures.bars(short, away.tolist(), "gap, percent", lines=[("1 %", 1.0, "floor")], text="none")
     for place, value in enumerate(away):
-        figure.add_annotation(x=place, y=value, text=f"{value:.2g}", showarrow=False, yanchor="bottom")
+        text = {"text": f"{value:.1g}", "font": {"size": TICKS}, "textangle": -90 if len(away) > 7 else 0}
+        figure.add_annotation(x=place, y=value, showarrow=False, yanchor="bottom", **text)
     far = int(away.argmax())
     return Panel(
         f"Farthest from gradient descent: {labels[far]}, by {percent(away[far] / 100)}",

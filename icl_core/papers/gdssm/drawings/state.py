@@ -37,8 +37,8 @@ def draw(run: Run, view: Any) -> Panel:
         _caption(run, which),
         figure,
         data=pd.DataFrame({"pairs": range(1, len(away) + 1), "relative difference": away}).round(6),
-        note=f"One factor for all t, {factor:.4g}, is fitted by least squares to the state after the last pair: the "
-        f"state's own scale is free, β undoes it. Step {steps(run)[moment]}, seed {row_of(run, view) + 1}.",
+        note=f"One factor for all t, {written(factor)}, is fitted by least squares to the state after the last pair: "
+        f"the state's own scale is free, β undoes it. Step {steps(run)[moment]}, seed {row_of(run, view) + 1}.",
     )
 
 

@@ -47,9 +47,10 @@ def draw(run: Run, view: Any) -> Panel:
     limit = figures.largest(constructed_map, trained_map) if view.raw else LIMIT
     shown = (trained_map, constructed_map, trained_map - constructed_map)
     small = max(constructed_map.shape) <= 5  # numbers fit three maps in a row
+    most = 20 if run.config.model == "N-D" else 10  # rows are named one by one, features can be counted
     figure = figures.maps(
         ("learned", "constructed", "difference"), shown, stack.rows, stack.columns, "entry", limit=limit,
-        row_title="", columns=3, written=small, most=20,
+        row_title="", columns=3, written=small, most=most,
     )  # fmt: skip
     return Panel(
         _title(run, moment, float(np.abs(shown[2]).max()), view.raw),

@@ -11,7 +11,6 @@ from icl_core.papers.memformers.drawings.losses import (
     SCALAR,
     beside,
     floor_of,
-    log_of,
     mean_of,
     roomy,
     trained_name,
@@ -20,6 +19,7 @@ from icl_core.papers.memformers.drawings.losses import (
 )
 from icl_core.papers.memformers.judging import JUDGED
 from icl_core.papers.memformers.learning import companions
+from icl_core.papers.memformers.logarithms import log_of
 from icl_core.papers.memformers.variants import EQUAL_POWER
 from icl_core.papers.memformers.view import View
 

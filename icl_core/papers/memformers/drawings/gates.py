@@ -1,19 +1,18 @@
 """What can be drawn of heads with gates: losses on every variance, the gates, where they start, how they learn."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.figures.curves import references
-from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layout
-from icl_core.papers.memformers.drawings.losses import log_of, mean_of, roomy, window, written
+from icl_core.papers.memformers.drawings.losses import mean_of, roomy, window, written
+from icl_core.papers.memformers.drawings.places import dots, stacks
 from icl_core.papers.memformers.experts import RATE
+from icl_core.papers.memformers.logarithms import log_of
 from icl_core.papers.memformers.variances_settings import STARTS, View, met_by, trained_on
 
 # way: name, colour, marker
@@ -33,7 +32,6 @@ PICKED = (
     "The left bar is learned, the right one all on the one head that knows the prompts' covariance: the first for "
     "unseen variances, its own for each seen one. Gates that find it have one block."
 )
-Row = tuple[str, str, str, np.ndarray]  # name, colour, marker, logarithms [seeds, places]
 
 
 def losses(run: Run, view: View) -> Panel:
@@ -46,7 +44,7 @@ def losses(run: Run, view: View) -> Panel:
     floor, cg = (float(log_of(run[f"baseline/{name}"])[-1]) for name in ("floor", "cg"))
     rows = [(*_named(run, way), values) for way, values in logs.items()]
     figure = dots(rows, _places(run), np.log(d) + 1, [("floor", floor, "floor"), ("CGD", cg, "conjugate gradient")])
-    figure.update_xaxes(title="variance σ² of the prompts")
+    figure.update_xaxes(title_text="variance σ² of the prompts")
     unseen = len(met_by(run.config))
     ends = {way: float(values[:, :unseen].mean()) for way, values in logs.items()}
     table = pd.DataFrame({"σ²": run["tried/variance"]} | {WAYS[w][0]: v.mean(0).round(4) for w, v in logs.items()})
@@ -84,35 +82,6 @@ def _places(run: Run) -> list[str]:
     return [f"{value:g}<br>{'seen' if i >= unseen else 'unseen'}" for i, value in enumerate(run["tried/variance"])]
 
 
-def dots(rows: Sequence[Row], places: Sequence[str], top: float, lines: Sequence[tuple[str, float, str]]) -> go.Figure:
-    """A marker for each way and place, seeds as a bar from lowest to highest; above `top` an arrow at the edge."""
-    figure = go.Figure(layout=layout(420, {"t": 44, "b": 62}))
-    low, high = window([np.minimum(values, top) for *_, values in rows] + [[value for _, value, _ in lines]])
-    apart = 0.62 / max(len(rows), 1)
-    for number, (name, kind, marker, values) in enumerate(rows):
-        mean = values.mean(0)
-        beyond = mean > top
-        x = np.arange(len(places)) + (number - (len(rows) - 1) / 2) * apart
-        y = np.where(beyond, high - 0.025 * (high - low), mean)
-        up, down = np.where(beyond, 0.0, values.max(0)) - y, y - np.where(beyond, 0.0, values.min(0))
-        up, down = np.where(beyond, 0.0, up), np.where(beyond, 0.0, down)
-        bars = {"array": up, "arrayminus": down, "symmetric": False, "color": INK, "thickness": 1.5, "width": 4}
-        look = {"size": 11, "color": colour(kind), "symbol": ["triangle-up" if each else marker for each in beyond]}
-        dot = go.Scatter(x=x, y=y, name=name, mode="markers", customdata=mean, marker=look)
-        dot.update(error_y=bars if len(values) > 1 else None)
-        figure.add_trace(dot.update(hovertemplate=name + ": %{customdata:.3g}<extra></extra>", legendgroup=name))
-    figure.update_xaxes(
-        axis(tickvals=list(range(len(places))), ticktext=list(places), tickangle=0, range=[-0.5, len(places) - 0.5])
-    )
-    figure.update_xaxes(showgrid=False)
-    figure.update_yaxes(axis("log of the mean loss", range=[low, high]))
-    figure.update_layout(references(lines))
-    return roomy(figure.update_layout(legend=LEGEND, showlegend=True))
-
-
-LEGEND: dict[str, Any] = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 14}}
-
-
 def learned(run: Run, view: View) -> Panel:
     """The gates of each variance, counted in whole steps, beside those that the authors' code ends with."""
     seed = min(view.seed_shown, run.config.seeds) - 1
@@ -123,7 +92,7 @@ def learned(run: Run, view: View) -> Panel:
     value = one * np.array(trained) / variances[:, None]
     figure = stacks([(share, gates, "learned"), (one, value, "one head")], _heads(trained), _places(run))
     figure.update_layout(references([("a whole step", 1.0, "floor")]))
-    figure.update_xaxes(title="variance σ² of the prompts")
+    figure.update_xaxes(title_text="variance σ² of the prompts")
     columns = {f"gate of the head of {each:g}": gates[:, h].round(4) for h, each in enumerate(trained)}
     total, right = share.sum(1), (share * one).sum(1)
     who = "The last head" if common else "The head that knows U"
@@ -149,29 +118,6 @@ def _heads(trained: Sequence[float]) -> list[str]:
     return [f"head of σ² = {each:g}" for each in trained]
 
 
-def stacks(
-    bars: Sequence[tuple[np.ndarray, np.ndarray, str]], names: Sequence[str], places: Sequence[str]
-) -> go.Figure:
-    """Stacked blocks [places, H] side by side, with what is written on them; `names` of the H kinds of block."""
-    figure = go.Figure(layout=layout(400, {"t": 44, "b": 62}, barmode="relative"))
-    wide = 0.8 / len(bars)
-    for number, (height, written_on, what) in enumerate(bars):
-        x = np.arange(len(places)) + (number - (len(bars) - 1) / 2) * wide
-        for head, name in enumerate(names):
-            text = [
-                f"{v:.2g}" if abs(h) > 0.12 else "" for h, v in zip(height[:, head], written_on[:, head], strict=True)
-            ]
-            shape = {"shape": "/" if number else "", "fillmode": "overlay", "fgcolor": PAPER, "size": 7}
-            bar = go.Bar(x=x, y=height[:, head], width=wide * 0.92, name=name, text=text, showlegend=number == 0)
-            bar.update(marker={"color": colour(f"layer {head + 1}"), "pattern": shape, "line": {"width": 0}})
-            bar.update(textposition="inside", insidetextanchor="middle", textangle=0, textfont={"size": TICKS - 1})
-            bar.update(constraintext="none", legendgroup=name, customdata=written_on[:, head])
-            figure.add_trace(bar.update(hovertemplate=f"{what}, {name}<br>gate %{{customdata:.3g}}<extra></extra>"))
-    figure.update_xaxes(axis(tickvals=list(range(len(places))), ticktext=list(places), tickangle=0, showgrid=False))
-    figure.update_yaxes(axis("gate × σ²/σ_h²", zeroline=True, zerolinecolor=FAINT))
-    return roomy(figure.update_layout(legend=LEGEND, showlegend=True))
-
-
 def starts(run: Run, view: View) -> Panel:
     """The gates learned from each way to begin, on the last unseen variance."""
     seed = min(view.seed_shown, run.config.seeds) - 1
@@ -183,7 +129,7 @@ def starts(run: Run, view: View) -> Panel:
     labels = [f"{name}<br>{written(value)}" for name, value in zip(SHORT, loss, strict=True)]
     figure = stacks([(share, gates, "learned")], _heads(trained), labels)
     figure.update_layout(references([("a whole step", 1.0, "floor")]))
-    figure.update_xaxes(title="gates start from; log-loss reached")
+    figure.update_xaxes(title_text="gates start from; log-loss reached")
     columns = {f"gate of the head of {each:g}": gates[:, h].round(4) for h, each in enumerate(trained)}
     return Panel(
         f"Four starts end with the {who} at {written(float(right.min()))} to "

@@ -9,20 +9,15 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.memformers.drawings.losses import roomy, written
 from icl_core.papers.memformers.learned_settings import View
-
-LEAST = 1e-12  # a loss below it is zero to rounding
-
-
-def log_of(loss: np.ndarray) -> np.ndarray:
-    """The natural logarithm of a loss; zero counts as 1e-12."""
-    return np.log(np.maximum(loss, LEAST))
+from icl_core.papers.memformers.logarithms import log_from_least
+from icl_core.papers.memformers.risk import excess, power
 
 
 def own(run: Run, view: View) -> Panel:
     """Log-loss against steps on the prompts that were learned from (Figure 11)."""
-    cg = log_of(run["baseline/cg_train"])[:, 0]
+    cg = log_from_least(run["baseline/cg_train"])[:, 0]
     series = [*_by_size(run, "judged/train"), Curve("CGD, fewest prompts", _steps(run), cg, "conjugate gradient")]
-    few, many = (float(log_of(run["judged/train"])[:, place, -1].mean()) for place in (0, -1))
+    few, many = (float(log_from_least(run["judged/train"])[:, place, -1].mean()) for place in (0, -1))
     sizes = run["size/prompts"]
     return Panel(
         f"On its own {sizes[0]} prompts {written(few)}, on its own {sizes[-1]} {written(many)}",
@@ -35,9 +30,9 @@ def own(run: Run, view: View) -> Panel:
 
 def fresh(run: Run, view: View) -> Panel:
     """The same methods on fresh prompts, and one learned from endlessly many."""
-    endless = Curve("endlessly many", _steps(run), log_of(run["endless/loss"]), "floor")
-    cg = Curve("CGD", _steps(run), log_of(run["baseline/cg"]), "conjugate gradient")
-    few, best = (float(log_of(loss)[:, -1].mean()) for loss in (run["judged/loss"][:, 0], run["endless/loss"]))
+    endless = Curve("endlessly many", _steps(run), log_from_least(run["endless/loss"]), "floor")
+    cg = Curve("CGD", _steps(run), log_from_least(run["baseline/cg"]), "conjugate gradient")
+    few, best = (float(log_from_least(loss)[:, -1].mean()) for loss in (run["judged/loss"][:, 0], run["endless/loss"]))
     return Panel(
         f"On fresh prompts: {written(few)} from {run['size/prompts'][0]}, {written(best)} from endlessly many",
         "The same methods on 65,536 prompts that none has seen. A method that has learned its prompts by heart lies "
@@ -53,7 +48,7 @@ def risk(run: Run, view: View) -> Panel:
     """Excess risk against the number of prompts (Theorem 5.1)."""
     depth = min(view.steps_shown, run.config.layers)
     sizes = run["size/prompts"].astype(float)
-    more = run["judged/loss"][:, :, depth - 1] - run["endless/loss"][:, None, depth - 1]
+    more = excess(run, depth)
     more = np.where(more > 0, more, np.nan)
     bound = np.nanmean(more[:, 0]) * (sizes / sizes[0]) ** -0.5
     series = [
@@ -61,7 +56,7 @@ def risk(run: Run, view: View) -> Panel:
         Curve("N to the power -1/2", sizes, bound, "floor"),
     ]
     figure = figures.curves(series, "prompts learned from, N", "excess risk", log_x=True, log_y=True)
-    slope = _slope(sizes, np.nanmean(more, 0))
+    slope = power(run, depth)
     return Panel(
         f"With {depth} step{'s' * (depth > 1)} the excess risk falls like N to the power {written(slope, 1)}"
         if np.isfinite(slope)
@@ -96,7 +91,7 @@ def _steps(run: Run) -> np.ndarray:
 
 def _by_size(run: Run, name: str) -> list[Curve]:
     return [
-        Curve(f"{size} prompts", _steps(run), log_of(run[name])[:, place], f"layer {place + 1}", markers=True)
+        Curve(f"{size} prompts", _steps(run), log_from_least(run[name])[:, place], f"layer {place + 1}", markers=True)
         for place, size in enumerate(run["size/prompts"])
     ]
 
@@ -116,10 +111,5 @@ def _against_steps(run: Run, series: list[Curve]) -> go.Figure:
 
 
 def _table(run: Run, name: str) -> pd.DataFrame:
-    mean = log_of(run[name]).mean(0)
+    mean = log_from_least(run[name]).mean(0)
     return pd.DataFrame({"steps": _steps(run), **{f"{s} prompts": mean[i] for i, s in enumerate(run["size/prompts"])}})
-
-
-def _slope(sizes: np.ndarray, mean: np.ndarray) -> float:
-    seen = np.isfinite(mean) & (mean > 0)
-    return float(np.polyfit(np.log(sizes[seen]), np.log(mean[seen]), 1)[0]) if seen.sum() > 1 else float("nan")

@@ -29,13 +29,6 @@ LOWER = 0.8  # how far a curve may lead the range below the others, as a share o
 WIDTH, LETTER, SAMPLE, ROW = 310, 7.6, 46, 20  # pixels of a legend on a narrow screen, of its parts
 
 
-def log_of(losses: Any) -> np.ndarray:
-    """The natural logarithm; NaN for what is not positive and finite."""
-    values = np.asarray(losses, dtype=float)
-    good = np.isfinite(values) & (values > 0)
-    return np.where(good, np.log(np.where(good, values, 1.0)), np.nan)
-
-
 def mean_of(logs: Any) -> np.ndarray:
     """The mean over the seeds that have a value, [points]."""
     return Curve("", [], logs).mean()

@@ -1,4 +1,4 @@
-"""What can be drawn of heads on a Gaussian mixture: losses, gates, the polynomials in S, and how they are learned."""
+"""What can be drawn of heads on a Gaussian mixture: losses, gates, and how they are learned."""
 
 import numpy as np
 import pandas as pd
@@ -6,16 +6,17 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.memformers.drawings.gates import dots, stacks
-from icl_core.papers.memformers.drawings.losses import log_of, mean_of, roomy, window, written
+from icl_core.papers.memformers.drawings.losses import mean_of, roomy, window, written
+from icl_core.papers.memformers.drawings.places import dots, stacks
+from icl_core.papers.memformers.logarithms import log_of
 from icl_core.papers.memformers.mixture_learning import KINDS
 from icl_core.papers.memformers.mixture_settings import View, mixture_of
 
 # of the figures: tensor, name, colour, dash
 WAYS = (
-    ("linear/gated", "linear, gates (Figure 9)", "layer 2", None),
-    ("lfom/gated", "Memformer, gates (Figure 10, grey)", "layer 1", "dash"),
-    ("lfom/adapted", "Memformer, gates and Γ (Figure 10, black)", "trained", "dot"),
+    ("linear/gated", "linear, gates (Fig. 9)", "layer 2", None),
+    ("lfom/gated", "Memformer, gates (Fig. 10 grey)", "layer 1", "dash"),
+    ("lfom/adapted", "Memformer, gates, Γ (Fig. 10 black)", "trained", "dot"),
 )
 SCALAR, ALONE = "one head, one scalar", "best head as it is"
 EVEN, OWN = "equal gates, not learned", "trained on the mixture"
@@ -111,7 +112,7 @@ def gates(run: Run, view: View) -> Panel:
     names = [f"head of N({m:g}, {v:g})" for m, v in zip(mixture.means, mixture.variances, strict=True)]
     share = found * ratio
     figure = stacks([(share, found, "learned")], names, ["linear", "Memformer", "Memformer,<br>Γ learned too"])
-    figure.update_yaxes(title="gate × E x² / E_h x²")
+    figure.update_yaxes(title_text="gate × E x² / E_h x²")
     sums = [written(float(each)) for each in share.sum(1)]
     return Panel(
         f"Gates add up to {sums[0]}, {sums[1]} and {sums[2]} whole steps",
@@ -120,61 +121,6 @@ def gates(run: Run, view: View) -> Panel:
         "should be about one step, whichever heads make it up. Without gates it would be the sum of all factors.",
         figure,
         data=pd.DataFrame(found, ["linear", "Memformer", "Memformer, Γ too"], names).round(4).reset_index(names="way"),
-    )
-
-
-def polynomials(run: Run, view: View) -> Panel:
-    """What is left of w* as a function of S, over where S lies."""
-    seed, x = min(view.seed_shown, run.config.seeds) - 1, run["shape/at"]
-    keys = (*WAYS, ("linear/mixture", OWN, "layer 5", "dot"))
-    shapes = {name: run[f"shape/{key}"][seed] for key, name, *_ in keys if f"shape/{key}" in run.tensors}
-    series = [
-        Curve(name, x, np.maximum(shapes[name], 1e-5), kind, dash) for _, name, kind, dash in keys if name in shapes
-    ]
-    at, density = run["density/at"], run["density/S"][-1]
-    figure = figures.curves(
-        [*series, Curve("how often S is there", at, np.maximum(density, 1e-5), "gradient descent", "solid")],
-        "S / E x² of the mixture", "part of w* left", log_y=True, x_range=(0.0, 3.0), y_range=(1e-4, 30.0), height=430,
-    )  # fmt: skip
-    far = density < 0.01 * density.max()
-    inside = (x >= at[~far][0]) & (x <= at[~far][-1])
-    worst = float(max((shape[inside].max(initial=0.0) for shape in shapes.values()), default=0.0))
-    return Panel(
-        f"Where S mostly lies, at most {worst:.2g} of w* is left; elsewhere it may be anything",
-        f"S is the mean of x² over a prompt's examples. A model of {run.config.layers} layers multiplies w* by a "
-        "polynomial of S that is 1 at S = 0; each zero is a prompt that it solves. Every line should stay low "
-        "under the grey hill. A model that overfits has its zeros crowded "
-        "where its own prompts were, and rises too early at the hill's edges.",
-        roomy(figure),
-        data=pd.DataFrame({"S / E x²": x} | shapes).round(6),
-    )
-
-
-def spread(run: Run, view: View) -> Panel:
-    """The distribution of S for prompts of each component and of the mixture."""
-    at, density = run["density/at"], run["density/S"]
-    mixture = mixture_of(run.config)
-    parts = zip(mixture.means, mixture.variances, strict=True)
-    names = [*(f"N({m:g}, {v:g})" for m, v in parts), "mixture"]
-    kinds = [*(f"layer {i + 1}" for i in range(len(names) - 1)), "conjugate gradient"]
-    series = [Curve(n, at, each, kind) for n, each, kind in zip(names, density, kinds, strict=True)]
-    seen = at[(density > 0.01 * density.max(1, keepdims=True)).any(0)]
-    figure = figures.curves(
-        series, "S / E x² of the mixture", "density", x_range=(0.0, float(seen.max()) * 1.05),
-        y_range=(0.0, float(density.max()) * 1.05),
-    )  # fmt: skip
-    # S is a mean of n squares
-    every = [*mixture.components, mixture]
-    relative = np.array([(max(each.fourth / each.second**2 - 1, 0) / run.config.n) ** 0.5 for each in every])
-    most = f"{names[int(relative[:-1].argmin())]} is spread by {relative[:-1].min():.0%} of its mean"
-    return Panel(
-        f"S of a mixed prompt is spread by {relative[-1]:.0%} of its mean; {most}",
-        "S is the mean of x² over a prompt's examples; each curve is where it lies. A head learns zeros under its own "
-        "curve. Where curves are apart, "
-        "one gate moves them onto each other; where they differ in width, relative to their mean, a gate cannot help, "
-        "and the zeros lie too close or too wide. If one polynomial were to serve all, all curves would coincide.",
-        roomy(figure),
-        data=pd.DataFrame({"S / E x²": at} | dict(zip(names, density, strict=True))).round(5),
     )
 
 

@@ -6,7 +6,8 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.memformers.drawings.losses import log_of, mean_of, roomy, window, written
+from icl_core.papers.memformers.drawings.losses import mean_of, roomy, window, written
+from icl_core.papers.memformers.logarithms import log_of
 from icl_core.papers.memformers.view import View
 
 WIDE = 0.3  # between both log-losses: the batch has been learned

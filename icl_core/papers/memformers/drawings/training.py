@@ -11,7 +11,6 @@ from icl_core.figures import Curve
 from icl_core.papers.memformers.drawings.losses import (
     beside,
     floor_of,
-    log_of,
     mean_of,
     roomy,
     trained_name,
@@ -20,6 +19,7 @@ from icl_core.papers.memformers.drawings.losses import (
 )
 from icl_core.papers.memformers.inspection import moment_of, steps
 from icl_core.papers.memformers.judging import WATCHED
+from icl_core.papers.memformers.logarithms import log_of
 
 MOVING = "The covariates move here, so later layers meet others than those of Σ."
 SEED = "#8fb8d8"

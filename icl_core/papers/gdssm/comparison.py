@@ -1,0 +1,155 @@
+"""The GD-SSM beside six other models of sequences, all on the same tokens: which of them learns to learn from a prompt?
+
+The others have the same number of parameters, within 5 %, and a hundred times the GD-SSM's. Each is trained at three
+rates for a while, and then at the best of them. Where the tokens are x and y in turn, a layer that cannot multiply two
+tokens and then a third has nothing to gain: the models of one layer stay near predicting zero. Where the products x y
+are given, one product is left to learn, and a gate or an attention is enough: there the others come as far as gradient
+descent, and some beyond it. The paper shows only the GD-SSM and the transformer of two layers there.
+
+Try:
+- "Figure 6: vector labels": when do the transformers of two layers leave the plateau?
+- Fewer parameters: who suffers first?
+- Look at the rates tried: would another order come out at one rate for all?
+"""
+
+import numpy as np
+
+from icl_core import passes
+from icl_core.experiment import Drawing, Experiment, Metric, Preset, Progress, Run
+from icl_core.papers.gdssm import comparison_claims as claims
+from icl_core.papers.gdssm import comparison_learning as learning
+from icl_core.papers.gdssm import construction
+from icl_core.papers.gdssm.baselines.rates import RATES
+from icl_core.papers.gdssm.comparison_settings import Config, View
+from icl_core.papers.gdssm.drawings import comparison as drawings
+from icl_core.papers.gdssm.inspection import written
+from icl_core.papers.gdssm.learners import learners
+
+
+def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Train every model; judge all on the same tasks.
+
+    `curve/<model>` [seeds, evaluations] beside `curve/step`; over the models in order `judged/loss` [seeds, models],
+    `tuned/loss` [models, rates] beside `tuned/rate` [rates], `chosen/rate`, `size/parameters`, `size/width`,
+    `size/state`; `baseline/zero`, `/one` and `/two` (best steps of gradient descent on the judged tasks) [1].
+    Raises `Diverged` and `Cancelled`.
+    """
+    made = passes.run(learning.plan(config), progress, _curves)
+    models = learners(config)
+    ends = [made[each.name] for each in models]
+    judged = learning.held_out(config, learning.JUDGED)
+    label = judged.y[-1]
+    return {
+        **_curves(made),
+        "judged/loss": np.stack([end["judged"] for end in ends], 1),
+        "tuned/rate": np.array(RATES),
+        "tuned/loss": np.stack([end["tried"] for end in ends]),
+        "chosen/rate": np.stack([end["rate"] for end in ends]),
+        **{f"size/{n}": np.array([getattr(m.size, n) for m in models]) for n in ("parameters", "width", "state")},
+        "baseline/zero": np.array([float(label.square().mean()) / 2]),
+        "baseline/one": np.array([construction.best_mixture(judged, 1)[1]]),
+        "baseline/two": np.array([construction.best_mixture(judged, 2)[1]]),
+    }
+
+
+def _curves(made: passes.Made) -> dict[str, np.ndarray]:
+    """Of the models trained so far and of the one in training, which is not yet through all evaluations."""
+    found = {name: part for name, part in made.items() if "step" in part}
+    longest = max((part["step"] for part in found.values()), key=len, default=np.array([], np.int64))
+    curves = {f"curve/{name}": _padded(part[name], len(longest)) for name, part in found.items()}
+    return {"curve/step": longest, **curves} if found else {}
+
+
+def _padded(rows: np.ndarray, length: int) -> np.ndarray:
+    return np.pad(rows, ((0, 0), (0, length - rows.shape[1])), constant_values=np.nan)
+
+
+def metrics(run: Run) -> list[Metric]:
+    """The paper's ordering, and what makes it fair."""
+    models, off = learners(run.config), run["judged/loss"] / run["baseline/one"] - 1  # [seeds, models]
+    mean = off.mean(0)
+    rivals = [i for i, each in enumerate(models) if each.rival]
+    single = [mean[i] for i in rivals if models[i].layers == 1]
+    double = [mean[i] for i in rivals if models[i].layers == 2]
+    parameters = run["size/parameters"][rivals] / run.config.parameters - 1
+    found = [
+        Metric(claims.REACHES, float(off[:, 0][np.abs(off[:, 0]).argmax()])),
+        Metric(claims.ONLY if run.config.model == "N-D" else claims.ONLY_1D, float(min(single))),
+        Metric(claims.TRANSFORMER, float(min(double))),
+        Metric(claims.MATCHED, float(np.abs(parameters).max())),
+    ]
+    if run.config.model == "N-D":
+        beside = run["judged/loss"][:, 1] / run["baseline/two"] - 1
+        found.append(Metric(claims.TWO, float(beside[np.abs(beside).argmax()])))
+    return found
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: who reaches gradient descent."""
+    models, loss = learners(run.config), run["judged/loss"].mean(0)
+    one, zero = float(run["baseline/one"][0]), float(run["baseline/zero"][0])
+    near = [m.name for m, each in zip(models, loss, strict=True) if each <= drawings.NEAR * one]
+    best = int(loss.argmin())
+    said = (
+        f"{', '.join(near)} come{'s' * (len(near) == 1)} within 5 % of it or beyond" if near else "no model reaches it"
+    )
+    return (
+        f"One step of gradient descent loses {written(one)}, predicting zero {written(zero)}. After "
+        f"{run.config.steps:,} steps {said}; the lowest loss is {written(float(loss[best]))}, of {models[best].name}."
+    )
+
+
+def cost(config: Config) -> float:
+    """Giga-operations, forward and back; a step of so small a model costs at least a twentieth of one."""
+    positions = config.N if config.model == "1-D" else 2 * config.N + 1
+    seen = 6 * config.batch * positions * (3 * config.parameters + positions * 40) / 1e9  # a seed of a model a step
+    judged = learning.EVALUATIONS * (config.seeds + 1) * 2**11 / config.batch / 3
+    steps = len(RATES) * config.tuning * (0.05 + seen) + config.steps * (0.05 + config.seeds * seen) + judged * seen
+    return len(learners(config)) * steps
+
+
+EXPERIMENT = Experiment(
+    name="comparison",
+    title="Beside other models of sequences",
+    about=__doc__ or "",
+    version=1,
+    config=Config,
+    view=View,
+    run=run,
+    metrics=metrics,
+    drawings=(
+        Drawing("ends", drawings.ends, wide=True, moment=False),
+        Drawing("training", drawings.training, ("single_seeds",), live=True, wide=True, moment=False),
+        Drawing("parameters", drawings.parameters, moment=False),
+        Drawing("rates", drawings.rates, moment=False),
+    ),
+    presets=(
+        Preset(
+            "classroom",
+            "1-D, a quick look",
+            Config(),
+            "In seconds: with the products given, nearly every model gets somewhere.",
+            "classroom",
+            seeds=5,
+        ),
+        Preset(
+            "1-D",
+            "Figure 4 C: scalar labels",
+            Config(f=10, N=10, steps=3000, tuning=1000),
+            "The tokens hold the products: the others learn from them too.",
+            "figures",
+            seeds=5,
+        ),
+        Preset(
+            "N-D",
+            "Figure 6: vector labels",
+            Config(model="N-D", f=3, steps=5000, tuning=2000),
+            "The products are to be learned: one layer is enough for the GD-SSM alone.",
+            "figures",
+            seeds=5,
+            shipped=False,  # to be trained for half an hour
+        ),
+    ),
+    headline=headline,
+    cost=cost,
+)

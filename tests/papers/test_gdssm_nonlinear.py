@@ -1,0 +1,241 @@
+"""Sine regression: the model against gradient descent and the package's own layers, the trainings, the drawings."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core.experiment import Run
+from icl_core.papers.gdssm import construction, descent, multi_layer, nonlinear, tokens
+from icl_core.papers.gdssm import nonlinear_learning as learning
+from icl_core.papers.gdssm import nonlinear_model as model
+from icl_core.papers.gdssm.nonlinear_inspection import (
+    GRID,
+    asked,
+    descended,
+    example,
+    learned,
+    model_at,
+    sine,
+    sine_through,
+)
+from icl_core.papers.gdssm.nonlinear_settings import VARIANTS, Config, View
+from icl_core.papers.gdssm.task import Tasks, sample, sample_sine
+
+LINEAR, STATE, LINEAR_GATE, MLP, MLP_GATE = VARIANTS
+SMALL = Config(steps=10, batch=16, N=4, features=3, hidden=5)
+
+
+class Silent:
+    def resume(self):
+        return None
+
+    def report(self, done, total, loss, live, state):
+        live()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def few():
+    """Few tasks to judge on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning, "JUDGED", 2**10)
+        patch.setattr(learning, "WATCHED", 2**8)
+        yield
+
+
+def generator(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def identity(f: int, rates: list[float], variant=LINEAR) -> model.Model:
+    """The construction on x itself."""
+    config = Config(features=f, layers=len(rates), hidden=4)
+    made = model.initial(config, variant, [0]).to(torch.float64)
+    eye = torch.eye(f, dtype=torch.float64)[None]
+    return made.with_(W=eye, c=0 * made.c, b=torch.tensor([rates], dtype=torch.float64))
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("f", [1, 4])
+def test_without_embedding_and_gate_it_is_gradient_descent(f, layers):
+    tasks, rate = sample(f, 6, 20, generator(), 1, dtype=torch.float64), 0.7
+    expected = descent.predict(descent.descend(tasks, rate, layers)[-1], tasks)[0]
+    weights = identity(f, [rate / 6] * layers)
+    torch.testing.assert_close(model.forward(weights, tasks)[0], expected, atol=1e-10, rtol=0)
+    implicit = model.implicit_model(weights, model.embed(weights, tasks.x), tasks.y[:-1, 0])[0]
+    torch.testing.assert_close(implicit, descent.descend(tasks, rate, layers)[-1][0], atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_random_layers_are_those_of_the_package(layers):
+    """Against `multi_layer` in both its forms, on windows that are written out, with labels along v."""
+    config = replace(SMALL, ssm="trained", layers=layers)
+    weights = model.initial(config, MLP, [3]).to(torch.float64)
+    v = torch.randn(1, 3, generator=generator(), dtype=torch.float64)
+    tasks = sample_sine(4, 9, generator(), torch.float64)
+    phi = model.embed(weights, tasks.x)
+    labels = v[0, :, None] * tasks.y
+    C = tokens.windows(tokens.interleaved(Tasks(phi[0].transpose(0, 1), labels)))
+    package = multi_layer.MultiLayer(
+        weights.a[..., None], weights.a_tilde[..., None], weights.Q, weights.Q_tilde, weights.q, weights.b
+    )
+    known = phi, tasks.y[:-1, 0], v
+    found = model.apply(weights, layers - 1, known, model._read(known, weights.q))
+    torch.testing.assert_close(found, multi_layer.attention(package, C), atol=1e-12, rtol=1e-10)
+    torch.testing.assert_close(found, multi_layer.recurrent(package, C)[0][-1], atol=1e-12, rtol=1e-10)
+
+
+def test_the_gated_unit_is_x_times_the_sigmoid_of_a_linear_map():
+    weights = model.initial(replace(SMALL, layers=2), MLP_GATE, [0, 1])
+    weights = weights.with_(k=torch.full_like(weights.k, 0.3))
+    output, query = torch.randn(2, 2, 3, 5, generator=generator())
+    found = model.gated(weights, 1, output, query)
+    for s in range(2):
+        for t in range(5):
+            x = output[s, :, t] + 0.3 * query[s, :, t]
+            expected = x / (1 + torch.exp(-(weights.G[s, 1] @ x + weights.g[s, 1])))
+            torch.testing.assert_close(found[s, :, t], expected)
+
+
+@pytest.mark.parametrize("layers", [1, 3])
+def test_open_gates_leave_the_model_as_it_is(layers):
+    config, tasks = replace(SMALL, layers=layers), sample_sine(4, 9, generator())
+    gated = model.initial(config, MLP_GATE, [0])
+    first = torch.eye(3)[:1]
+    gated = gated.with_(g=torch.full_like(gated.g, 50.0), G=0 * gated.G, v=first, r=first)
+    plain = gated.with_(G=None, g=None, k=None, v=None, r=None)
+    torch.testing.assert_close(model.forward(gated, tasks), model.forward(plain, tasks))
+
+
+def test_an_mlp_on_the_state_leaves_the_model_linear_in_the_query():
+    """Whatever its weights and the prompt: correction 6, and the bound of the best straight line."""
+    weights = model.initial(replace(SMALL, layers=2), STATE, [7]).to(torch.float64)
+    queries = np.array([-5.0, -1.0, 0.0, 2.0, 5.0])
+    tasks = asked(example(Run(SMALL, {}), 0), queries).to(torch.float64)
+    line = model.forward(weights, tasks)[0].numpy()
+    np.testing.assert_allclose(line, np.polyval(np.polyfit(queries, line, 1), queries), atol=1e-12)
+
+
+def test_best_line_and_mean_against_monte_carlo():
+    tasks = sample_sine(400, 4000, generator(), torch.float64)
+    x, y = tasks.x[:, 0], tasks.y[:, 0]
+    slope = ((x - x.mean(0)) * y).mean(0) / x.var(0, correction=0)
+    left = y - y.mean(0) - slope * (x - x.mean(0))
+    assert float(left.square().mean()) / 2 == pytest.approx(learning.best_line(), rel=0.03)
+    assert float(y.square().mean()) / 2 == pytest.approx(learning.ZERO, rel=0.03)
+    assert float((y * x.cos()).mean() / x.cos().square().mean()) == pytest.approx(learning.MEAN, rel=0.05)
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_grey_curve_is_the_best_mixture(layers):
+    config = replace(SMALL, layers=layers)
+    run = Run(config, learning.baselines(config))
+    tasks = learning.ideal(learning.held_out(config, learning.JUDGED))
+    assert float(construction.inner(tasks, layers).loss(run["ideal/mixture"].astype(float))) == pytest.approx(
+        float(run["baseline/ideal"][0]), rel=1e-4
+    )
+    raw = learning.held_out(config, learning.JUDGED)
+    predicted = [
+        descended(run, np.stack([raw.x[:-1, 0, t], raw.y[:-1, 0, t]], 1), raw.x[-1, 0, t : t + 1].numpy())[0]
+        for t in range(200)
+    ]
+    labels = raw.y[-1, 0, :200].numpy()
+    by_inner = construction.inner(tasks.part(0, 200), layers).loss(run["ideal/mixture"].astype(float))
+    assert float(np.mean((predicted - labels) ** 2)) / 2 == pytest.approx(float(by_inner), rel=1e-3)
+
+
+# Trainings
+
+
+@cache
+def made(**changes) -> Run:
+    config = replace(SMALL, **changes)
+    return Run(config, learning.run(config, Silent()))
+
+
+@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("ssm", ["construction", "trained"])
+def test_seeds_together_are_each_alone(variant, ssm):
+    config, tasks = replace(SMALL, ssm=ssm, layers=2), sample_sine(4, 9, generator())
+    both, fixed = model.initial(config, variant, [0, 1]), model.frozen(config, variant)
+    together, losses = learning.gradient(both, fixed, tasks)
+    for seed in (0, 1):
+        alone, loss = learning.gradient(model.initial(config, variant, [seed]), fixed, tasks)
+        np.testing.assert_allclose(losses["loss"][seed], loss["loss"][0], rtol=1e-5)
+        for name, tensor in alone.items():
+            torch.testing.assert_close(together[name][seed], tensor[0], rtol=1e-3, atol=1e-6)
+    assert not set(fixed) & set(together)
+
+
+def test_a_run_has_the_shapes_that_it_promises():
+    run = made(seeds=2, layers=2)
+    moments, points = len(run["snapshot/step"]), len(run["curve/step"])
+    for variant in VARIANTS:
+        assert run[f"curve/{variant.name}"].shape == (2, points)
+        assert run[f"judged/{variant.name}"].shape == run[f"judged/{variant.name}/blind"].shape == (2,)
+        assert run[f"snapshot/{variant.name}/b"].shape == (moments, 2, 2)
+    frozen = run["snapshot/mlp/Q"]
+    assert (frozen == frozen[:1]).all() and not (run["snapshot/mlp/W"] == run["snapshot/mlp/W"][:1]).all()
+    assert model_at(run, MLP, -1, 1).W.shape == (1, 3, 5)
+
+
+def test_a_short_training_bends_only_with_an_mlp():
+    config = Config(steps=300, batch=64, hidden=20)
+    losses = {}
+    for variant in (LINEAR_GATE, MLP):
+        weights = model.initial(config, variant, [0])
+        learning.training.train(learning.problem(config, variant, weights), 300, [], [], {}, lambda *_: None)
+        losses[variant.name] = float(learning.losses(weights, learning.held_out(config, 2**12))[0])
+        if variant is MLP:
+            assert learned(weights).r2.min() > 0.9
+    assert losses["mlp"] < 0.005 < 0.013 < losses["linear gate"] < 0.99 * learning.ZERO
+
+
+def test_the_sine_of_a_prompt_is_found():
+    pairs = example(Run(Config(), {}), 3)
+    np.testing.assert_allclose(sine(sine_through(pairs), pairs[:, 0]), pairs[:, 1], atol=1e-5)
+    assert sine(sine_through(pairs), GRID).shape == GRID.shape
+
+
+# The experiment
+
+
+@pytest.mark.parametrize(
+    "changes", [{}, {"seeds": 2, "layers": 2, "ssm": "trained"}, {"features": 1, "N": 1}, {"features": 2, "layers": 3}]
+)
+def test_every_drawing_metric_and_headline(changes):
+    run, experiment = made(**changes), nonlinear.EXPERIMENT
+    for view in (View(), View(moment=0, prompt=99, seed_shown=5, features_of="linear", points="9:1, -3:2")):
+        for drawing in experiment.drawings:
+            panel = drawing.draw(run, view)
+            assert panel.title and len(panel.caption) > 40 and panel.figure is not None
+            assert "nan" not in panel.title
+            panel.figure.to_json()
+        assert experiment.headline(run, view).endswith(".")
+    assert all(np.isfinite(metric.value) for metric in experiment.metrics(run))
+    assert experiment.cost(run.config) > 0
+
+
+def test_a_run_that_is_still_going_is_drawn():
+    run = made()
+    some = {
+        "curve/step": run["curve/step"],
+        "curve/linear": run["curve/linear"],
+        "curve/state": run["curve/state"][:, :2],
+    }
+    for tensors in (some, {"curve/step": np.array([0]), "curve/linear": run["curve/linear"][:, :1]}, {}):
+        for drawing in nonlinear.EXPERIMENT.drawings:
+            if drawing.live:
+                panel = drawing.draw(Run(run.config, tensors, finished=False), View())
+                assert panel.title and panel.figure is not None
+                panel.figure.to_json()
+
+
+def test_what_is_refused(monkeypatch):
+    with pytest.raises(ValueError, match="points must be pairs x:y"):
+        View(points="1")
+    monkeypatch.setattr("icl_core.device.memory", lambda: 2**20)
+    with pytest.raises(ValueError, match="batch 128, N 10, features 10, hidden 40, layers 1, seeds 1 must fit"):
+        Config()

@@ -1,0 +1,25 @@
+"""The progress of a training that a test watches or kills."""
+
+import numpy as np
+
+
+class Interrupted(Exception):
+    """The training was killed here."""
+
+
+class Recorder:
+    """A progress that keeps nothing, or that stops at a step with the state in hand."""
+
+    def __init__(self, stop=None, saved=None):
+        self.stop, self.saved, self.reports = stop, saved, []
+        self.seen = {}  # the curves when it stopped
+
+    def resume(self):
+        return self.saved
+
+    def report(self, done, total, loss, live, state):
+        self.reports.append((done, total, loss))
+        if done == self.stop:
+            self.saved = {name: np.array(array) for name, array in state().items()}
+            self.seen = live()
+            raise Interrupted
