@@ -40,8 +40,8 @@ h1, h2 { padding: 0 !important; }
 [class*="st-key-chip-reproduced"] button { border-left-color: #009E73; }
 [class*="st-key-chip-not"] button { border-left-color: #D55E00; border-left-style: double; }
 [class*="st-key-chip-undecided"] button { border-left-color: #7F7F7F; border-left-style: dashed; }
-.claims { list-style: none; margin: 0; padding: 0; }
-.claims li { margin: 0 !important; padding: .6rem 0; border-top: 1px solid rgba(128, 128, 128, .35);
+ul.claims { list-style: none; margin: 0; padding: 0; }
+.claims li { margin: 0; padding: .6rem 0; border-top: 1px solid rgba(128, 128, 128, .35);
   display: grid; grid-template-columns: 9.5rem 1fr; gap: .1rem 1rem; }
 .claims p { margin: 0; }
 .claims .more { grid-column: 2; font-size: .9rem; }

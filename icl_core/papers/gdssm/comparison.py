@@ -1,10 +1,10 @@
 """The GD-SSM beside six other models of sequences, all on the same tokens: which of them learns to learn from a prompt?
 
 The others have the same number of parameters, within 5 %, and a hundred times the GD-SSM's. Each is trained at three
-rates for a while, and then at the best of them. Where the tokens are x and y in turn, a layer that cannot multiply two
-tokens and then a third has nothing to gain: the models of one layer stay near predicting zero. Where the products x y
-are given, one product is left to learn, and a gate or an attention is enough: there the others come as far as gradient
-descent, and some beyond it. The paper shows only the GD-SSM and the transformer of two layers there.
+rates for a while, and then at the best of them. Where the tokens are x and y in turn, a model has to learn to multiply
+two tokens and then a third. Where the products x y are given, one product is left to learn, and a gate or an attention
+of one layer can make it: with three features a linear transformer of one layer comes as far as gradient descent, with
+ten nobody but the GD-SSM does so in 3000 steps.
 
 Try:
 - "Figure 6: vector labels": when do the transformers of two layers leave the plateau?
