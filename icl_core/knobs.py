@@ -20,7 +20,8 @@ T = TypeVar("T", bound=type)
 
 @dataclass(frozen=True)
 class Knob:
-    """What a field may be and how it is asked for. `options` maps a choice's value to its label."""
+    """What a field may be and how it is asked for. `options` maps a choice's value to its label; `at_most` names the
+    setting of the run at hand beyond which a view's slider has nothing to show."""
 
     kind: str  # "slider", "choice", "text" or "toggle"
     label: str
@@ -33,6 +34,7 @@ class Knob:
     max_length: int = 0
     help: str = ""
     group: str = ""
+    at_most: str = ""
 
     def check(self, name: str, value: Any) -> None:
         """Raise `ValueError` if `value` is not one this knob can take."""
@@ -81,9 +83,12 @@ def slider(
     log: bool = False,
     help: str = "",
     group: str = "",
+    at_most: str = "",
 ) -> Any:
-    """A number from `low` to `high`, both included; whole if `default` is. `log` spaces the widget by factors."""
-    return _field(Knob("slider", label, default, low, high, step, log, help=help, group=group))
+    """A number from `low` to `high`, both included; whole if `default` is. `log` spaces the widget by factors.
+    `at_most` is for a view: the widget ends at the run's setting of that name, and is left out where nothing is left
+    to choose."""
+    return _field(Knob("slider", label, default, low, high, step, log, help=help, group=group, at_most=at_most))
 
 
 def choice(

@@ -59,6 +59,13 @@ def test_sliders_refuse_what_lies_beyond_their_range(experiment):
                     experiment.config(**{field: type(knob.default)(value)})
 
 
+def test_a_views_slider_ends_at_a_whole_number_of_the_config(experiment):
+    for knob in knobs(experiment.view).values():
+        if knob.at_most:
+            bound = knobs(experiment.config)[knob.at_most]
+            assert isinstance(bound.default, int) and bound.high <= knob.high, knob.label
+
+
 def test_it_explains_itself(experiment):
     assert len(experiment.about) > 100
     assert experiment.title

@@ -67,19 +67,21 @@ def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
             st.warning(str(error))
         if refused := address.refusal(setting, chosen):
             st.warning(f"{refused}. The figure does not show it.")
-        _knobs(setting, chosen)
+        _knobs(setting, chosen, run.config)
 
 
 def _own(experiment: Experiment, drawing: Drawing) -> list[str]:
     return [field for field in drawing.knobs if owner(experiment, field) is drawing]
 
 
-def _knobs(setting: Setting, chosen: dict[str, Any]) -> None:
-    """A widget for each field of the view that stands on a panel, with what was chosen, good or refused."""
+def _knobs(setting: Setting, chosen: dict[str, Any], config: Any) -> None:
+    """A widget for each field of the view that stands on a panel, with what was chosen, good or refused. `config` is
+    the run's."""
     base = knobs.values(address.base_view(setting.experiment, setting.preset))
     known = knobs.knobs(type(setting.view))
     for field, value in chosen.items():
-        widgets.draw(setting.id, field, known[field], value, base[field])
+        if widgets.can_move(known[field], config):
+            widgets.draw(setting.id, field, widgets.within(known[field], config), value, base[field])
 
 
 def show(panel: Panel, key: str, with_data: bool = True) -> None:

@@ -33,7 +33,7 @@ def _stage(setting: Setting, run: Run, faded: bool, ticking: bool) -> None:
     verdicts.chips(claims.from_records(run.info.get("metrics", ())))
     if steps and "moment" in knobs.knobs(setting.experiment.view):
         _player(setting, steps, moment)
-    _shared_knobs(setting)
+    _shared_knobs(setting, run.config)
     with st.container(key="faded" if faded else "current"), st.container(key="panels"):
         for drawing in setting.experiment.drawings:
             if drawing.applies(run.config):
@@ -46,15 +46,16 @@ def _shared(setting: Setting) -> list[str]:
     return [field for field in fields if panels.owner(setting.experiment, field) is None]
 
 
-def _shared_knobs(setting: Setting) -> None:
-    fields = [field for field in _shared(setting) if field != "moment"]
+def _shared_knobs(setting: Setting, config: Any) -> None:
+    known = knobs.knobs(setting.experiment.view)
+    fields = [field for field in _shared(setting) if field != "moment" and widgets.can_move(known[field], config)]
     if not fields:
         return
-    known = knobs.knobs(setting.experiment.view)
     base = knobs.values(address.base_view(setting.experiment, setting.preset))
     for column, field in zip(st.columns(len(fields)), fields, strict=True):
         with column:
-            widgets.draw(setting.id, field, known[field], getattr(setting.view, field), base[field])
+            knob = widgets.within(known[field], config)
+            widgets.draw(setting.id, field, knob, getattr(setting.view, field), base[field])
 
 
 def _player(setting: Setting, steps: list[int], moment: int) -> None:

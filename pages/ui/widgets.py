@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -12,8 +13,21 @@ from pages.ui import address
 _MOST_STOPS = 300
 
 
+def can_move(knob: Knob, config: Any) -> bool:
+    """Whether there is more than one value to choose from, for a run of `config`."""
+    return not knob.at_most or getattr(config, knob.at_most) > (knob.low or 0)
+
+
+def within(knob: Knob, config: Any) -> Knob:
+    """The knob as far as a run of `config` goes."""
+    most = getattr(config, knob.at_most, knob.high)
+    return replace(knob, high=most, default=min(knob.default, most)) if knob.at_most else knob
+
+
 def draw(id: str, field: str, knob: Knob, value: Any, base: Any, also: Iterable[Any] = ()) -> None:
     """The widget of one knob of experiment `id`. `also` are values that a slider must be able to show."""
+    if knob.at_most:  # beyond the end is the end, also where a link or the preset says so
+        value, base = min(value, knob.high), min(base, knob.high)
     key = f"{id}:{field}"
     st.session_state[key] = value
     common: dict[str, Any] = {"key": key, "help": knob.help or None, "on_change": _changed, "args": (key, field, base)}

@@ -33,7 +33,20 @@ def test_one_feature_and_one_pair_train_and_draw(server: str, window: Window) ->
     train(tab)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     expect(tab.get_by_role("heading", name="After 1 of 1 pairs")).to_be_visible()
+    expect(tab.get_by_role("slider", name="prompt")).to_be_visible()
+    expect(tab.get_by_role("slider", name="pairs read")).to_have_count(0)  # one pair leaves nothing to choose
     quiet(tab)
+
+
+def test_pairs_read_end_at_the_prompts_last(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/gdssm?token=99")
+    slider = tab.get_by_role("slider", name="pairs read")
+    expect(slider).to_have_attribute("aria-valuetext", "10")
+    slider.press("ArrowLeft")
+    tab.wait_for_url("**/gdssm?token=9")
+    expect(tab.get_by_role("heading", name="After 9 of 10 pairs")).to_be_visible()
+    slider.press("ArrowRight")
+    tab.wait_for_url("**/gdssm")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import torch
 
 from icl_core.experiment import Run
 from icl_core.papers.gdssm import comparison, comparison_learning, construction
+from icl_core.papers.gdssm.baselines.rates import RATES
 from icl_core.papers.gdssm.comparison_learning import CHUNK, gradient, held_out, plan, tasks
 from icl_core.papers.gdssm.comparison_settings import Config, View
 from icl_core.papers.gdssm.learners import chunked, learner, learners, sequence
@@ -83,7 +84,7 @@ def test_the_run_holds_what_it_says(whole):
     for model, run in whole.items():
         many = len(learners(replace(SMALL, model=model)))
         assert many == (8 if model == "1-D" else 9)
-        assert run["judged/loss"].shape == (1, many) and run["tuned/loss"].shape == (many, 3)
+        assert run["judged/loss"].shape == (1, many) and run["tuned/loss"].shape == (many, len(RATES))
         chosen = run["tuned/rate"][run["tuned/loss"].argmin(1)]
         assert np.array_equal(chosen, run["chosen/rate"])
         judged = held_out(replace(SMALL, model=model), FEW)

@@ -70,7 +70,7 @@ class View:
 
     moment: int = slider("training step", 0, 31, default=31)
     prompt: int = slider("prompt", 0, 99, default=0)
-    seed_shown: int = slider("seed", 1, 5, default=1)
+    seed_shown: int = slider("seed", 1, 5, default=1, at_most="seeds")
     features_of: str = choice("features of", EMBEDDINGS, default="mlp")
     points: str = text("points x:y", 400, default=POINTS, help="x from −5 to 5 is what the models were trained on")
 

@@ -13,10 +13,10 @@ class View:
     """What is drawn of a trained model, or asked of it."""
 
     moment: int = slider("training step", 0, 31, default=31)
-    seed_shown: int = slider("seed shown", 1, 5, default=1)
+    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
     single_seeds: bool = toggle("single seeds", default=False)
     raw: bool = toggle("raw weights, symmetries left in", default=False)
-    token: int = slider("pairs read, t", 1, 100, default=100, help="all, if there are not so many")
+    token: int = slider("pairs read, t", 1, 100, default=100, at_most="N")
     example: int = slider("prompt", 0, 99, default=0)
     state: str = choice("state of", STATES, default="first", help="they differ from two layers on")
     points: str = text("points x:y", 400, default=POINTS)

@@ -59,4 +59,4 @@ class View:
 
     moment: int = slider("training step", 0, 31, default=31)
     layer: int = slider("layer", 1, 6, default=1)
-    seed_shown: int = slider("seed shown", 1, 5, default=1)
+    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")

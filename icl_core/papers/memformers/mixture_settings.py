@@ -69,5 +69,5 @@ def mixture_of(config: Config) -> Distribution:
 class View:
     """What is drawn of the mixture's heads."""
 
-    depth_shown: int = slider("layers of the model shown", 1, 6, default=6, help="the deepest, if there are fewer")
-    seed_shown: int = slider("seed shown", 1, 5, default=1)
+    depth_shown: int = slider("layers of the model shown", 1, 6, default=6, at_most="layers")
+    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")

@@ -67,4 +67,4 @@ class View:
     """What is drawn of the gates."""
 
     tried: int = slider("variance shown", 1, 10, default=3)
-    seed_shown: int = slider("seed shown", 1, 5, default=1)
+    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")

@@ -8,8 +8,8 @@ class View:
     """What is drawn of a trained model, or asked of it."""
 
     moment: int = slider("training step", 0, 31, default=31)
-    seed_shown: int = slider("seed shown", 1, 5, default=1)
-    depth: int = slider("layers of the model shown", 1, 10, default=10, help="the deepest, if there are not so many")
+    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
+    depth: int = slider("layers of the model shown", 1, 10, default=10, at_most="layers")
     overlay: str = choice(
         "methods",
         {"main": "trained, CGD, floor", "all": "every method", "trained": "trained only"},

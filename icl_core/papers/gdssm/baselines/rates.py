@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 
-RATES = (1e-3, 3e-3, 1e-2)
+RATES = (1e-3, 3e-3, 1e-2, 3e-2)
 
 
 def best(losses: Mapping[float, float]) -> float:

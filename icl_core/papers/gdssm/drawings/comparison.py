@@ -112,7 +112,13 @@ def parameters(run: Run, view: Any) -> Panel:
         hover = each.name + ": %{x} parameters, loss %{y:.4g}<extra></extra>"
         figure.add_trace(go.Scatter(x=[x], y=[y], mode="markers", marker=look, name=each.name, hovertemplate=hover))
         if not each.rival:
-            figure.add_annotation(x=np.log10(x), y=y, text=each.name, showarrow=False, xanchor="left", xshift=12)
+            above = {
+                "showarrow": False,
+                "xanchor": "left",
+                "yanchor": "bottom",
+                "yshift": 6,
+            }  # clear of the line of one step
+            figure.add_annotation(x=np.log10(x), y=y, text=each.name, **above)
     figure.add_annotation(x=np.log10(many[-1]), y=1, yref="paper", text="the others", showarrow=False, yanchor="bottom")
     room = 0.08 * (run["baseline/zero"][0] - min(loss.min(), run["baseline/two"][0]))
     figure.update_xaxes(axis("parameters (log scale)", type="log", range=[0.9, np.log10(many.max()) + 0.25]))
