@@ -98,13 +98,20 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [("experiment", "claim", "value", "predicted", "verdict", "source", "reason")]
     for row in rows:
         value = "not run" if row["value"] is None else f"{row['value']:.4g}"
-        sign = {"near": "±", "at least": "≥ ", "at most": "≤ "}[row["relation"]]
-        bound = f"{row['predicted']:.4g} ± {row['tolerance']:.2g}" if sign == "±" else f"{sign}{row['predicted']:.4g}"
         place = row["experiment"] or row["paper"]
-        lines.append((place, row["label"], value, bound, row["verdict"], row["source"], row["reason"]))
+        lines.append((place, row["label"], value, _bound(row), row["verdict"], row["source"], row["reason"]))
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     aligned = ("  ".join(f"{word:<{width}}" for word, width in zip(line, widths, strict=True)) for line in lines)
     return "\n".join(line.rstrip() for line in aligned)
+
+
+def _bound(row: Mapping[str, Any]) -> str:
+    """What the value should be, and what counts as well: "0 ± 0.01", "≤ 0 (0.05 counts)"."""
+    predicted, tolerance = row["predicted"], row["tolerance"]
+    if row["relation"] == "near":
+        return f"{predicted:.4g} ± {tolerance:.2g}"
+    sign, way = ("≥", -1) if row["relation"] == "at least" else ("≤", 1)
+    return f"{sign} {predicted:.4g}" + (f" ({predicted + way * tolerance:.4g} counts)" if tolerance else "")
 
 
 def _claims_in(value: Any) -> list[Claim]:

@@ -94,6 +94,35 @@ def test_a_killed_run_goes_on_where_it_was(at):
         np.testing.assert_array_equal(made[name]["curve/w"], whole[name]["curve/w"])
 
 
+def given(*names: str) -> Pass:
+    """A training that starts at the sum of what earlier ones made."""
+
+    def train(*handed):
+        *earlier, resumed, report = handed
+        start = float(sum(made["curve/w"][-1, 0] for made in earlier))
+        return one("", start).train(resumed, report) | {"start": np.array([start])}
+
+    return Pass(f"of {' and '.join(names)}", STEPS, train, one("", 0.0).curves, names)
+
+
+@pytest.mark.parametrize("at", [None, STEPS + 2, 2 * STEPS + 3, 3 * STEPS + 3])
+def test_a_pass_is_handed_what_the_passes_it_names_have_made(at):
+    """Also where these were made before a kill: in the second training, in the third, in the last."""
+    plan = [one("a", 1.0), one("b", 2.0), given("b"), given("b", "a")]
+    whole, saved = passes.run(plan, Checkpointed(), lambda made: {}), None
+    if at is not None:
+        killed = Checkpointed(at)
+        with pytest.raises(Killed):
+            passes.run(plan, killed, lambda made: {})
+        saved = killed.saved
+    made = passes.run(plan, Checkpointed(saved=saved), lambda made: {})
+    a, b = (made[name]["curve/w"][-1, 0] for name in "ab")
+    assert list(made) == ["a", "b", "of b", "of b and a"] and a != b
+    assert made["of b"]["start"] == b and made["of b and a"]["start"] == a + b
+    for name in whole:
+        np.testing.assert_array_equal(made[name]["curve/w"], whole[name]["curve/w"])
+
+
 def test_a_loss_above_the_ceiling_is_divergence_at_its_step():
     weights = torch.ones(1)
     problem = training.Problem(

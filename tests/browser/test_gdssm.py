@@ -8,7 +8,7 @@ from driver import go, train
 from playwright.sync_api import Locator, Page, expect
 
 Window = Callable[..., Page]
-DRAWN = {"layer": 8, "sizes": 4, "corrections": 3}  # panels at least
+DRAWN = {"layer": 8, "sizes": 4, "corrections": 3, "nonlinear": 5, "comparison": 4}  # panels at least
 POINTS = "points must be pairs x:y of numbers, as 0.5:1, got"
 
 

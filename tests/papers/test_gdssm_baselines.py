@@ -1,19 +1,20 @@
 """The GD-SSM's baselines: parallel forms against recurrences, causality, sizes, seeds, and that they train."""
 
 import math
-from dataclasses import replace
 
 import pytest
 import torch
 
-from icl_core.papers.gdssm.baselines import s5
-from icl_core.papers.gdssm.baselines.matched import BASELINES, at_width, matched, nearest
+from icl_core.papers.gdssm.baselines import griffin, s5
+from icl_core.papers.gdssm.baselines.matched import BASELINES, Size, matched, nearest
+from icl_core.papers.gdssm.baselines.matched import count as counted
 from icl_core.papers.gdssm.baselines.rates import best
 from icl_core.papers.gdssm.baselines.scan import SHORT, scan
 from icl_core.papers.gdssm.baselines.seeds import count, one_seed
 
 NAMES = list(BASELINES)
 LONG = 161  # 80 pairs and the query
+WIDTH, STATES = 20, {"S5": 10, "Mamba": 8}  # the paper's width; a state of their kind, 20 for all others
 
 
 def generator(seed=0):
@@ -31,7 +32,8 @@ def sample(tasks, f, N, generator):
 def drawn(name, features=4, seeds=1, T=LONG, dtype=torch.float64, **made_with):
     if "transformer" in name:
         made_with |= {"positions": T}
-    parameters = BASELINES[name].draw(features, generator(3), seeds, **made_with)
+    size = Size(WIDTH, STATES.get(name, WIDTH), 0, 0)
+    parameters = BASELINES[name].draw(features, generator(3), seeds, size, **made_with)
     return {key: value.to(dtype) for key, value in parameters.items()}
 
 
@@ -54,25 +56,15 @@ def test_the_recurrence_equals_the_parallel_form(name, T, memory):
     torch.testing.assert_close(BASELINES[name].forward(p, tokens) / scale, expected / scale, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("heads", [2, 3])
-@pytest.mark.parametrize("name", [name for name in NAMES if "transformer" in name])
-def test_the_recurrence_equals_the_parallel_form_with_heads(name, heads):
-    p = one_seed(drawn(name, heads=heads), 0)
-    tokens = torch.randn(3, 9, 4, generator=generator(), dtype=torch.float64)
-    torch.testing.assert_close(BASELINES[name].forward(p, tokens), BASELINES[name].recur(p, tokens), rtol=0, atol=1e-10)
-
-
-@pytest.mark.parametrize("window", [1, 3, 8])
-def test_griffin_attends_to_its_window_only(window):
-    p = one_seed(drawn("Griffin", window=window), 0)
+def test_griffin_attends_to_its_window_only():
+    p = one_seed(drawn("Griffin"), 0)
     tokens = torch.randn(2, 12, 4, generator=generator(), dtype=torch.float64)
-    forward, recur = BASELINES["Griffin"].forward, BASELINES["Griffin"].recur
-    torch.testing.assert_close(forward(p, tokens), recur(p, tokens), rtol=0, atol=1e-10)
+    forward = BASELINES["Griffin"].forward
     p |= {"W_y": torch.zeros_like(p["W_y"])}  # no recurrent block: what is older than the window is not seen
     changed = tokens.clone()
     changed[:, 3] += 1
     differs = (forward(p, changed) - forward(p, tokens)).abs().amax((0, 2)) > 1e-12
-    assert differs.tolist() == [3 <= t < 3 + window for t in range(12)]
+    assert differs.tolist() == [3 <= t < 3 + griffin.WINDOW for t in range(12)]
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
@@ -136,19 +128,38 @@ def test_the_first_seed_does_not_depend_on_how_many_follow(name):
     assert not any(torch.equal(five[key][0], five[key][1]) for key in five if key.startswith("W_"))
 
 
+# Of seed 3: the sum of all squares, which an eigenvector's free phase leaves alone, and the first number of W_out.
+DRAWN = {
+    "S5": (19019.21, -0.00160387),
+    "Mamba": (2068.9044, 0.03678195),
+    "Griffin": (780.9445, 0.01153745),
+    "Linear transformer, 1 layer": (864.2524, -0.00508547),
+    "Linear transformer, 2 layers": (863.6087, 0.03074073),
+    "Softmax transformer, 1 layer": (915.0453, -0.00508547),
+    "Softmax transformer, 2 layers": (967.9669, 0.03074073),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_seeds_weights_are_those_of_the_shipped_runs(name):
+    p = drawn(name)
+    found = sum(float(tensor.square().sum()) for tensor in p.values()), float(p["W_out"][0, 0, 0])
+    assert found == pytest.approx(DRAWN[name], rel=1e-4)
+
+
 @pytest.mark.parametrize("asked", [1000, 2000, 4000])
 @pytest.mark.parametrize("name", NAMES)
 def test_matched_sizes_have_the_parameters_asked_for(name, asked):
     size = matched(BASELINES[name], 10, asked)
-    found = count(BASELINES[name].draw(10, generator(), size=size))
+    found = count(BASELINES[name].draw(10, generator(), 1, size))
     assert size.within and found == size.parameters
     assert abs(found - asked) <= 0.05 * asked
-    smallest = at_width(replace(BASELINES[name], state=1), 10).parameters
-    assert size.width == 20 or smallest > 1.05 * asked  # by the state alone, where that suffices
+    smallest = counted(BASELINES[name], 10, WIDTH, 1)
+    assert size.width == WIDTH or smallest > 1.05 * asked  # by the state alone, where that suffices
 
 
 def test_counts_at_the_papers_width():
-    counts = {name: at_width(BASELINES[name], 10).parameters for name in NAMES}
+    counts = {name: counted(BASELINES[name], 10, WIDTH, STATES.get(name, WIDTH)) for name in NAMES}
     in_and_out, per_head = 2 * 10 * 20, 4 * 20 * 20
     assert counts["S5"] == in_and_out + 2 * 10 * 20 * 2 + 3 * 10 + 20 + 20 * 20
     assert counts["Mamba"] == in_and_out + 3 * 20 * 40 + 40 * (4 + 1 + 2 * 2 + 1 + 3 * 8 + 1)
@@ -162,10 +173,9 @@ def test_counts_at_the_papers_width():
 
 def test_the_gd_ssm_cannot_be_matched():
     for baseline in BASELINES.values():
-        smallest = at_width(replace(baseline, state=1), 10, width=1).parameters
-        assert smallest > 1.05 * 23  # neither with one decay, 14 parameters, nor with one a row
+        assert counted(baseline, 10, 1, 1) > 1.05 * 23  # neither with one decay, 14 parameters, nor with one a row
         size = matched(baseline, 10, 113, width=4)  # a decay an entry
-        assert size.within and not size.carries(10)  # matched in number only
+        assert size.within and size.width < 10  # in number only: too narrow for a token
     assert not matched(BASELINES["S5"], 10, 23, width=3).within
 
 
@@ -175,13 +185,6 @@ def test_nearest_finds_the_nearest_of_all():
         assert nearest(lambda state: 3 + state * state, asked, 7).state == expected
 
 
-def test_s5_without_its_gate_is_linear_in_the_tokens():
-    p = one_seed(drawn("S5", gated=False), 0)
-    one, two = torch.randn(2, 3, 21, 4, generator=generator(), dtype=torch.float64)
-    forward = BASELINES["S5"].forward
-    torch.testing.assert_close(forward(p, one) + 2 * forward(p, two), forward(p, one + 2 * two), rtol=0, atol=1e-10)
-
-
 def test_hippo_eigenvectors():
     eigenvalues, V = s5.hippo(6)
     root = (torch.arange(12, dtype=torch.float64) + 0.5).sqrt()
@@ -189,9 +192,6 @@ def test_hippo_eigenvectors():
     normal = -0.5 * torch.eye(12, dtype=torch.float64) - below + below.T
     torch.testing.assert_close(normal.to(V.dtype) @ V, V * eigenvalues, rtol=0, atol=1e-10)
     assert (eigenvalues.imag > 0).all()
-    with pytest.raises(ValueError, match="blocks must divide the state 10, got 3"):
-        s5.parameters(4, 20, 10, generator(), blocks=3)
-    assert s5.parameters(4, 20, 10, generator(), blocks=2)["C"].shape == (1, 2, 20, 10)
 
 
 def test_s5_holds_its_input_for_a_step():

@@ -11,8 +11,10 @@ from icl_core.papers.gdssm import comparison, comparison_learning, construction
 from icl_core.papers.gdssm.baselines.rates import RATES
 from icl_core.papers.gdssm.comparison_learning import CHUNK, gradient, held_out, plan, tasks
 from icl_core.papers.gdssm.comparison_settings import Config, View
+from icl_core.papers.gdssm.drawings import comparison_looks
 from icl_core.papers.gdssm.learners import chunked, learner, learners, sequence
 from icl_core.papers.gdssm.task import Tasks
+from tests.drawn import numbers_of, without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
 SMALL = Config(model="N-D", f=2, N=2, batch=16, steps=10, tuning=10, parameters=1000)
@@ -118,12 +120,118 @@ def test_all_of_it_can_be_drawn(whole, model):
     for drawing in comparison.EXPERIMENT.drawings:
         panel = drawing.draw(run, View(single_seeds=True))
         assert panel.title and panel.caption and panel.figure is not None and panel.data is not None
+    without_nan(comparison.EXPERIMENT, run, View(single_seeds=True))
     values = {metric.claim.id: metric.value for metric in comparison.metrics(run)}
     assert all(np.isfinite(value) for value in values.values())
     half = Run(run.config, {n: a for n, a in whole[model].items() if n in ("curve/step", "curve/S5")}, finished=False)
     live = [drawing for drawing in comparison.EXPERIMENT.drawings if drawing.live]
     assert live and all(drawing.draw(half, View()).title for drawing in live)
     assert all(drawing.draw(Run(run.config, {}, finished=False), View()).title for drawing in live)
+
+
+# Trainings that diverge
+
+SEEDS = replace(SMALL, model="1-D", seeds=2)
+
+
+def lost(each, weights, batch, calls):
+    """Mamba's long training from step 6 on, S5 at the highest rate, and Griffin at every rate."""
+    found, losses = gradient(each, weights, batch)
+    calls[each.name] = calls.get(each.name, 0) + 1
+    long = len(losses["loss"]) == SEEDS.seeds
+    astray = {
+        "Mamba": long and calls[each.name] > len(RATES) * SEEDS.tuning + 6,
+        "S5": not long and calls[each.name] > (len(RATES) - 1) * SEEDS.tuning,
+        "Griffin": True,
+    }
+    return found, {"loss": losses["loss"] * (np.inf if astray.get(each.name) else 1)}
+
+
+@pytest.fixture(scope="module")
+def astray():
+    """The run in which they do, and the one in which nothing does."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("TUNED_ON", "WATCHED", "JUDGED"):
+            patch.setattr(comparison_learning, name, FEW)
+        straight, calls = comparison.run(SEEDS, Recorder()), {}
+        patch.setattr(comparison_learning, "gradient", lambda *given: lost(*given, calls))
+        return Run(SEEDS, comparison.run(SEEDS, Recorder())), Run(SEEDS, straight)
+
+
+def test_a_training_that_diverges_ends_alone(astray):
+    run, straight = astray
+    names = [each.name for each in learners(SEEDS)]
+    for place, name in enumerate(names):
+        judged, curve = run["judged/loss"][:, place], run.tensors.get(f"curve/{name}")
+        if name in ("Mamba", "Griffin"):
+            assert np.isinf(judged).all()
+        else:
+            assert judged.tobytes() == straight["judged/loss"][:, place].tobytes() or name == "S5"
+            assert np.isfinite(judged).all() and np.isfinite(curve).all()
+        if name == "Mamba":  # what was recorded of it is kept
+            kept = run["curve/step"] <= 6
+            assert np.array_equal(curve[:, kept], straight[f"curve/{name}"][:, kept])
+            assert np.isnan(curve[:, ~kept]).all() and not kept.all()
+    assert "curve/Griffin" not in run.tensors and np.isnan(run["chosen/rate"][names.index("Griffin")])
+    assert np.isinf(run["tuned/loss"]).sum() == len(RATES) + 1
+
+
+def test_what_diverged_is_told_and_not_drawn(astray):
+    run = astray[0]
+    panels = {drawing.name: drawing.draw(run, View(single_seeds=True)) for drawing in comparison.EXPERIMENT.drawings}
+    for panel in panels.values():
+        without_words(panel)
+        for trace in panel.figure.data:
+            assert not np.isinf(numbers_of(trace.y)).any() and not np.isinf(numbers_of(trace.x)).any()
+        panel.figure.to_json()
+    for name in ("ends", "parameters"):
+        assert "Diverged: Mamba, Griffin." in panels[name].note
+        assert all(np.isfinite(numbers_of(trace.y)).all() for trace in panels[name].figure.data)
+        assert list(panels[name].data["loss"]).count("diverged") == 2
+    assert [each.text for each in panels["ends"].figure.layout.annotations].count("diverged") == 2
+    assert panels["ends"].data.set_index("model")["rate"]["Griffin"] == "none"
+    assert panels["training"].note == "Diverged: Mamba after step 6, Griffin at every rate."
+    assert "Diverged: S5 at 0.03, Griffin at every rate." in panels["rates"].note
+    assert panels["rates"].data.set_index("model")["0.03"]["S5"] == "diverged"
+    assert not any(np.isnan(metric.value) for metric in comparison.metrics(run))
+    assert comparison.headline(run, View()).endswith(".")
+
+
+def test_a_run_in_which_all_diverged_is_drawn(astray):
+    off = {"judged/loss": np.inf, "tuned/loss": np.inf, "chosen/rate": np.nan}
+    tensors = {n: np.full_like(a, off[n]) if n in off else a for n, a in astray[0].tensors.items() if "curve/" not in n}
+    for drawing in comparison.EXPERIMENT.drawings:
+        panel = drawing.draw(Run(SEEDS, tensors), View())
+        without_words(panel)
+        panel.figure.to_json()
+
+
+def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
+    zero = float(whole["N-D"]["baseline/zero"][0])
+    far = whole["N-D"] | {"judged/loss": np.array([[*whole["N-D"]["judged/loss"][0][:-1], 100 * zero]], np.float32)}
+    for name in ("ends", "parameters"):
+        drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == name)
+        panel = drawing.draw(Run(SMALL, far), View())
+        axis = panel.figure.layout.xaxis if name == "ends" else panel.figure.layout.yaxis
+        assert axis.range[1] < 2 * zero
+        assert f"Beyond the edge: softmax transformer, 2 layers at {100 * zero:.3g}." in panel.note
+        places = numbers_of([trace.x[0] if name == "ends" else trace.y[0] for trace in panel.figure.data])
+        assert (places <= axis.range[1]).all() and places.max() == axis.range[1]
+
+
+@pytest.mark.parametrize("many, side", [(16, "left"), (411, "right"), (1620, "right")])
+def test_names_in_the_drawing_of_sizes_stand_on_the_side_with_room(whole, many, side):
+    sizes = whole["1-D"]["size/parameters"].copy()
+    sizes[0] = many
+    drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "parameters")
+    panel = drawing.draw(Run(replace(SMALL, model="1-D"), whole["1-D"] | {"size/parameters": sizes}), View())
+    names = {each.text: each for each in panel.figure.layout.annotations}
+    assert names["GD-SSM, 1 layer"].xanchor == side and names["the others"].xanchor == "right"
+
+
+def test_a_column_of_numbers_stays_one():
+    assert np.array_equal(comparison_looks.column([0.12345, 2.0], 2), [0.12, 2.0])
+    assert comparison_looks.column([0.12345, np.inf], 2) == ["0.12", "diverged"]
 
 
 def test_what_is_out_of_range_is_refused():

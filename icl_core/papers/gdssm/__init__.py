@@ -51,6 +51,10 @@ At a test scale with variance $s^2$ the same step costs
 $\frac{f s^2}{2} \big[ 1 - 2 \beta N s^2 + \beta^2 N s^4 (N - 2 + \kappa + f) \big]$, more than predicting zero beyond
 $\alpha = \sqrt 2$.
 
+**Training.** The paper trains for up to 300,000 steps on 64 tasks each: AdamW with a weight decay of 0.05 and rates of
+$10^{-4}$. Here larger batches, Adam without decay, a larger rate that falls to zero along a cosine and small initial
+weights find the same weights, at the paper's size $f = N = 10$, in some hundred steps.
+
 **Symmetries.** $Q \to cQ$, $q \to q/d$, $\beta \to \beta d / c$ leave the layer as it is; in the 1-D layer so do
 $\Psi \to G \Psi$, $\Theta \to G^{-\top} \Theta$ for any invertible $G$.
 

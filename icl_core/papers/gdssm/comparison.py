@@ -22,6 +22,8 @@ from icl_core.papers.gdssm import construction
 from icl_core.papers.gdssm.baselines.rates import RATES
 from icl_core.papers.gdssm.comparison_settings import Config, View
 from icl_core.papers.gdssm.drawings import comparison as drawings
+from icl_core.papers.gdssm.drawings import comparison_sizes as sizes
+from icl_core.papers.gdssm.drawings.comparison_looks import NEAR
 from icl_core.papers.gdssm.inspection import written
 from icl_core.papers.gdssm.learners import learners
 
@@ -32,7 +34,8 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `curve/<model>` [seeds, evaluations] beside `curve/step`; over the models in order `judged/loss` [seeds, models],
     `tuned/loss` [models, rates] beside `tuned/rate` [rates], `chosen/rate`, `size/parameters`, `size/width`,
     `size/state`; `baseline/zero`, `/one` and `/two` (best steps of gradient descent on the judged tasks) [1].
-    Raises `Diverged` and `Cancelled`.
+    A model that diverged has infinite `judged/loss` and a curve that ends in NaN; none, and a NaN rate, where every
+    rate did. Raises `Cancelled`.
     """
     made = passes.run(learning.plan(config), progress, _curves)
     models = learners(config)
@@ -88,7 +91,9 @@ def headline(run: Run, view: View) -> str:
     """What you see: who reaches gradient descent."""
     models, loss = learners(run.config), run["judged/loss"].mean(0)
     one, zero = float(run["baseline/one"][0]), float(run["baseline/zero"][0])
-    near = [m.name for m, each in zip(models, loss, strict=True) if each <= drawings.NEAR * one]
+    if not np.isfinite(loss).any():
+        return "Every training diverged."
+    near = [m.name for m, each in zip(models, loss, strict=True) if each <= NEAR * one]
     best = int(loss.argmin())
     said = (
         f"{', '.join(near)} come{'s' * (len(near) == 1)} within 5 % of it or beyond" if near else "no model reaches it"
@@ -120,8 +125,8 @@ EXPERIMENT = Experiment(
     drawings=(
         Drawing("ends", drawings.ends, wide=True, moment=False),
         Drawing("training", drawings.training, ("single_seeds",), live=True, wide=True, moment=False),
-        Drawing("parameters", drawings.parameters, moment=False),
-        Drawing("rates", drawings.rates, moment=False),
+        Drawing("parameters", sizes.parameters, moment=False),
+        Drawing("rates", sizes.rates, moment=False),
     ),
     presets=(
         Preset(

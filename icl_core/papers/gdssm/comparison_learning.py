@@ -1,7 +1,9 @@
 """Trains every model of the comparison alike: fresh tasks, Adam, gradients clipped at 1 seed by seed, a warm-up over a
-twentieth of the steps and a cosine to zero. Every rate is first tried with one seed; the best one trains all seeds."""
+twentieth of the steps and a cosine to zero. Every rate is first tried with one seed; the best one trains all seeds. A
+training that diverges ends with an infinite loss, and the next one begins."""
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -66,25 +68,45 @@ def _try(config: Config, name: str, rate: float, resumed: Tensors, report: Repor
         training.train(_problem(config, each, weights, rate, config.tuning), config.tuning, [], [], resumed, report)
     except Diverged:
         return {"loss": np.array([np.inf])}
-    return {"loss": _loss(each, weights, held_out(config, TUNED_ON))}
+    return {"loss": _judged(each, weights, held_out(config, TUNED_ON))}
 
 
 def _train(config: Config, name: str, *others: Any) -> dict[str, np.ndarray]:
     """Train all seeds at the best of the rates tried, then judge. `others`: what the trials made, then what a pass is
-    given."""
+    given. Where every rate diverged nothing is trained: the rate is NaN, and there is no curve."""
     *trials, resumed, report = others
     tried = {rate: float(trial["loss"][0]) for rate, trial in zip(RATES, trials, strict=True)}
-    each, rate = learner(config, name), best(tried)
+    rate = best(tried) if np.isfinite(list(tried.values())).any() else math.nan
+    state, judged = _trained(config, learner(config, name), rate, resumed, report)
+    return {**_curves(name, state), "judged": judged, "tried": np.array(list(tried.values())), "rate": np.array(rate)}
+
+
+def _trained(
+    config: Config, each: Learner, rate: float, resumed: Tensors, report: Report
+) -> tuple[training.State, np.ndarray]:
+    """The state at the end and the losses [seeds]; where one seed diverges, the state so far, and all are infinite."""
+    reached, lost = training.State(), np.full(config.seeds, np.inf, np.float32)
+    if math.isnan(rate):
+        return reached, lost
     weights = _initial(each, list(range(config.seed, config.seed + config.seeds)))
     at = training.evaluations(config.steps, EVALUATIONS)
+
+    def watched(state: training.State, save: Callable[[], dict[str, np.ndarray]]) -> None:
+        nonlocal reached
+        reached = state
+        report(state, save)
+
     try:
-        state = training.train(
-            _problem(config, each, weights, rate, config.steps), config.steps, [], at, resumed, report
-        )
-    except Diverged as found:
-        raise Diverged(f"{name}: {found}") from None
-    judged = _loss(each, weights, held_out(config, JUDGED))
-    return {**_curves(name, state), "judged": judged, "tried": np.array(list(tried.values())), "rate": np.array(rate)}
+        training.train(_problem(config, each, weights, rate, config.steps), config.steps, [], at, resumed, watched)
+    except Diverged:
+        return reached, lost
+    return reached, _judged(each, weights, held_out(config, JUDGED))
+
+
+def _judged(each: Learner, weights: dict[str, torch.Tensor], on: Tasks) -> np.ndarray:
+    """The losses [seeds], infinite where the last step went astray."""
+    losses = _loss(each, weights, on)
+    return np.where(np.isfinite(losses), losses, np.float32(np.inf))
 
 
 def _initial(each: Learner, seeds: list[int]) -> dict[str, torch.Tensor]:

@@ -20,8 +20,8 @@ class Config:
         help="the GD-SSM has 14 to 2,000, too few for any of the others at f = 10",
     )  # fmt: skip
     batch: int = slider("tasks a batch", 16, 512, default=64, step=16, group=TRAINING)
-    steps: int = slider("steps", 10, 20000, default=400, log=True, group=TRAINING)
-    tuning: int = slider("steps for each rate tried", 10, 20000, default=100, log=True, group=TRAINING)
+    steps: int = slider("steps", 10, 20000, default=300, log=True, group=TRAINING)
+    tuning: int = slider("steps for each rate tried", 10, 20000, default=60, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 

@@ -18,7 +18,7 @@ from icl_core.papers.gdssm import printed
 from icl_core.papers.gdssm.closed_forms import KAPPA
 from icl_core.papers.gdssm.corrections_settings import Config, View
 from icl_core.papers.gdssm.drawings import corrections as drawings
-from icl_core.papers.gdssm.inspection import percent, written
+from icl_core.papers.gdssm.inspection import percent
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -51,7 +51,7 @@ def headline(run: Run, view: View) -> str:
     right, sign = printed.best_gain(found, "right"), printed.gain(found, "sign")
     return (
         f"One step of gradient descent removes {percent(right)} of the loss of predicting zero; with the printed sign "
-        f"it changes it by {written(100 * sign, 0)} %, with the printed Q it removes "
+        f"it {'adds' if sign < 0 else 'removes'} {percent(abs(sign))}, with the printed Q it removes "
         f"{percent(printed.best_gain(found, 'Q'))}."
     )
 

@@ -1,7 +1,8 @@
 """Surgery: a part of the trained model replaced by its construction, its start or zero.
 
 The models cannot tell the scales of their parts apart, so the trained model is first brought into the construction's
-units, in which it acts as before; a part that is put in then fits without a factor.
+units, in which it acts as before; a part that is put in then fits without a factor. What two layers may share between
+them in many ways, the construction is made to share as the trained model does.
 """
 
 from typing import Any
@@ -9,25 +10,30 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from icl_core.papers.gdssm.inspection import folded
 from icl_core.papers.gdssm.layer_1d import Layer1D
 from icl_core.papers.gdssm.layer_nd import LayerND
 from icl_core.papers.gdssm.models import Model
 from icl_core.papers.gdssm.multi_layer import MultiLayer
-from icl_core.papers.gdssm.symmetries import mean_decay
+from icl_core.papers.gdssm.symmetries import mean_decay, shared_as
 
-# the view's field of every part, by model
-ONE = {"a": "graft_a", "Q": "graft_Q", "q": "graft_q", "beta": "graft_beta", "skip": "graft_skip"}
-SCALAR = {"a": "graft_A", "Psi": "graft_Psi", "Theta": "graft_Theta", "beta": "graft_rate"}
-SEVERAL = {
-    "a": "graft_decays", "a_tilde": "graft_decays_tilde", "Q": "graft_Qs", "Q_tilde": "graft_Q_tilde",
-    "q": "graft_query", "b": "graft_rates", "skip": "graft_last_skip",
-}  # fmt: skip
+PARTS = {
+    "one": ("a", "Q", "q", "beta", "skip"),
+    "scalar": ("a", "Psi", "Theta", "beta"),
+    "several": ("a", "a_tilde", "Q", "Q_tilde", "q", "b", "skip"),
+}  # of one N-D layer, of the 1-D layer, of several layers
+FIELDS = {kind: {part: f"{kind}_{part}" for part in parts} for kind, parts in PARTS.items()}  # of the view
 SIGNS = {"a": "A", "a_tilde": "Ã", "Psi": "Ψ", "Theta": "Θ", "beta": "β", "Q_tilde": "Q̃"}
+
+
+def kind_of(config: Any) -> str:
+    """Which of the three models it is: "one", "scalar" or "several"."""
+    return "scalar" if config.model == "1-D" else "one" if config.layers == 1 else "several"
 
 
 def fields_of(config: Any) -> dict[str, str]:
     """Which field of the view asks for a replacement of which part."""
-    return SCALAR if config.model == "1-D" else ONE if config.layers == 1 else SEVERAL
+    return FIELDS[kind_of(config)]
 
 
 def graft(trained: Model, start: Model, constructed: Model, view: Any, config: Any) -> tuple[Model, dict[str, str]]:
@@ -36,9 +42,10 @@ def graft(trained: Model, start: Model, constructed: Model, view: Any, config: A
     wanted = {name: getattr(view, fields[name]) for name in parts if getattr(view, fields[name]) != "trained"}
     if not wanted:
         return trained, {}
+    trained, start = folded(trained, config.f), folded(start, config.f)
     sizes = units(trained, config.N)
     own, first = (_times(sizes, model) for model in (trained, start))
-    theirs = constructed.tensors()
+    theirs = shared_as(constructed, trained.with_(**own), config.N).tensors()
     put = {
         name: {"constructed": theirs[name], "initial": first[name], "zero": torch.zeros_like(own[name])}[how]
         for name, how in wanted.items()

@@ -57,6 +57,7 @@ def cost(config: Config) -> float:
 
 
 SEED = ("seed_shown",)
+SURGERY = ("interventions", "surgery", "grafts")  # the same panel for each model, whose parts differ
 
 EXPERIMENT = Experiment(
     name="layer",
@@ -73,11 +74,12 @@ EXPERIMENT = Experiment(
         Drawing("state", state.draw, ("token", "example", "state", *SEED), wide=True),
         Drawing("weights", weights.draw, ("raw", *SEED), wide=True),
         Drawing("steps", two_steps.draw, SEED, applies=two_steps.applies, wide=True),
-        Drawing("scale", scale.draw, moment=False),
+        Drawing("scale", scale.draw, ("alpha", *SEED), moment=False),
         Drawing("recurrence", recurrence.draw, SEED),
-        Drawing("interventions", interventions.draw, (*interventions.FIELDS[0], *SEED), applies=interventions.one),
-        Drawing("surgery", interventions.draw, (*interventions.FIELDS[1], *SEED), applies=interventions.scalar),
-        Drawing("grafts", interventions.draw, (*interventions.FIELDS[2], *SEED), applies=interventions.several),
+        *(
+            Drawing(name, interventions.draw, (*fields, *SEED), applies=interventions.on(kind))
+            for name, (kind, fields) in zip(SURGERY, interventions.FIELDS.items(), strict=True)
+        ),
         Drawing("prompt", prompt.draw, ("points", *SEED)),
     ),
     presets=PRESETS,

@@ -9,8 +9,8 @@ import torch
 from icl_core.experiment import Run
 from icl_core.papers.gdssm import nonlinear_learning as learning
 from icl_core.papers.gdssm import nonlinear_model as model
-from icl_core.papers.gdssm.nonlinear_model import Model
 from icl_core.papers.gdssm.nonlinear_settings import VARIANTS, Variant
+from icl_core.papers.gdssm.nonlinear_weights import Model, initial
 from icl_core.papers.gdssm.task import Tasks, sample_sine
 
 GRID = np.linspace(-5, 5, 401)
@@ -18,7 +18,7 @@ GRID = np.linspace(-5, 5, 401)
 
 def model_at(run: Run, variant: Variant, moment: int, row: int) -> Model:
     """The model of one seed at a snapshot."""
-    like = model.initial(run.config, variant, [0])
+    like = initial(run.config, variant, [0])
     names = (f"snapshot/{variant.name}/{name}" for name in like.tensors())
     found = (torch.tensor(run[name][moment, row : row + 1]) for name in names)
     return like.with_(**dict(zip(like.tensors(), found, strict=True)))

@@ -14,8 +14,8 @@ from icl_core import device, passes, training
 from icl_core.experiment import Progress, Tensors
 from icl_core.papers.gdssm import construction
 from icl_core.papers.gdssm import nonlinear_model as model
-from icl_core.papers.gdssm.nonlinear_model import Model
 from icl_core.papers.gdssm.nonlinear_settings import VARIANTS, Config, Variant
+from icl_core.papers.gdssm.nonlinear_weights import Model, frozen, initial
 from icl_core.papers.gdssm.task import Tasks, sample_sine
 
 SNAPSHOTS, EVALUATIONS = 10, 30
@@ -55,7 +55,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 def train(config: Config, variant: Variant, resumed: Tensors, report: passes.Report) -> dict[str, np.ndarray]:
     """One training from start to end, or on from `resumed`."""
     seeds = list(range(config.seed, config.seed + config.seeds))
-    weights = model.initial(config, variant, seeds).to(device.device())
+    weights = initial(config, variant, seeds).to(device.device())
     at = training.log_spaced(config.steps, SNAPSHOTS)
     evaluated = training.evaluations(config.steps, EVALUATIONS)
     state = training.train(problem(config, variant, weights), config.steps, at, evaluated, resumed, report)
@@ -73,7 +73,7 @@ def train(config: Config, variant: Variant, resumed: Tensors, report: passes.Rep
 
 def problem(config: Config, variant: Variant, weights: Model) -> training.Problem:
     """What the loop trains; `weights` change in place, but for those that are frozen."""
-    watched, fixed = held_out(config, WATCHED), model.frozen(config, variant)
+    watched, fixed = held_out(config, WATCHED), frozen(config, variant)
     generator = torch.Generator().manual_seed(10_000 + config.seed)
 
     def fresh() -> Tasks:

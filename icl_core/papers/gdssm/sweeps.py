@@ -21,7 +21,7 @@ def sweeps(config: Config, made: Tensors) -> dict[str, np.ndarray]:
     `scale/closed` (NaN where there is no closed form) and `scale/zero` [scales]; `watched/constructed` [1]."""
     trained, constructed = (model_of(config, made, prefix).to(device.device()) for prefix in ("final/", "constructed/"))
     tasks = learning.held_out(config, SWEPT)
-    scaled = [Tasks(tasks.x * float(alpha), tasks.y * float(alpha)) for alpha in ALPHAS]
+    scaled = [tasks.times(float(alpha)) for alpha in ALPHAS]
     watched = learning.held_out(config, learning.WATCHED)
     return {
         "scale/alpha": ALPHAS,
@@ -51,8 +51,11 @@ def closed_form(config: Config, alpha: float) -> float:
 
 
 def crossing(alpha: np.ndarray, losses: np.ndarray, zero: np.ndarray) -> float:
-    """The scale from which on a loss is above that of predicting zero, by interpolation; NaN if nowhere."""
+    """The scale from which on a loss is above that of predicting zero, by interpolation; the first scale if it is
+    above everywhere, NaN if nowhere."""
     above = losses / zero - 1
+    if (above > 0).all():
+        return float(alpha[0])
     beyond = np.flatnonzero((above[1:] > 0) & (above[:-1] <= 0))
     if not len(beyond):
         return float("nan")

@@ -10,6 +10,7 @@ A decay a counts as the mean of a^(N-t) over the context, a head being a sum of 
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from icl_core.papers.gdssm.layer_1d import Layer1D
@@ -74,6 +75,26 @@ def one_layer(weights: LayerND, N: int) -> dict[str, Tensor]:
     Q, q = weights.Q[:, 1, 0], weights.q[:, 2]
     rate = (weights.beta * Q * q)[:, None, None] * mean_decay(weights.a, N)
     return {"Q": weights.Q / Q[:, None, None], "q": weights.q / q[:, None], "rate": rate}
+
+
+def shared_as(constructed: Model, trained: Model, N: int) -> Model:
+    """A construction of two layers that acts as before, and in which the first layer has the same share of
+    A = b_1 Q_1 + b_2 Q_2 as in the trained model; any other as it is. Both in the units Q_1[1, 0] = q[2] = 1."""
+    if not isinstance(constructed, MultiLayer) or not isinstance(trained, MultiLayer) or constructed.layers != 2:
+        return constructed
+    ours, theirs = two_layers(trained, N), two_layers(constructed, N)
+    keep = [1 - each.b[:, 1] * N * each.penalty for each in (trained, constructed)]
+    first = keep[0] * trained.b[:, 0] * mean_decay(trained.a[:, 0], N).mean((-2, -1)) / ours["A"]  # (1,), the share
+    rate = first * theirs["A"] / keep[1]  # the new b_1
+    second = theirs["B"] / rate if constructed.penalty == 0 else constructed.b[:, 1]  # a penalty fixes b_2
+    inner = (1 - first) * theirs["A"] / second
+    tilde = theirs["B"] / (rate * second)
+    changed = (rate, second, inner, tilde)
+    if not all(bool(each.isfinite().all()) for each in changed):  # the trained first layer does nothing, or A is 0
+        return constructed
+    Q, Q_tilde = constructed.Q.clone(), constructed.Q_tilde.clone()
+    Q[:, 1, 1, 0], Q_tilde[:, 0, 0, 0] = inner, tilde
+    return constructed.with_(Q=Q, Q_tilde=Q_tilde, b=torch.stack((rate, second), 1))
 
 
 def two_layers(weights: MultiLayer, N: int) -> dict[str, Tensor]:

@@ -10,7 +10,7 @@ A model has a hidden `width` (the paper: 20) and a `state`, the size of what it 
     s5                   complex numbers, each standing for a conjugate pair
     mamba                numbers for each of the 2 width channels
     griffin              channels of the recurrence, and size of the local attention's head
-    linear_transformer   size of keys and values, a head; the state is a matrix of them
+    linear_transformer   size of keys and values; the state is a matrix of them
     softmax_transformer  the same, but the state is a cache that grows
 
 Each file has `parameters` (random, with a leading axis of seeds), `forward` (all tokens at once, for training),

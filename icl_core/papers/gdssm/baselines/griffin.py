@@ -3,7 +3,7 @@
     u_t = s_t W_in
     recurrent block (2.3)   x_t = causal convolution over 4 tokens of u_t W_x
                             u_t <- u_t + (RG-LRU(x)_t * gelu(u_t W_gate)) W_y
-    local attention (2.3)   u_t <- u_t + softmax(q_t k_s / sqrt m + bias of t - s) v_s W_O   over t - window < s <= t
+    local attention (2.3)   u_t <- u_t + softmax(q_t k_s / sqrt m + bias of t - s) v_s W_O   over t - 3 < s <= t
     answer_t = u_t W_out
 
     RG-LRU (2.4)   r_t = sigmoid(x_t W_a + b_a),  i_t = sigmoid(x_t W_i + b_i)
@@ -24,12 +24,10 @@ from torch.nn.functional import gelu, logsigmoid, pad
 from icl_core.papers.gdssm.baselines.scan import scan
 from icl_core.papers.gdssm.baselines.seeds import Parameters, stacked
 
-CONVOLVED, SHARPNESS = 4, 8.0  # tokens of the convolution; c of the RG-LRU
+CONVOLVED, SHARPNESS, WINDOW = 4, 8.0, 3  # tokens of the convolution; c of the RG-LRU; tokens that attention sees
 
 
-def parameters(
-    features: int, width: int, state: int, generator: torch.Generator, seeds: int = 1, window: int = 3
-) -> Parameters:
+def parameters(features: int, width: int, state: int, generator: torch.Generator, seeds: int = 1) -> Parameters:
     """Random parameters, float32, with a leading axis of seeds; sigmoid(Λ)^8 uniform on [0.9, 0.999] (2.4)."""
 
     def normal(inputs: int, outputs: int) -> Tensor:
@@ -52,7 +50,7 @@ def parameters(
             "W_Q": normal(width, state),
             "W_K": normal(width, state),
             "W_V": normal(width, state),
-            "bias": torch.zeros(window, device=generator.device),  # of the distance: the newest token is the last
+            "bias": torch.zeros(WINDOW, device=generator.device),  # of the distance: the newest token is the last
             "W_O": normal(state, width),
             "W_out": normal(width, features) * 0.1,
         }
@@ -66,15 +64,14 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, 
     x = windows(u @ p["W_x"], CONVOLVED)  # (tasks, T, 4, state)
     a, b = gated(p, (x * p["convolution"]).sum(-2) + p["b_convolution"])
     u = u + (scan(a, b) * gelu(u @ p["W_gate"])) @ p["W_y"]  # (tasks, T, width)
-    W = len(p["bias"])
-    seen = windows(torch.ones_like(u[:, :, :1]), W)[..., 0] > 0  # (tasks, T, W): false before the first token
-    u = u + attend(p, u @ p["W_Q"], windows(u @ p["W_K"], W), windows(u @ p["W_V"], W), seen)
+    seen = windows(torch.ones_like(u[:, :, :1]), WINDOW)[..., 0] > 0  # (tasks, T, 3): false before the first token
+    u = u + attend(p, u @ p["W_Q"], windows(u @ p["W_K"], WINDOW), windows(u @ p["W_V"], WINDOW), seen)
     return u @ p["W_out"]  # (tasks, T, f)
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
     """The same, one token after the other: remembered are z, the convolution's inputs, and a window of keys, values."""
-    W, state, tasks = len(p["bias"]), len(p["Λ"]), len(tokens)
+    state, tasks = len(p["Λ"]), len(tokens)
     z, recent = tokens.new_zeros(tasks, state), tokens.new_zeros(tasks, CONVOLVED, state)
     keys, values, answers = [], [], []
     for s in tokens.unbind(1):  # (tasks, f)
@@ -83,7 +80,7 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
         a, b = gated(p, (recent * p["convolution"]).sum(1) + p["b_convolution"])
         z = a * z + b  # (tasks, state)
         u = u + (z * gelu(u @ p["W_gate"])) @ p["W_y"]
-        keys, values = [*keys, u @ p["W_K"]][-W:], [*values, u @ p["W_V"]][-W:]  # up to W of (tasks, state)
+        keys, values = [*keys, u @ p["W_K"]][-WINDOW:], [*values, u @ p["W_V"]][-WINDOW:]  # up to 3 of (tasks, state)
         u = u + attend(p, u @ p["W_Q"], torch.stack(keys, 1), torch.stack(values, 1))
         answers.append(u @ p["W_out"])
     return torch.stack(answers, 1)

@@ -3,13 +3,12 @@
 The paper gives its own layer a hidden width of 20 and a state of 10 (A.5, 1-D, f = 10) and no sizes for the others; it
 says only that they read the same tokens (Section 4). Their parameters cannot be matched to the GD-SSM's: at f = 10 that
 has 14 with one decay (Q 9, q 3, decay, β), 23 with one a row, 113 with f x f. A width of 1 takes 20 to let a token in
-and out and some more between; 113 allows a width of 1 to 4, too narrow for a token of 10. So two senses are offered:
+and out and some more between; 113 allows a width of 1 to 4, too narrow for a token of 10.
 
-(a) `at_width`: every model at the paper's width, with its own kind of state (`Baseline.state`): 15 to 300 times the
-    GD-SSM's parameters, so a baseline that fails does not fail for want of them.
-(b) `matched`: every model within 5 % of one given number of parameters, by its state, at the paper's width if that
-    is possible and at the nearest other width if not. `Size.within` says whether it was, `Size.carries` whether the
-    width lets a token through. At width 20 and f = 10 the smallest Mamba has 3,360 parameters, the others under 1,000.
+So they are matched with each other, far above it, where a baseline that fails does not fail for want of parameters:
+every model within 5 % of one given number, by its state, at the paper's width if that is possible and at the nearest
+other width if not. `Size.within` says whether it was. At width 20 and f = 10 the smallest Mamba has 3,360 parameters,
+the others under 1,000.
 """
 
 from collections.abc import Callable
@@ -37,15 +36,11 @@ class Baseline:
     parameters: Callable[..., Parameters]
     forward: Callable[[Parameters, Float[Tensor, "tasks T f"]], Float[Tensor, "tasks T f"]]
     recur: Callable[[Parameters, Float[Tensor, "tasks T f"]], Float[Tensor, "tasks T f"]]
-    state: int  # at the paper's width
     made_with: dict[str, Any] = field(default_factory=dict)
 
-    def draw(
-        self, features: int, generator: torch.Generator, seeds: int = 1, size: "Size | None" = None, **made_with: Any
-    ) -> Parameters:
-        """Random parameters at the paper's width and this model's state, or of another size."""
-        width, state = (size.width, size.state) if size else (WIDTH, self.state)
-        return self.parameters(features, width, state, generator, seeds, **self.made_with, **made_with)
+    def draw(self, features: int, generator: torch.Generator, seeds: int, size: "Size", **made_with: Any) -> Parameters:
+        """Random parameters of that width and state."""
+        return self.parameters(features, size.width, size.state, generator, seeds, **self.made_with, **made_with)
 
     def all_seeds(
         self, parameters: Parameters, tokens: Float[Tensor, "*seeds tasks T f"]
@@ -55,15 +50,15 @@ class Baseline:
 
 
 def _transformer(model: Any, name: str, layers: int) -> Baseline:
-    return Baseline(name, model.parameters, model.forward, model.recur, 20, {"layers": layers})
+    return Baseline(name, model.parameters, model.forward, model.recur, {"layers": layers})
 
 
 BASELINES = {
     baseline.name: baseline
     for baseline in (
-        Baseline("S5", s5.parameters, s5.forward, s5.recur, 10),
-        Baseline("Mamba", mamba.parameters, mamba.forward, mamba.recur, 8),
-        Baseline("Griffin", griffin.parameters, griffin.forward, griffin.recur, 20),
+        Baseline("S5", s5.parameters, s5.forward, s5.recur),
+        Baseline("Mamba", mamba.parameters, mamba.forward, mamba.recur),
+        Baseline("Griffin", griffin.parameters, griffin.forward, griffin.recur),
         _transformer(linear_transformer, "Linear transformer, 1 layer", 1),
         _transformer(linear_transformer, "Linear transformer, 2 layers", 2),
         _transformer(softmax_transformer, "Softmax transformer, 1 layer", 1),
@@ -85,25 +80,14 @@ class Size:
     def within(self) -> bool:
         return abs(self.parameters - self.asked) <= TOLERANCE * self.asked
 
-    def carries(self, features: int) -> bool:
-        """Whether the width suffices to pass a token on. Below, the model is matched in number only."""
-        return self.width >= features
-
 
 def count(baseline: Baseline, features: int, width: int, state: int, **made_with: Any) -> int:
     """The parameters of one seed, counted on a drawn model."""
-    size = Size(width, state, 0, 0)
-    return seeds.count(baseline.draw(features, torch.Generator(), size=size, **made_with))
-
-
-def at_width(baseline: Baseline, features: int, width: int = WIDTH, **made_with: Any) -> Size:
-    """Sense (a): the paper's width, whatever number of parameters that makes."""
-    parameters = count(baseline, features, width, baseline.state, **made_with)
-    return Size(width, baseline.state, parameters, parameters)
+    return seeds.count(baseline.draw(features, torch.Generator(), 1, Size(width, state, 0, 0), **made_with))
 
 
 def matched(baseline: Baseline, features: int, asked: int, width: int = WIDTH, **made_with: Any) -> Size:
-    """Sense (b): the state, at `width`, whose parameters come nearest to `asked`; and where they are not within 5 %,
+    """The state, at `width`, whose parameters come nearest to `asked`; and where they are not within 5 %,
     the nearest such width. Without any, the nearest size of all is returned, and its `within` is False."""
     tried = []
     for nearby in sorted(range(1, 2 * width + 1), key=lambda other: abs(other - width)):

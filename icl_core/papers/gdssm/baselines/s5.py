@@ -6,9 +6,8 @@
     g_t = gelu(v_t) * sigmoid(gelu(v_t) W_g)                                the layer's gated activation (Appendix G)
     answer_t = (u_t + g_t) W_out
 
-A does not depend on the tokens. Without the gate (`gated` = False, as the GD-SSM paper trains its own layers, A.5) the
-answer is linear in the tokens, and no linear map beats zero: y_q = W x_q has no correlation with any token, since W has
-mean zero whatever the x, and x_q has mean zero whatever the y.
+A does not depend on the tokens. Without the gate the answer would be linear in them, and no linear map beats zero:
+y_q = W x_q has no correlation with any token, since W has mean zero whatever the x, and x_q whatever the y.
 """
 
 import math
@@ -16,37 +15,26 @@ import math
 import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
+from torch.nn.functional import gelu
 
 from icl_core.papers.gdssm.baselines.scan import scan
 from icl_core.papers.gdssm.baselines.seeds import Parameters, stacked
 
 
-def parameters(
-    features: int,
-    width: int,
-    state: int,
-    generator: torch.Generator,
-    seeds: int = 1,
-    gated: bool = True,
-    blocks: int = 1,
-) -> Parameters:
-    """Random parameters, float32, with a leading axis of seeds; Λ and B from `blocks` HiPPO-LegS matrices.
+def parameters(features: int, width: int, state: int, generator: torch.Generator, seeds: int = 1) -> Parameters:
+    """Random parameters, float32, with a leading axis of seeds; Λ and B from one HiPPO-LegS matrix.
 
-    `state` counts conjugate pairs: P = 2 state in the paper. `blocks` must divide it, or a `ValueError` is raised.
+    `state` counts conjugate pairs: P = 2 state in the paper.
     """
-    if state % blocks:
-        raise ValueError(f"blocks must divide the state {state}, got {blocks}")
+    Λ, V = (each.to(generator.device, torch.complex64) for each in hippo(state))  # (state), (2 state, state)
 
     def normal(*shape: int) -> Tensor:
         return torch.randn(*shape, generator=generator, device=generator.device)
 
     def draw() -> Parameters:
-        eigenvalues, V = hippo(state // blocks)  # (state / blocks), (2 state / blocks, state / blocks)
-        V = torch.block_diag(*[V] * blocks).to(generator.device, torch.complex64)  # (2 state, state)
-        Λ = eigenvalues.repeat(blocks).to(generator.device, torch.complex64)
         B = V.mH @ torch.complex(normal(2 * state, width), torch.zeros(1, device=generator.device)) * width**-0.5
         C = torch.complex(normal(width, 2 * state), normal(width, 2 * state)) @ V * (2 * state) ** -0.5
-        one = {
+        return {
             "W_in": normal(features, width) * features**-0.5,
             "log_decay": (-Λ.real).log(),
             "frequency": Λ.imag,
@@ -55,8 +43,8 @@ def parameters(
             "D": normal(width),
             "log_step": log_uniform(state, generator),
             "W_out": normal(width, features) * 0.1 * width**-0.5,
+            "W_g": normal(width, width) * width**-0.5,
         }
-        return one | ({"W_g": normal(width, width) * width**-0.5} if gated else {})
 
     return stacked(draw, seeds)
 
@@ -110,8 +98,5 @@ def answer(
 ) -> Float[Tensor, "*rest f"]:
     """What is read from the state, gated and added to the token."""
     real, imaginary = p["C"]
-    v = 2 * (z.real @ real.T - z.imag @ imaginary.T) + p["D"] * u  # (*rest, width)
-    if "W_g" in p:
-        v = torch.nn.functional.gelu(v)
-        v = v * (v @ p["W_g"]).sigmoid()
-    return (u + v) @ p["W_out"]  # (*rest, f)
+    v = gelu(2 * (z.real @ real.T - z.imag @ imaginary.T) + p["D"] * u)  # (*rest, width)
+    return (u + v * (v @ p["W_g"]).sigmoid()) @ p["W_out"]  # (*rest, f)

@@ -1,11 +1,11 @@
 """The transformer with softmax attention (Vaswani et al. 2017; Eq. 1 of the paper), attention only, any layers.
 
     u_t = s_t W_in + p_t
-    u_t <- u_t + sum_h W_O sum_s softmax_s(q_t . k_s / sqrt m) v_s, s <= t      for each layer; q, k, v = u W_Q, ...
+    u_t <- u_t + W_O sum_s softmax_s(q_t . k_s / sqrt m) v_s, s <= t      for each layer; q, k, v = u W_Q, u W_K, u W_V
     answer_t = u_t W_out
 
-It differs from `linear_transformer` in the softmax alone, and so has no state of fixed size: token by token, it keeps
-all keys and values.
+A layer has one head. It differs from `linear_transformer` in the softmax alone, and so has no state of fixed size:
+token by token, it keeps all keys and values.
 """
 
 import math
@@ -24,7 +24,6 @@ def parameters(
     generator: torch.Generator,
     seeds: int = 1,
     layers: int = 1,
-    heads: int = 1,
     positions: int = 21,
 ) -> Parameters:
     """Random parameters, float32, with a leading axis of seeds, for sequences of up to `positions` tokens."""
@@ -33,11 +32,11 @@ def parameters(
         return scale * torch.randn(*shape, generator=generator, device=generator.device)
 
     def draw() -> Parameters:
-        into = {name: normal(layers, heads, width, state, scale=width**-0.5) for name in ("W_Q", "W_K", "W_V")}
+        into = {name: normal(layers, width, state, scale=width**-0.5) for name in ("W_Q", "W_K", "W_V")}
         return into | {
             "W_in": normal(features, width, scale=features**-0.5),
             "P": normal(positions, width, scale=0.5),
-            "W_O": normal(layers, heads, state, width, scale=(heads * state) ** -0.5),
+            "W_O": normal(layers, state, width, scale=state**-0.5),
             "W_out": normal(width, features, scale=0.1 * width**-0.5),
         }
 
@@ -46,14 +45,14 @@ def parameters(
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
     """The answers at all tokens, for one seed's parameters."""
-    T = tokens.shape[1]
+    tasks, T, _ = tokens.shape  # weights are expanded to all tasks: gradients add up as in the shipped runs
     u = tokens @ p["W_in"] + p["P"][:T]  # (tasks, T, width)
     future = torch.ones(T, T, dtype=torch.bool, device=u.device).triu(1)
     for W_Q, W_K, W_V, W_O in zip(p["W_Q"], p["W_K"], p["W_V"], p["W_O"], strict=True):
-        q, k, v = (u[:, None] @ W for W in (W_Q, W_K, W_V))  # (tasks, heads, T, state)
-        scores = q @ k.mT / math.sqrt(q.shape[-1])  # (tasks, heads, T, T), queries are rows
+        q, k, v = (u @ W.expand(tasks, -1, -1) for W in (W_Q, W_K, W_V))  # (tasks, T, state)
+        scores = q @ k.mT / math.sqrt(q.shape[-1])  # (tasks, T, T), queries are rows
         attention = scores.masked_fill(future, -torch.inf).softmax(-1)
-        u = u + (attention @ v @ W_O).sum(1)  # (tasks, T, width)
+        u = u + attention @ v @ W_O.expand(tasks, -1, -1)  # (tasks, T, width)
     return u @ p["W_out"]  # (tasks, T, f)
 
 
@@ -66,11 +65,11 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
     for t, s in enumerate(tokens.unbind(1)):  # (tasks, f)
         u = s @ p["W_in"] + p["P"][t]  # (tasks, width)
         for layer in range(layers):
-            q, k, v = (torch.einsum("nw,hwm->nhm", u, p[name][layer]) for name in ("W_Q", "W_K", "W_V"))
+            q, k, v = (u @ p[name][layer] for name in ("W_Q", "W_K", "W_V"))
             keys[layer].append(k)
             values[layer].append(v)
-            scores = torch.einsum("nhm,tnhm->nht", q, torch.stack(keys[layer])) / math.sqrt(q.shape[-1])
-            mixed = torch.einsum("nht,tnhm->nhm", scores.softmax(-1), torch.stack(values[layer]))
-            u = u + torch.einsum("nhm,hmw->nw", mixed, p["W_O"][layer])
+            scores = torch.einsum("nm,tnm->nt", q, torch.stack(keys[layer])) / math.sqrt(q.shape[-1])
+            mixed = torch.einsum("nt,tnm->nm", scores.softmax(-1), torch.stack(values[layer]))
+            u = u + mixed @ p["W_O"][layer]
         answers.append(u @ p["W_out"])
     return torch.stack(answers, 1)

@@ -84,7 +84,8 @@ def table(run: Run, view: Any) -> Panel:
          f"gain {written(printed.best_gain(found, 'Q'))}; corrected {written(best)}"),
         ("3", "a window at every token (3.2)", "only windows that begin at an x",
          f"{percent(1 - wrong / best)} of the gain is lost"),
-        ("4", "gradient without the ½ (A.1); penalty term W (A.4)", "with it; 2 N λ W for the penalty λ |W|²",
+        ("4", "gradient without the ½ (A.1); penalty term W (A.4); Ψ of 2f × f, yet Ψ c (eq. 12)",
+         "with the ½; 2 N λ W for the penalty λ |W|²; Ψ = [I 0], Θ = [0 I], both f × 2f",
          f"gain {written(printed.gain(found, 'factor'))} instead of {written(best)}; penalised step off by "
          f"{percent(float(run['error/printed penalty']))}, corrected {float(run['error/penalty']):.0e}"),
         ("5", "Wᵀ inside, W outside (A.2)", "M = Wᵀ throughout: M − (η/N)(M S − G)",

@@ -1,5 +1,6 @@
 """Any trained part replaced by its construction, its start or zero: the loss and one prediction, at once."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,22 +14,12 @@ from icl_core.papers.gdssm.inspection import constructed_of, moment_of, row_of, 
 from icl_core.papers.gdssm.sweeps import losses
 
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
-FIELDS = tuple(tuple(each.values()) for each in (grafting.ONE, grafting.SCALAR, grafting.SEVERAL))
+FIELDS = {kind: tuple(fields.values()) for kind, fields in grafting.FIELDS.items()}
 
 
-def one(config: Any) -> bool:
-    """Whether it is a single N-D layer."""
-    return config.model == "N-D" and config.layers == 1
-
-
-def scalar(config: Any) -> bool:
-    """Whether it is the 1-D layer."""
-    return config.model == "1-D"
-
-
-def several(config: Any) -> bool:
-    """Whether there are several layers."""
-    return config.layers > 1
+def on(kind: str) -> Callable[[Any], bool]:
+    """Whether a setting's model is of that kind."""
+    return lambda config: grafting.kind_of(config) == kind
 
 
 def draw(run: Run, view: Any) -> Panel:
@@ -55,7 +46,7 @@ def draw(run: Run, view: Any) -> Panel:
         _title(found, said),
         "Pick a replacement for a part. Where the construction is what training found, the second bar stays as high "
         "as the first; a part that did nothing could be set to zero without harm. Several at once add up, and all of "
-        "them make the construction." + (SEVERAL if run.config.layers > 1 else ""),
+        "them make the construction." + (MANY_LAYERS if run.config.layers > 2 else ""),
         figure,
         data=pd.DataFrame({"model": labels, "loss": found, "prediction": outputs}).round(5),
         note=f"One task, first label {written(float(first.y[-1, 0, 0]))}: trained predicts {written(outputs[0])}, "
@@ -64,9 +55,8 @@ def draw(run: Run, view: Any) -> Panel:
     )
 
 
-SEVERAL = (
-    " Of several layers, Q, Q̃ and the rates trade work among each other, so one of them alone may not fit where all "
-    "together do."
+MANY_LAYERS = (
+    " Three and four layers share the work in many ways, so that one part alone may not fit where all together do."
 )
 
 

@@ -22,28 +22,14 @@ def losses(run: Run, view: Any) -> Panel:
     rows = {variant.shown: run[f"judged/{variant.name}"] for variant in VARIANTS}
     blind = [float(run[f"judged/{variant.name}/blind"].mean()) for variant in VARIANTS]
     values = [float(row.mean()) for row in rows.values()]
-    what = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
-    named = {
-        "predicting zero": (base["zero"], "floor", "dot"),
-        "best straight lines": (base["line"], "floor", "longdash"),
-        "mean sine": (base["mean"], "floor", "dashdot"),
-        f"{what} on sin x, cos x": (base["ideal"], "gradient descent", "dash"),
-    }
     figure = figures.bars(
         list(rows), values, "loss at the query", kinds=[variant.kind for variant in VARIANTS], text="none",
         y_range=(0, 1.18 * max(base["zero"], *values, *blind)), height=420,
     )  # fmt: skip
     bar = traces(figure)[0].update(showlegend=False)
     figure.add_traces(_marks(bar.x, list(rows.values()), blind))
-    for label, value in zip(bar.x, values, strict=True):
-        tall = value > 0.3 * base["zero"]  # else there is no room in the bar
-        spot = {"y": value / 2, "yanchor": "middle"} if tall else {"y": value, "yanchor": "bottom", "yshift": 8}
-        figure.add_annotation(x=label, text=f"{value:.4f}", showarrow=False, bgcolor=PAPER, **spot)
-    for name, (value, kind, dash) in named.items():  # in the legend: on the lines their names would hide diamonds
-        figure.add_hline(value, line={"color": colour(kind), "width": 2, "dash": dash}, name=name, showlegend=True)
-    figure.update_layout(
-        showlegend=True, legend={"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 14}}
-    )
+    _write(figure, bar.x, values, base["zero"])
+    _level(figure, run, base)
     kept = (base["zero"] - blind[2]) / (base["zero"] - values[2])
     return Panel(
         f"The gated MLP costs {percent(values[4] / base['zero'])} of predicting zero, the gated linear embedding "
@@ -58,6 +44,29 @@ def losses(run: Run, view: Any) -> Panel:
         note="All bars and lines are of the same held-out tasks; the mean sine is "
         f"{MEAN:.2f} cos x. Best straight lines: fitted to each whole sine, exact.",
     )  # fmt: skip
+
+
+def _write(figure: go.Figure, labels: Sequence[str], values: Sequence[float], zero: float) -> None:
+    """Every bar's number, in the bar or, where there is no room, above it."""
+    for label, value in zip(labels, values, strict=True):
+        inside = value > 0.3 * zero
+        spot = {"y": value / 2, "yanchor": "middle"} if inside else {"y": value, "yanchor": "bottom", "yshift": 8}
+        figure.add_annotation(x=label, text=f"{value:.4f}", showarrow=False, bgcolor=PAPER, **spot)
+
+
+def _level(figure: go.Figure, run: Run, base: dict[str, float]) -> None:
+    """The reference lines, named in the legend: on the lines their names would hide diamonds."""
+    what = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
+    named = {
+        "predicting zero": (base["zero"], "floor", "dot"),
+        "best straight lines": (base["line"], "floor", "longdash"),
+        "mean sine": (base["mean"], "floor", "dashdot"),
+        f"{what} on sin x, cos x": (base["ideal"], "gradient descent", "dash"),
+    }
+    for name, (value, kind, dash) in named.items():
+        figure.add_hline(value, line={"color": colour(kind), "width": 2, "dash": dash}, name=name, showlegend=True)
+    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 14}}
+    figure.update_layout(showlegend=True, legend=legend)
 
 
 def _marks(labels: Sequence[str], rows: list[np.ndarray], blind: list[float]) -> list[go.Scatter]:

@@ -8,10 +8,12 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.gdssm.inspection import percent, written
+from icl_core.papers.gdssm import closed_forms, learning, sweeps
+from icl_core.papers.gdssm.inspection import constructed_of, model_of, percent, row_of, written
 from icl_core.papers.gdssm.metrics import off_closed_form, worse_than_zero
 
-COARSE = 200  # points of the closed form's line
+POINTS = 60  # of the closed form's line
+TASKS = (2**12, 2**19)  # at the scale that is looked at: at most, and numbers of x at most
 
 
 def draw(run: Run, view: Any) -> Panel:
@@ -24,7 +26,9 @@ def draw(run: Run, view: Any) -> Panel:
         Curve("predicting zero", alpha, rows["zero"], "gradient descent"),
     ]
     if np.isfinite(rows["closed"]).all():
-        series.append(Curve("closed form", alpha, rows["closed"], "floor"))
+        dense = np.geomspace(alpha[0], alpha[-1], POINTS)
+        exact = [sweeps.closed_form(run.config, float(each)) for each in dense]
+        series.append(Curve("closed form", dense, np.array(exact), "floor"))
     figure = figures.curves(
         series,
         "test scale α",
@@ -32,6 +36,7 @@ def draw(run: Run, view: Any) -> Panel:
         log_x=True,
         log_y=True,
         marks=[(1.0, "trained here", "trained"), *([(2**0.5, "α = √2", "floor")] if one else [])],
+        at=view.alpha,
     )
     figure.update_xaxes(tickvals=[0.1, 0.3, 1, 3], ticktext=["0.1", "0.3", "1", "3"])
     return Panel(
@@ -43,13 +48,33 @@ def draw(run: Run, view: Any) -> Panel:
         + " A model that solved the regression would run parallel to the dashed line, for the task only grows.",
         figure,
         data=pd.DataFrame({"alpha": alpha} | {n: r.mean(0) if r.ndim > 1 else r for n, r in rows.items()}).round(5),
+        note=_looked_at(run, view),
+    )
+
+
+def _looked_at(run: Run, view: Any) -> str:
+    """The losses at the scale that the view asks for, on fresh tasks."""
+    config, row, alpha = run.config, row_of(run, view), view.alpha
+    tasks = learning.held_out(config, TASKS).times(alpha).to("cpu")
+    trained = model_of(config, run.tensors, "final/", slice(row, row + 1))
+    ours, theirs = (float(sweeps.losses(model, tasks)[0]) for model in (trained, constructed_of(run)))
+    zero = closed_forms.zero_loss(config.f, alpha * config.r)
+    exact = sweeps.closed_form(config, alpha)
+    known = f", in closed form {written(exact)}" if np.isfinite(exact) else ""
+    return (
+        f"At α = {alpha:g}, seed {row + 1}, on {len(tasks):,} tasks: trained {written(ours)}, constructed "
+        f"{written(theirs)}{known}; predicting zero {written(zero)}."
     )
 
 
 def _title(run: Run) -> str:
-    cross = worse_than_zero(run)
-    if not np.isfinite(run["scale/closed"]).all():
-        return f"Beyond {written(cross, 2)} times its scale the trained model is worse than predicting zero"
-    away = percent(off_closed_form(run))
-    worse = f"worse than zero beyond α = {written(cross, 2)}" if np.isfinite(cross) else "never worse than zero"
-    return f"At every scale within {away} of the closed form; {worse}"
+    cross, closed = worse_than_zero(run), bool(np.isfinite(run["scale/closed"]).all())
+    if np.isnan(cross):
+        worse = "never worse than zero"
+    elif cross <= run["scale/alpha"][0]:
+        worse = "worse than zero at every scale"
+    else:
+        worse = f"worse than zero beyond α = {written(cross, 2)}"
+    if not closed:
+        return f"The trained model is {worse}"
+    return f"At every scale within {percent(off_closed_form(run))} of the closed form; {worse}"

@@ -103,10 +103,14 @@ def _axes(run: Run, which: str) -> tuple[str, str]:
 
 
 def _caption(run: Run, which: str) -> str:
-    what = "the sum of x xᵀ, the curvature" if which == "curvature" else "the sum of y xᵀ, minus N times the gradient"
+    what = (
+        "the sum of x xᵀ, the curvature, added up directly"
+        if which == "curvature"
+        else "the sum of y xᵀ, minus N times the gradient at zero, by automatic differentiation"
+    )
     turned = " The state is read out through Θ, as its own basis is arbitrary." if run.config.model == "1-D" else ""
     return (
-        f"Left, what the layer holds for one fresh prompt; in the middle {what} at zero, by automatic differentiation. "
+        f"Left, what the layer holds for one fresh prompt; in the middle {what}. "
         "Move the pairs read: the two should grow together, token by token, and the difference stay empty."
         f"{turned} Before training the state is a mixture of all products of tokens, and the difference is as strong "
         "as the state."

@@ -9,8 +9,9 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.gdssm import closed_forms
+from icl_core.papers.gdssm.drawings.levels import ZERO, beaten, foot, levels, settle, words
 from icl_core.papers.gdssm.inspection import mean_of, moment_of, percent, steps, written
-from icl_core.papers.gdssm.learning import WATCHED, expected
+from icl_core.papers.gdssm.learning import WATCHED
 
 SEED = "#8fb8d8"
 NEAR = 0.02  # of the construction's loss: arrived
@@ -18,31 +19,31 @@ LEAST = 1e-6  # a distance below it is rounding
 
 
 def loss(run: Run, view: Any) -> Panel:
-    """The loss on held-out tasks against the training step, beside the construction's on the same tasks."""
+    """The loss on held-out tasks against the training step, beside the construction's on the same tasks and the levels
+    of fewer or simpler steps."""
     config, x = run.config, _step(run)
-    trained, floor = _curve(run, "loss"), _floor(run)
+    trained, found = _curve(run, "loss"), levels(run)
     zero = closed_forms.zero_loss(config.f, config.r)
     beside = float(run.tensors.get("watched/constructed", [np.nan])[0])
     series = [Curve(f"seed {i + 1}", x, row, SEED, dash="dot") for i, row in enumerate(trained) if view.single_seeds]
     if np.isfinite(beside):
         series.append(Curve("constructed", x[[0, -1]], [beside, beside], "construction"))
-    lines = [("best expected loss", floor, "floor")] if np.isfinite(floor) else []
     series.append(Curve("trained", x, trained))
     top = max(zero * 1.15, np.nanmax(mean_of(trained)[-1:], initial=0))
-    low = min([floor, beside, zero], key=lambda value: value if np.isfinite(value) else np.inf)
     figure = figures.curves(
         series,
         "training step",
         "loss at the query",
-        y_range=(max(0.0, low - 0.25 * (zero - low)), top),
-        lines=[*lines, ("predicting zero", zero, "floor")],
+        y_range=(foot(found, [beside], zero, top), top),
+        lines=[*((each.name, each.loss, each.kind) for each in found), (ZERO, zero, "floor")],
         at=_at(run, view),
     )
+    if len(found) > 1:
+        settle(figure)
     return Panel(
         _loss_title(run, x, mean_of(trained), beside),
-        f"The same {_watched(run)} tasks at every step, none of which is trained on. Look how far blue comes down to "
-        "the construction and the dotted level, which is exact for endlessly many tasks; these few are off it by "
-        "about a percent. A layer that learns nothing in context stays at predicting zero."
+        f"The same {_watched(run)} tasks at every step, none of which is trained on. {words(run, beside)} A "
+        "layer that learns nothing in context stays at predicting zero."
         + (" The band is the spread over seeds." if len(trained) > 1 else ""),
         figure,
         data=pd.DataFrame({"step": x, "trained": mean_of(trained)}).round(5),
@@ -86,11 +87,6 @@ def _at(run: Run, view: Any) -> float | None:
     return steps(run)[moment_of(run, view)] if steps(run) else None
 
 
-def _floor(run: Run) -> float:
-    found = expected(run.config)
-    return found if np.isfinite(found) else float(run.tensors.get("baseline/floor", [np.nan])[0])
-
-
 def _watched(run: Run) -> str:
     return f"{max(256, min(WATCHED[0], WATCHED[1] // (run.config.N * run.config.f))):,}"
 
@@ -109,7 +105,11 @@ def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> 
         return f"Loss so far: {written(float(trained[-1]))}"
     away = trained[-1] / beside - 1
     side = "above" if away >= 0 else "below"
+    ends = f"Trained ends {percent(abs(float(away)))} {side} the construction"
+    if run.config.penalty > 0 and run.config.layers > 1:
+        return f"{ends}, which keeps the penalty"
+    if run.config.layers > 1:
+        return ends + beaten(run, float(trained[-1] / beside))
     far = np.flatnonzero(~(np.abs(trained / beside - 1) <= NEAR))
     arrived = x[far[-1] + 1] if len(far) and far[-1] + 1 < len(x) else None
-    since = f", within 2 % from step {arrived} on" if arrived is not None else ""
-    return f"Trained ends {percent(abs(float(away)))} {side} the construction{since}"
+    return ends + (f", within 2 % from step {arrived} on" if arrived is not None else "")

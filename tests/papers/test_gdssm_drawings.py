@@ -1,0 +1,251 @@
+"""The weights, loss and two-step panels of GD-SSM against their oracles, on shipped runs and on untrained models."""
+
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core import store
+from icl_core.experiment import Run
+from icl_core.papers.gdssm import closed_forms, construction, models
+from icl_core.papers.gdssm.drawings import training, two_steps, weights
+from icl_core.papers.gdssm.drawings.levels import levels
+from icl_core.papers.gdssm.inspection import constructed_of, trained_at
+from icl_core.papers.gdssm.settings import Config
+from icl_core.papers.gdssm.view import View
+
+SHIPPED = ("layer", "full", "skip", "one feature", "1-D", "two layers", "penalised")
+KINDS = {
+    "scalar": {"recurrence": "scalar"},
+    "full, skip": {"recurrence": "full", "skip": True},
+    "1-D": {"model": "1-D"},
+    "1-D, one decay": {"model": "1-D", "recurrence": "scalar"},
+    "two layers": {"layers": 2, "skip": True},
+    "penalised": {"layers": 2, "penalty": 0.2, "recurrence": "scalar"},
+    "three layers": {"layers": 3, "skip": True, "recurrence": "scalar"},
+    "four layers": {"layers": 4},
+    "one feature": {"f": 1},
+    "one of each": {"f": 1, "N": 1, "layers": 2},
+}
+
+
+@cache
+def shipped(name: str) -> Run:
+    header = store.default().preset("gdssm.layer", name)
+    assert header is not None
+    run = store.default().load(header)
+    assert run is not None
+    return run
+
+
+@cache
+def untrained(kind: str) -> Run:
+    """Random weights as the only snapshot, beside a construction with rates of its own for every layer."""
+    config = Config(**{"f": 3, "N": 4, "seeds": 2, **KINDS[kind]})
+    trained = models.initial(config, [3, 4])
+    if config.model == "1-D":
+        built = construction.layer_1d(config.f, config.N, 1.2)
+    elif config.layers == 1:
+        built = construction.layer_nd(config.f, config.N, 1.2, config.recurrence)
+    else:
+        rates = [1.6, 0.8, 0.5, 0.4][: config.layers]
+        built = construction.multi_layer(config.f, config.N, rates, config.penalty, config.recurrence)
+    if config.skip:
+        built = built.with_(skip=torch.zeros(1, 3 if config.layers == 1 else 2))
+    return Run(config, stored(trained) | {f"constructed/{n}": t.numpy() for n, t in built.tensors().items()})
+
+
+def stored(model: models.Model) -> dict[str, np.ndarray]:
+    """A model as the only snapshot of a run."""
+    return {"snapshot/step": np.array([7]), **{f"snapshot/{n}": t[None].numpy() for n, t in model.tensors().items()}}
+
+
+def holding(run: Run, model: models.Model) -> Run:
+    """The run with another trained model."""
+    return Run(run.config, {**run.tensors, **stored(model)})
+
+
+def maps(panel) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Learned, constructed and difference of every block, in double precision."""
+    drawn = [np.asarray(trace.z, dtype=float) for trace in panel.figure.data if trace.type == "heatmap"]
+    return [(drawn[i], drawn[i + 1], drawn[i + 2]) for i in range(0, len(drawn), 3)]
+
+
+def learned(panel, row: str, column: str) -> float:
+    """A number of the table behind the figure."""
+    found = panel.data[(panel.data["row"] == row) & (panel.data["column"] == column)]
+    assert len(found) == 1
+    return float(found["learned"].iloc[0])
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("kind", [*KINDS, *(f"shipped {name}" for name in SHIPPED)])
+def test_the_construction_in_place_of_the_trained_weights_leaves_no_difference(kind, raw):
+    run = shipped(kind.removeprefix("shipped ")) if kind.startswith("shipped ") else untrained(kind)
+    built = constructed_of(run)
+    a = trained_at(run, 0, 0).tensors()["a"]  # a single decay in 1-D is a single one here too
+    panel = weights.draw(holding(run, built.with_(a=torch.ones_like(a))), View(raw=raw))
+    for ours, theirs, difference in maps(panel):
+        np.testing.assert_allclose(ours, theirs, atol=1e-6)
+        np.testing.assert_allclose(difference, 0, atol=1e-6)
+    found = [float(number) for number in re.findall(r"\d\.\d\d+", panel.title)]
+    assert found and not any(found), panel.title
+
+
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_difference_is_trained_minus_constructed_and_the_title_its_largest(kind, raw):
+    panel = weights.draw(untrained(kind), View(raw=raw))
+    for ours, theirs, difference in maps(panel):
+        np.testing.assert_allclose(difference, ours - theirs, atol=1e-5 * max(1, np.abs(ours).max()))
+    most = max(np.abs(difference).max() for *_, difference in maps(panel))
+    found = [float(number) for number in re.findall(r"\d+\.\d\d+", panel.title)]
+    assert max(found) == pytest.approx(most, abs=0.006)
+    np.testing.assert_allclose(panel.data["difference"], panel.data["learned"] - panel.data["constructed"], atol=2e-4)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_raw_shows_every_number_as_training_left_it(kind):
+    run = untrained(kind)
+    for seed in (1, 2):
+        panel = weights.draw(run, View(raw=True, seed_shown=seed))
+        ours = np.sort(np.concatenate([block[0].ravel() for block in maps(panel)]))
+        tensors = trained_at(run, 0, seed - 1).tensors().values()
+        np.testing.assert_allclose(ours, np.sort(np.concatenate([t.numpy().ravel() for t in tensors])), rtol=1e-6)
+        cmax = panel.figure.layout.coloraxis.cmax
+        assert cmax == pytest.approx(max(np.abs(each).max() for block in maps(panel) for each in block))
+
+
+def rescaled(model: models.Model) -> models.Model:
+    """A model that acts alike: scales and a sign pass among its weights."""
+    found = model.tensors()
+    if "Psi" in found:
+        return model.with_(Psi=-2 * found["Psi"], Theta=found["Theta"] / 5, beta=found["beta"] * -2.5)
+    if "beta" in found:
+        return model.with_(Q=-2 * found["Q"], q=found["q"] * 3, beta=found["beta"] / -6)
+    return model.with_(Q=found["Q"] * -4, Q_tilde=found["Q_tilde"] * 2, q=found["q"] / -2, b=found["b"] / 2)
+
+
+@pytest.mark.parametrize("name", ["layer", "full", "skip", "1-D", "two layers"])
+def test_normalised_sees_no_symmetry_and_raw_does(name):
+    run, view = shipped(name), View()
+    other = holding(run, rescaled(trained_at(run, len(run["snapshot/step"]) - 1)))
+    for (before, *_), (after, *_) in zip(maps(weights.draw(run, view)), maps(weights.draw(other, view)), strict=True):
+        np.testing.assert_allclose(before, after, rtol=1e-3, atol=1e-5)
+    seen = [weights.draw(each, View(raw=True)) for each in (run, other)]
+    assert np.abs(maps(seen[0])[0][0] - maps(seen[1])[0][0]).max() > 0.1
+
+
+def test_decays_and_rates_are_shown_in_their_units():
+    """By hand: the mean of a^(N-t), and beta Q[1, 0] q[2] times it over eta / N."""
+    run = untrained("scalar")
+    model, N = trained_at(run, 0, 0).tensors(), run.config.N
+    a, beta = float(model["a"]), float(model["beta"])
+    decay = sum(a**t for t in range(N)) / N
+    panel = weights.draw(run, View())
+    assert learned(panel, " ", "decay") == pytest.approx(decay, abs=1e-4)
+    rate = beta * float(model["Q"][0, 1, 0] * model["q"][0, 2]) * decay / (1.2 / N)
+    assert learned(panel, " ", "rate") == pytest.approx(rate, abs=1e-4)
+    raw = weights.draw(run, View(raw=True))
+    assert learned(raw, " ", "a") == pytest.approx(a, abs=1e-4)
+    assert learned(raw, " ", "β") == pytest.approx(beta, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind, shapes", [
+    ("scalar", [(4, 3), (1, 2)]), ("full, skip", [(5, 3), (3, 3), (3, 3)]), ("1-D", [(6, 6), (1, 3)]),
+    ("two layers", [(10, 3), (1, 2), (3, 3), (1, 2)]), ("penalised", [(10, 3), (1, 5)]),
+    ("three layers", [(16, 3), (1, 2), (1, 5)]), ("one feature", [(4, 3), (1, 2)]),
+])  # fmt: skip
+def test_a_decay_of_every_entry_is_a_map_of_every_row_a_row_and_a_single_one_a_number(kind, shapes):
+    assert [block[0].shape for block in maps(weights.draw(untrained(kind), View()))] == shapes
+
+
+def test_three_layers_are_divided_by_their_largest_entry_unless_raw():
+    """The skip, which is zero in the construction, has no scale to be freed of and stays as training left it."""
+    run = untrained("three layers")
+    model = trained_at(run, 0, 0).tensors()
+    Q, skip = model["Q"][0, 0].numpy(), model["skip"][0].numpy()
+    shown, raw = (weights.draw(run, View(raw=as_it_is)) for as_it_is in (False, True))
+    np.testing.assert_allclose(maps(shown)[0][0][:3], Q / Q.flat[np.abs(Q).argmax()], rtol=1e-5)
+    np.testing.assert_allclose(maps(raw)[0][0][:3], Q, rtol=1e-6)
+    for panel in (shown, raw):
+        np.testing.assert_allclose(maps(panel)[1][0][0], skip, rtol=1e-6)
+    assert "largest entry" in shown.title + shown.caption and "raw" in raw.title and "as training left" in raw.caption
+    assert "b₁" in set(raw.data["column"]) and "b₁" not in set(shown.data["column"])
+
+
+def lines(panel) -> dict[str, float]:
+    """Names of the horizontal lines and where they are, of which the labels must agree."""
+    texts, shapes = panel.figure.layout.annotations, panel.figure.layout.shapes
+    assert [text.y for text in texts] == [shape.y0 for shape in shapes]
+    return {text.text: float(shape.y0) for text, shape in zip(texts, shapes, strict=True)}
+
+
+def test_one_layer_has_the_best_expected_loss():
+    panel = training.loss(shipped("layer"), View())
+    assert lines(panel) == pytest.approx({"best expected loss": 0.8249158, "predicting zero": 5 / 3}, rel=1e-6)
+    assert "exact" in panel.caption and "2.2 %" in panel.caption  # 0.84314 of the construction on the tasks drawn
+
+
+def test_two_layers_stand_between_steps_of_one_rate_and_of_two():
+    """Figure 4 A. Closed forms against the losses that the run measured on its held-out tasks."""
+    run = shipped("two layers")
+    panel = training.loss(run, View())
+    found = lines(panel)
+    assert list(found) == ["two steps, two rates", "one step", "two steps, one rate", "predicting zero"]
+    assert found["one step"] == pytest.approx(closed_forms.best_loss(10, 10))
+    assert found["two steps, one rate"] == pytest.approx(float(run["baseline/shared"][0]), rel=0.015)
+    assert found["two steps, two rates"] == pytest.approx(float(run["baseline/floor"][0]), rel=0.015)
+    assert panel.title.endswith("above the construction, below one step and below two steps of one rate")
+
+
+def test_hardly_trained_layers_beat_nothing():
+    run = shipped("two layers")
+    worse = Run(run.config, {**run.tensors, "curve/loss": run["curve/loss"] * 1.2})
+    assert training.loss(worse, View()).title.endswith("above the construction, below one step")
+    worst = Run(run.config, {**run.tensors, "curve/loss": run["curve/loss"] * 2})
+    assert training.loss(worst, View()).title.endswith("above the construction")
+
+
+def test_a_penalty_is_named_where_it_is_kept_and_where_it_is_not():
+    panel = training.loss(shipped("penalised"), View())
+    assert list(lines(panel)) == ["two steps, no penalty", "one step", "predicting zero"]
+    assert lines(panel)["two steps, no penalty"] == pytest.approx(closed_forms.two_steps_free(10, 10).loss)
+    assert panel.title == "Trained ends 18 % below the construction, which keeps the penalty"
+    assert "comes down to the construction" not in panel.caption
+
+
+@pytest.mark.parametrize("penalty, names", [
+    (0.0, ["three steps, three rates", "one step", "three steps, one rate"]),
+    (0.3, ["three steps, no penalty", "one step"]),
+])  # fmt: skip
+def test_three_layers_say_that_their_levels_are_fitted(penalty, names):
+    config = Config(layers=3, penalty=penalty)
+    judged = {"baseline/floor": np.array([0.4]), "baseline/shared": np.array([0.5])}
+    curve = {"curve/step": np.array([0, 300]), "curve/loss": np.array([[1.7, 0.41]])}
+    run = Run(config, {**curve, **judged, "watched/constructed": np.array([0.405])})
+    panel = training.loss(run, View())
+    assert list(lines(panel)) == [*names, "predicting zero"]
+    assert lines(panel)[names[0]] == 0.4
+    assert [each.exact for each in levels(run)] == [False, True, False][: len(names)]
+    assert "fitted" in panel.caption and "exact for" not in panel.caption
+    going = training.loss(Run(config, curve, finished=False), View())
+    assert list(lines(going)) == ["one step", "predicting zero"]
+
+
+def test_the_construction_of_two_layers_lies_at_the_best_two_rates():
+    """A and B of the constructed weights are b_1 + b_2 and b_1 b_2, near the optimum of the contours."""
+    run = shipped("two layers")
+    built = holding(run, constructed_of(run))
+    rates = run["constructed/b"][0]
+    np.testing.assert_allclose(two_steps.coefficients(built, 0)[0], [rates.sum(), rates.prod()], rtol=1e-5)
+    free = closed_forms.two_steps_free(10, 10)
+    np.testing.assert_allclose(two_steps.coefficients(built, 0)[0], [free.A, free.B], rtol=0.03)
+    panel = two_steps.draw(built, View())
+    found = [float(number) for number in re.findall(r"\d+\.\d+", panel.title)]
+    assert found == pytest.approx([rates.sum(), rates.prod(), free.loss], abs=2e-3)
+    stars = {trace.name: trace for trace in panel.figure.data if trace.mode == "markers"}
+    assert stars["best two rates: 0.565"].x[0] == pytest.approx(free.A)
+    assert stars["best shared rate: 0.626"].y[0] == pytest.approx(stars["best shared rate: 0.626"].x[0] ** 2 / 4)
