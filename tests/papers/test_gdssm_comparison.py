@@ -190,7 +190,7 @@ def test_what_diverged_is_told_and_not_drawn(astray):
         assert list(panels[name].data["loss"]).count("diverged") == 2
     assert [each.text for each in panels["ends"].figure.layout.annotations].count("diverged") == 2
     assert panels["ends"].data.set_index("model")["rate"]["Griffin"] == "none"
-    assert panels["training"].note == "Diverged: Mamba after step 6, Griffin at every rate."
+    assert panels["training"].note == "Diverged: Mamba after step 5, Griffin at every rate."
     assert "Diverged: S5 at 0.03, Griffin at every rate." in panels["rates"].note
     assert panels["rates"].data.set_index("model")["0.03"]["S5"] == "diverged"
     assert not any(np.isnan(metric.value) for metric in comparison.metrics(run))

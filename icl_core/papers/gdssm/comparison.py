@@ -117,7 +117,7 @@ EXPERIMENT = Experiment(
     name="comparison",
     title="Beside other models of sequences",
     about=__doc__ or "",
-    version=2,
+    version=3,
     config=Config,
     view=View,
     run=run,
@@ -148,7 +148,7 @@ EXPERIMENT = Experiment(
         Preset(
             "N-D",
             "Figure 6: vector labels",
-            Config(model="N-D", f=3, steps=5000, tuning=2000),
+            Config(model="N-D", f=3, steps=5000, tuning=5000),
             "The products are to be learned: one layer is enough for the GD-SSM alone.",
             "figures",
             seeds=5,

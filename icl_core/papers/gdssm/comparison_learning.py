@@ -19,7 +19,7 @@ from icl_core.papers.gdssm.task import Tasks, loss, sample
 from icl_core.passes import Pass, Report
 
 EVALUATIONS, WARM_UP = 30, 0.05
-TUNED_ON, WATCHED, JUDGED = (101, 2**11), (102, 2**10), (103, 2**13)  # seed and number of held-out tasks
+TUNED_ON, WATCHED, JUDGED = (101, 2**11), (102, 2**9), (103, 2**13)  # seed and number of held-out tasks
 CHUNK = 512  # tasks judged at a time
 CEILING = 1e8  # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
 
@@ -89,7 +89,8 @@ def _trained(
     if math.isnan(rate):
         return reached, lost
     weights = _initial(each, list(range(config.seed, config.seed + config.seeds)))
-    at = training.evaluations(config.steps, EVALUATIONS)
+    often = min(EVALUATIONS, max(2, config.steps // 20))
+    at = training.evaluations(config.steps, often)
 
     def watched(state: training.State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         nonlocal reached

@@ -45,12 +45,11 @@ def parameters(
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
     """The answers at all tokens, for one seed's parameters."""
-    tasks = len(tokens)  # weights are expanded to them so that gradients add up task by task, as in the shipped runs
     u = tokens @ p["W_in"] + p["P"][: tokens.shape[1]]  # (tasks, T, width)
     for W_Q, W_K, W_V, W_O in zip(p["W_Q"], p["W_K"], p["W_V"], p["W_O"], strict=True):
-        q, k, v = (u @ W.expand(tasks, -1, -1) for W in (W_Q, W_K, W_V))  # (tasks, T, state)
+        q, k, v = (u @ W for W in (W_Q, W_K, W_V))  # (tasks, T, state)
         scores = (q @ k.mT).tril()  # (tasks, T, T): queries are rows, and see what came before
-        u = u + scores @ v @ W_O.expand(tasks, -1, -1)  # (tasks, T, width)
+        u = u + scores @ v @ W_O  # (tasks, T, width)
     return u @ p["W_out"]  # (tasks, T, f)
 
 

@@ -45,14 +45,14 @@ def parameters(
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
     """The answers at all tokens, for one seed's parameters."""
-    tasks, T, _ = tokens.shape  # weights are expanded to all tasks: gradients add up as in the shipped runs
+    T = tokens.shape[1]
     u = tokens @ p["W_in"] + p["P"][:T]  # (tasks, T, width)
     future = torch.ones(T, T, dtype=torch.bool, device=u.device).triu(1)
     for W_Q, W_K, W_V, W_O in zip(p["W_Q"], p["W_K"], p["W_V"], p["W_O"], strict=True):
-        q, k, v = (u @ W.expand(tasks, -1, -1) for W in (W_Q, W_K, W_V))  # (tasks, T, state)
+        q, k, v = (u @ W for W in (W_Q, W_K, W_V))  # (tasks, T, state)
         scores = q @ k.mT / math.sqrt(q.shape[-1])  # (tasks, T, T), queries are rows
         attention = scores.masked_fill(future, -torch.inf).softmax(-1)
-        u = u + attention @ v @ W_O.expand(tasks, -1, -1)  # (tasks, T, width)
+        u = u + attention @ v @ W_O  # (tasks, T, width)
     return u @ p["W_out"]  # (tasks, T, f)
 
 
