@@ -189,7 +189,7 @@ def test_the_scale_sweep_at_one_is_the_loss():
     run = made("N-D")
     tasks = learning.held_out(run.config, sweeps.SWEPT)
     at_one = run["scale/trained"][:, list(sweeps.ALPHAS).index(1.0)]
-    np.testing.assert_allclose(at_one, sweeps.losses(trained_at(run, -1), tasks), rtol=1e-5)
+    np.testing.assert_allclose(at_one, models.losses(trained_at(run, -1), tasks), rtol=1e-5)
     assert sweeps.crossing(sweeps.ALPHAS, sweeps.ALPHAS**4, 2 * sweeps.ALPHAS**2) == pytest.approx(2**0.5, abs=0.01)
     assert np.isnan(sweeps.crossing(sweeps.ALPHAS, 0 * sweeps.ALPHAS, sweeps.ALPHAS))
     assert sweeps.crossing(sweeps.ALPHAS, 2 * sweeps.ALPHAS, sweeps.ALPHAS) == sweeps.ALPHAS[0]

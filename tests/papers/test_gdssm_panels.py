@@ -8,7 +8,7 @@ import torch
 
 from icl_core import store
 from icl_core.experiment import Run
-from icl_core.papers.gdssm import closed_forms, construction, descent, grafting, layer, learning, sweeps
+from icl_core.papers.gdssm import closed_forms, construction, descent, grafting, layer, learning, models
 from icl_core.papers.gdssm.drawings import interventions, prompt, scale, state
 from icl_core.papers.gdssm.inspection import constructed_of, example, trained_at
 from icl_core.papers.gdssm.measures import measure, watch
@@ -123,14 +123,14 @@ def test_two_steps_at_another_scale_are_those_of_the_sampled_ones():
     coefficients = np.array([best.A, -best.B])
     for alpha in (0.5, 1.3):
         sampled = construction.inner(tasks.times(alpha), 2).loss(coefficients)
-        assert sweeps.closed_form(config, alpha) == pytest.approx(float(sampled), rel=0.02), alpha
+        assert learning.expected(config, alpha) == pytest.approx(float(sampled), rel=0.02), alpha
 
 
 def test_the_scale_looked_at_has_its_losses_in_the_note():
     note = scale.draw(as_built(shipped(ONE)), View(alpha=2.0)).note
     trained, built = (note.split(f"{word} ")[1].split(",")[0].split(" ")[0] for word in ("trained", "constructed"))
     assert note.startswith("At α = 2, seed 1") and trained == built
-    assert float(trained) == pytest.approx(sweeps.closed_form(layer.Config(), 2.0), rel=0.05)
+    assert float(trained) == pytest.approx(learning.expected(layer.Config(), 2.0), rel=0.05)
 
 
 # The visitor's points
@@ -155,11 +155,11 @@ def test_any_single_part_of_a_shipped_run_can_be_replaced_by_its_construction(na
     tasks = example(run.config, 5, 2**11)
     for row in range(run.config.seeds):
         trained, start, constructed = trained_at(run, -1, row), trained_at(run, 0, row), constructed_of(run)
-        before = sweeps.losses(trained, tasks)[0]
+        before = models.losses(trained, tasks)[0]
         for part, field in grafting.fields_of(run.config).items():
             if part in trained.tensors():
                 operated, _ = grafting.graft(trained, start, constructed, View(**{field: "constructed"}), run.config)
-                assert sweeps.losses(operated, tasks)[0] == pytest.approx(before, rel=FITS[name]), (row, part)
+                assert models.losses(operated, tasks)[0] == pytest.approx(before, rel=FITS[name]), (row, part)
 
 
 @pytest.mark.parametrize("how", ["initial", "zero"])
@@ -173,8 +173,8 @@ def test_a_part_put_to_its_start_or_to_zero_is_that(how):
     everything, _ = grafting.graft(trained, start, constructed, view, run.config)
     tasks = example(run.config, 3, 64)
     zero = float(tasks.y[-1].square().mean()) / 2
-    wanted = sweeps.losses(start, tasks)[0] if how == "initial" else zero
-    assert sweeps.losses(everything, tasks)[0] == pytest.approx(wanted, rel=1e-4)
+    wanted = models.losses(start, tasks)[0] if how == "initial" else zero
+    assert models.losses(everything, tasks)[0] == pytest.approx(wanted, rel=1e-4)
 
 
 def test_surgery_is_told_with_its_losses():

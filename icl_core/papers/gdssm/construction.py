@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from icl_core.papers.gdssm.layer_1d import Layer1D
-from icl_core.papers.gdssm.layer_nd import LayerND
+from icl_core.papers.gdssm.layer_nd import LayerND, decay_shape
 from icl_core.papers.gdssm.multi_layer import MultiLayer
 from icl_core.papers.gdssm.task import Tasks
 
@@ -27,7 +27,7 @@ def layer_1d(f: int, N: int, eta: float, dtype: torch.dtype = torch.float32) -> 
 
 def layer_nd(f: int, N: int, eta: float, recurrence: str = "row", dtype: torch.dtype = torch.float32) -> LayerND:
     """A = 1, Q = e_2 e_1^T, q = e_3, beta = eta / N: one step of rate eta. One seed, on the CPU."""
-    a = torch.ones(1, *{"scalar": (1, 1), "row": (f, 1), "full": (f, f)}[recurrence], dtype=dtype)
+    a = torch.ones(1, *decay_shape(f, recurrence), dtype=dtype)
     return LayerND(a, unit(1, 0, dtype)[None], _third(dtype), torch.full((1,), eta / N, dtype=dtype))
 
 

@@ -30,13 +30,18 @@ class LayerND(Weights):
     skip: Tensor | None = None  # (seeds, 3)
 
 
+def decay_shape(f: int, recurrence: str) -> tuple[int, int]:
+    """What a state of f x f is multiplied with, entry by entry: one number, one a row or one an entry."""
+    return {"scalar": (1, 1), "row": (f, 1), "full": (f, f)}[recurrence]
+
+
 def initialise(
     f: int, N: int, generators: Sequence[torch.Generator], recurrence: str = "row", skip: bool = False
 ) -> LayerND:
     """Random weights of one model a generator; beta starts at 1 / N. Float32, where the generators live."""
     if recurrence not in RECURRENCES:
         raise ValueError(f"recurrence must be one of {', '.join(RECURRENCES)}, got {recurrence!r}")
-    a = decays(generators, *{"scalar": (1, 1), "row": (f, 1), "full": (f, f)}[recurrence])
+    a = decays(generators, *decay_shape(f, recurrence))
     Q, q = normal(generators, 3, 3), normal(generators, 3)
     return LayerND(a, Q, q, q.new_full((len(generators),), 1 / N), normal(generators, 3) if skip else None)
 

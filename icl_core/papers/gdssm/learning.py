@@ -92,14 +92,14 @@ def judge(config: Config, weights: Model) -> dict[str, np.ndarray]:
     """
     tasks = held_out(config)
     best, shared = (models.constructed(config, tasks, shared=s).to(device.device()) for s in (False, True))
-    trained = _loss(weights, tasks)
-    reached, baseline = _loss(best, tasks), expected(config)
+    trained = models.losses(weights, tasks)
+    reached, baseline = models.losses(best, tasks), expected(config)
     found = {
         "judged/loss": trained,
         "judged/ratio": trained / reached,
         "judged/scaled": baseline * trained / reached,
         "baseline/constructed": reached,
-        "baseline/shared": _loss(shared, tasks),
+        "baseline/shared": models.losses(shared, tasks),
         "baseline/floor": np.array([construction.best_mixture(tasks, config.layers)[1]]),
         "baseline/expected": np.array([baseline]),
         "baseline/zero": np.array([closed_forms.zero_loss(config.f, config.r)]),
@@ -108,17 +108,16 @@ def judge(config: Config, weights: Model) -> dict[str, np.ndarray]:
     return {**{name: value.astype(np.float32) for name, value in found.items()}, **kept}
 
 
-def expected(config: Config) -> float:
-    """The construction's mean loss in closed form: one step, or two without penalty; NaN otherwise."""
+def expected(config: Config, alpha: float = 1.0) -> float:
+    """The construction's mean loss in closed form, on tasks alpha times as large as those that its rates are best for:
+    one step, or two without penalty; NaN otherwise."""
+    f, N, r = config.f, config.N, config.r
     if config.layers == 1:
-        return closed_forms.best_loss(config.f, config.N, config.r)
+        return closed_forms.one_step_loss(closed_forms.best_beta(f, N, r), f, N, alpha * r)
     if config.layers == 2 and config.penalty == 0:
-        return closed_forms.two_steps_free(config.f, config.N, config.r).loss
+        best = closed_forms.two_steps_free(f, N, r)
+        return closed_forms.two_step_loss(best.A, best.B, f, N, alpha * r)
     return math.nan
-
-
-def _loss(weights: Model, tasks: Tasks) -> np.ndarray:
-    return loss(models.predict(weights, tasks), tasks.y[-1]).cpu().numpy()
 
 
 def curves(config: Config, state: training.State) -> dict[str, np.ndarray]:

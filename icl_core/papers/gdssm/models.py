@@ -1,5 +1,6 @@
 """The three models behind one call: what a setting starts from, what it predicts, and its construction."""
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -9,7 +10,7 @@ from icl_core.papers.gdssm.layer_1d import Layer1D
 from icl_core.papers.gdssm.layer_nd import LayerND
 from icl_core.papers.gdssm.multi_layer import MultiLayer
 from icl_core.papers.gdssm.settings import Config
-from icl_core.papers.gdssm.task import Tasks
+from icl_core.papers.gdssm.task import Tasks, loss
 
 Model = Layer1D | LayerND | MultiLayer
 CHUNK = 2**16  # numbers of x held at a time: what is made of them stays near the cache
@@ -70,6 +71,11 @@ def predict(weights: Model, tasks: Tasks) -> Float[Tensor, "seeds n_o tasks"]:
     size = max(1, CHUNK // (tasks.N * tasks.f))
     parts = [tasks.part(start, start + size) for start in range(0, len(tasks), size)]
     return torch.cat([forward(weights, read(weights, part)) for part in parts], -1)
+
+
+def losses(weights: Model, tasks: Tasks) -> np.ndarray:
+    """The loss of every seed, [seeds]."""
+    return loss(predict(weights, tasks), tasks.y[-1]).cpu().numpy()
 
 
 @torch.no_grad()

@@ -2,15 +2,12 @@
 scale (Figures 1 D and 2 D), and the construction on the tasks that the curves are watched on."""
 
 import numpy as np
-import torch
 
 from icl_core import device
 from icl_core.experiment import Tensors
 from icl_core.papers.gdssm import closed_forms, learning, models
 from icl_core.papers.gdssm.inspection import model_of
-from icl_core.papers.gdssm.models import Model
 from icl_core.papers.gdssm.settings import Config
-from icl_core.papers.gdssm.task import Tasks, loss
 
 ALPHAS = np.array([0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.41, 1.55, 1.7, 2.0, 2.5, 3.0])
 SWEPT = (2**14, 2**21)  # tasks at most, and numbers of x at most, at every scale
@@ -25,29 +22,12 @@ def sweeps(config: Config, made: Tensors) -> dict[str, np.ndarray]:
     watched = learning.held_out(config, learning.WATCHED)
     return {
         "scale/alpha": ALPHAS,
-        "scale/trained": np.stack([losses(trained, each) for each in scaled], 1),
-        "scale/constructed": np.stack([losses(constructed, each)[0] for each in scaled]),
-        "scale/closed": np.array([closed_form(config, alpha) for alpha in ALPHAS]),
+        "scale/trained": np.stack([models.losses(trained, each) for each in scaled], 1),
+        "scale/constructed": np.stack([models.losses(constructed, each)[0] for each in scaled]),
+        "scale/closed": np.array([learning.expected(config, alpha) for alpha in ALPHAS]),
         "scale/zero": np.array([closed_forms.zero_loss(config.f, alpha * config.r) for alpha in ALPHAS]),
-        "watched/constructed": losses(constructed, watched),
+        "watched/constructed": models.losses(constructed, watched),
     }
-
-
-@torch.no_grad()
-def losses(weights: Model, tasks: Tasks) -> np.ndarray:
-    """The loss of every seed, [seeds]."""
-    return loss(models.predict(weights, tasks), tasks.y[-1]).cpu().numpy()
-
-
-def closed_form(config: Config, alpha: float) -> float:
-    """The mean loss, on x ~ U(-alpha r, alpha r), of the steps that are best on x ~ U(-r, r); NaN if not known."""
-    f, N, r = config.f, config.N, config.r
-    if config.layers == 1:
-        return closed_forms.one_step_loss(closed_forms.best_beta(f, N, r), f, N, alpha * r)
-    if config.layers == 2 and config.penalty == 0:
-        best = closed_forms.two_steps_free(f, N, r)
-        return closed_forms.two_step_loss(best.A, best.B, f, N, alpha * r)
-    return float("nan")
 
 
 def crossing(alpha: np.ndarray, losses: np.ndarray, zero: np.ndarray) -> float:

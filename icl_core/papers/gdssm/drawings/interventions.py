@@ -11,7 +11,6 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures.style import PAPER
 from icl_core.papers.gdssm import closed_forms, grafting, learning, models
 from icl_core.papers.gdssm.inspection import constructed_of, moment_of, row_of, steps, trained_at, written
-from icl_core.papers.gdssm.sweeps import losses
 
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
 FIELDS = {kind: tuple(fields.values()) for kind, fields in grafting.FIELDS.items()}
@@ -29,7 +28,7 @@ def draw(run: Run, view: Any) -> Panel:
     operated, said = grafting.graft(trained, start, constructed, view, run.config)
     slow = 4 if run.config.recurrence == "full" else 1  # a decay an entry costs f times as much
     tasks = learning.held_out(run.config, (TASKS[0] // slow, TASKS[1] // slow)).to("cpu")
-    found = [float(losses(each, tasks)[0]) for each in (trained, operated, constructed)]
+    found = [float(models.losses(each, tasks)[0]) for each in (trained, operated, constructed)]
     zero = closed_forms.zero_loss(run.config.f, run.config.r)
     labels = ["trained", "after the operation", "constructed"]
     top = min(max(*found, zero), 2 * zero) * 1.15

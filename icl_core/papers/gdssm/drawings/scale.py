@@ -8,7 +8,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.gdssm import closed_forms, learning, sweeps
+from icl_core.papers.gdssm import closed_forms, learning, models
 from icl_core.papers.gdssm.inspection import constructed_of, model_of, percent, row_of, written
 from icl_core.papers.gdssm.metrics import off_closed_form, worse_than_zero
 
@@ -27,7 +27,7 @@ def draw(run: Run, view: Any) -> Panel:
     ]
     if np.isfinite(rows["closed"]).all():
         dense = np.geomspace(alpha[0], alpha[-1], POINTS)
-        exact = [sweeps.closed_form(run.config, float(each)) for each in dense]
+        exact = [learning.expected(run.config, float(each)) for each in dense]
         series.append(Curve("closed form", dense, np.array(exact), "floor"))
     figure = figures.curves(
         series,
@@ -57,9 +57,9 @@ def _looked_at(run: Run, view: Any) -> str:
     config, row, alpha = run.config, row_of(run, view), view.alpha
     tasks = learning.held_out(config, TASKS).times(alpha).to("cpu")
     trained = model_of(config, run.tensors, "final/", slice(row, row + 1))
-    ours, theirs = (float(sweeps.losses(model, tasks)[0]) for model in (trained, constructed_of(run)))
+    ours, theirs = (float(models.losses(model, tasks)[0]) for model in (trained, constructed_of(run)))
     zero = closed_forms.zero_loss(config.f, alpha * config.r)
-    exact = sweeps.closed_form(config, alpha)
+    exact = learning.expected(config, alpha)
     known = f", in closed form {written(exact)}" if np.isfinite(exact) else ""
     return (
         f"At α = {alpha:g}, seed {row + 1}, on {len(tasks):,} tasks: trained {written(ours)}, constructed "
