@@ -192,3 +192,22 @@ def test_large_maps_become_json_quickly():
     start = time.perf_counter()
     assert sum(len(figure.to_json()) for figure in maps) < 2_000_000
     assert time.perf_counter() - start < 1  # 0.02 s on an idle machine
+
+
+@pytest.mark.parametrize(
+    "limits, labels",
+    [
+        ((0.002, 0.03), ["0.002", "0.005", "0.01", "0.02"]),
+        ((0.9, 2.2), ["1", "1.5", "2"]),
+        ((0.01, 1.0), ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"]),
+    ],
+)
+def test_a_short_log_axis_has_its_numbers_written_out(limits, labels):
+    drawn = figures.curves([Curve("a", [0, 1], limits)], "x", "y", log_y=True, y_range=limits)
+    assert list(drawn.layout.yaxis.ticktext) == labels
+    assert np.allclose(drawn.layout.yaxis.tickvals, [float(label) for label in labels])
+
+
+def test_a_long_log_axis_has_powers_of_ten():
+    drawn = figures.curves([Curve("a", [0, 1], (1e-6, 10.0))], "x", "y", log_y=True, y_range=(1e-6, 10.0))
+    assert drawn.layout.yaxis.ticktext is None and drawn.layout.yaxis.dtick == 1

@@ -1,5 +1,6 @@
 """A curve with seeds: its mean, its band, the traces that draw it and the ranges that hold it."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -117,5 +118,16 @@ def ranged(limits: tuple[float, float], log: bool) -> dict[str, Any]:
     if not log:
         return {"type": "linear", "range": list(limits)}
     low, high = (float(np.log10(value)) for value in limits)
-    ticks = {"dtick": max(1, round((high - low) / 6))} if high - low > 1.2 else {}
-    return {"type": "log", "range": [low, high], "exponentformat": "power", **ticks}
+    return {"type": "log", "range": [low, high], "exponentformat": "power", **_ticks(low, high)}
+
+
+def _ticks(low: float, high: float) -> dict[str, Any]:
+    """Ticks of a log axis from 10^low to 10^high: powers of ten, or over up to two of them 1, 2, 5, 10, … written out.
+    Plotly's own would be a single label or a crowd of digits."""
+    if high - low > 2 or low < -4 or high > 4:
+        return {"dtick": max(1, round((high - low) / 6))} if high - low > 1.2 else {}
+    digits = (1, 2, 5) if high - low > 0.7 else (1, 1.5, 2, 3, 4, 5, 6, 8)
+    powers = range(math.floor(low), math.ceil(high) + 1)
+    values = [float(f"{digit}e{power}") for power in powers for digit in digits]
+    inside = [value for value in values if low <= math.log10(value) <= high]
+    return {"tickvals": inside, "ticktext": [f"{value:g}" for value in inside]} if len(inside) > 1 else {}
