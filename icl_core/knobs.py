@@ -21,7 +21,8 @@ T = TypeVar("T", bound=type)
 @dataclass(frozen=True)
 class Knob:
     """What a field may be and how it is asked for. `options` maps a choice's value to its label; `at_most` names the
-    setting of the run at hand beyond which a view's slider has nothing to show."""
+    setting of the run at hand beyond which a view's slider has nothing to show, `shown_if` one without which a view's
+    choice has no effect."""
 
     kind: str  # "slider", "choice", "text" or "toggle"
     label: str
@@ -35,6 +36,7 @@ class Knob:
     help: str = ""
     group: str = ""
     at_most: str = ""
+    shown_if: str = ""
 
     def check(self, name: str, value: Any) -> None:
         """Raise `ValueError` if `value` is not one this knob can take."""
@@ -92,11 +94,18 @@ def slider(
 
 
 def choice(
-    label: str, options: Mapping[str, str] | tuple[str, ...], *, default: str, help: str = "", group: str = ""
+    label: str,
+    options: Mapping[str, str] | tuple[str, ...],
+    *,
+    default: str,
+    help: str = "",
+    group: str = "",
+    shown_if: str = "",
 ) -> Any:
-    """One of a few values; a mapping gives each its label."""
+    """One of a few values; a mapping gives each its label. `shown_if` is for a view: the widget is left out where the
+    run's setting (or property of its settings) of that name is false."""
     labels = options if isinstance(options, Mapping) else {value: value for value in options}
-    return _field(Knob("choice", label, default, options=labels, help=help, group=group))
+    return _field(Knob("choice", label, default, options=labels, help=help, group=group, shown_if=shown_if))
 
 
 def text(label: str, max_length: int, *, default: str = "", help: str = "", group: str = "") -> Any:

@@ -59,11 +59,12 @@ def test_sliders_refuse_what_lies_beyond_their_range(experiment):
                     experiment.config(**{field: type(knob.default)(value)})
 
 
-def test_a_views_slider_ends_at_a_whole_number_of_the_config(experiment):
+def test_a_views_knob_depends_on_what_the_config_has(experiment):
     for knob in knobs(experiment.view).values():
         if knob.at_most:
             bound = knobs(experiment.config)[knob.at_most]
             assert isinstance(bound.default, int) and bound.high <= knob.high, knob.label
+        assert not knob.shown_if or isinstance(getattr(experiment.config(), knob.shown_if), bool), knob.label
 
 
 def test_it_explains_itself(experiment):
@@ -144,3 +145,13 @@ def test_artifacts_stay_small():
     root = Path(__file__).parents[1] / "artifacts"
     shipped = [path for path in root.rglob("*.safetensors") if "cache" not in path.relative_to(root).parts]
     assert sum(path.stat().st_size for path in shipped) < 80 * 2**20
+
+
+@pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.name)
+def test_formulas_on_lines_of_their_own_are_fenced(paper):
+    """Markdown takes "$$" at the start of a line for a block that only a line of its own ends."""
+    lines = paper.mathematics.splitlines()
+    assert all(line.strip() == "$$" for line in lines if line.lstrip().startswith("$$"))
+    assert sum(line.strip() == "$$" for line in lines) % 2 == 0 and "$$" not in "".join(
+        line for line in lines if line.strip() != "$$"
+    )

@@ -1,6 +1,7 @@
 """What is on stage: what you see, the verdicts, one player, and the panels it drives."""
 
 from dataclasses import replace
+from time import perf_counter
 from typing import Any
 
 import streamlit as st
@@ -16,11 +17,16 @@ _SECONDS_A_MOMENT = 0.5
 def show(setting: Setting, run: Run, faded: bool = False) -> None:
     """Draw a run. `faded`: it is not the one asked for."""
     ticking = _playing(setting)
-    every = _SECONDS_A_MOMENT if ticking else None
-    st.fragment(_stage, run_every=every)(setting, run, faded, ticking)
+    st.fragment(_stage, run_every=_pace(setting) if ticking else None)(setting, run, faded, ticking)
+
+
+def _pace(setting: Setting) -> float:
+    """Seconds a moment: longer than the stage last took to be drawn, or the next tick would cut it short."""
+    return max(_SECONDS_A_MOMENT, 1.5 * st.session_state.get(f"took:{setting.id}", 0.0))
 
 
 def _stage(setting: Setting, run: Run, faded: bool, ticking: bool) -> None:
+    began = perf_counter()
     if _playing(setting) != ticking:
         st.rerun()  # how often a fragment runs is only set from outside it
     setting = replace(setting, view=address.refreshed(setting, _shared(setting)))
@@ -29,8 +35,9 @@ def _stage(setting: Setting, run: Run, faded: bool, ticking: bool) -> None:
         moment = _moment(setting, len(steps))
         setting = replace(setting, view=_at(setting.view, moment))
     headline = setting.experiment.headline(run, setting.view)
-    st.html(f'<p class="headline" role="status">{_escaped(headline)}</p>')
-    verdicts.chips(claims.from_records(run.info.get("metrics", ())))
+    with st.container(key="faded-head" if faded else "head"):
+        st.html(f'<p class="headline" role="status">{_escaped(headline)}</p>')
+        verdicts.chips(claims.from_records(run.info.get("metrics", ())))
     if steps and "moment" in knobs.knobs(setting.experiment.view):
         _player(setting, steps, moment)
     _shared_knobs(setting, run.config)
@@ -38,6 +45,9 @@ def _stage(setting: Setting, run: Run, faded: bool, ticking: bool) -> None:
         for drawing in setting.experiment.drawings:
             if drawing.applies(run.config):
                 panels.panel(setting, drawing, run)
+    st.session_state[f"took:{setting.id}"] = perf_counter() - began
+    if _playing(setting):  # only a moment that was drawn to its end is gone on from
+        st.session_state[f"playing:{setting.id}"] = moment
 
 
 def _shared(setting: Setting) -> list[str]:
@@ -84,11 +94,11 @@ def _moment(setting: Setting, count: int) -> int:
     if not _playing(setting):
         moment = setting.view.moment
         return min(moment if moment >= 0 else count + moment, count - 1)
-    st.session_state[key] = min(st.session_state[key] + 1, count - 1)
-    if st.session_state[key] == count - 1:
-        _stop(setting, count - 1)
+    moment = min(st.session_state[key] + 1, count - 1)
+    if moment == count - 1:
+        _stop(setting, moment)
         st.rerun()
-    return st.session_state[key]
+    return moment
 
 
 def _at(view: Any, moment: int) -> Any:

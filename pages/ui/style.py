@@ -35,6 +35,7 @@ h1, h2 { padding: 0 !important; }
     min-width: 840px; }
 }
 [class*="st-key-panel-"] h3, .st-key-live h3, .st-key-cards h3 { padding: 0 !important; }
+.st-key-faded-head { opacity: .6; }
 .st-key-faded .stPlotlyChart { opacity: .45; transition: opacity .3s; }
 .st-key-chips button { padding: .1rem .6rem; min-height: 1.9rem; border-left-width: 5px; }
 [class*="st-key-chip-reproduced"] button { border-left-color: #009E73; }

@@ -14,7 +14,9 @@ _MOST_STOPS = 300
 
 
 def can_move(knob: Knob, config: Any) -> bool:
-    """Whether there is more than one value to choose from, for a run of `config`."""
+    """Whether there is something to choose, for a run of `config`."""
+    if knob.shown_if and not getattr(config, knob.shown_if):
+        return False
     return not knob.at_most or getattr(config, knob.at_most) > (knob.low or 0)
 
 

@@ -70,8 +70,19 @@ def test_the_state_of_a_layer_that_learned_nothing_is_far_off():
 def test_the_exact_gradient_is_that_of_automatic_differentiation():
     tasks = example(shipped(ONE).config, 7)
     exact = state._exact(tasks, "first")
-    assert np.allclose(exact, descent.accumulated(tasks)[..., 0].numpy())
-    assert np.allclose(exact[-1], torch.einsum("nit,njt->ij", tasks.y[:-1], tasks.x[:-1]).numpy(), atol=1e-5)
+    assert np.allclose(exact, descent.accumulated(tasks).numpy())
+    assert np.allclose(exact, state._sums(tasks, "first"), atol=1e-5)
+    assert np.allclose(exact[-1, ..., 0], torch.einsum("nit,njt->ij", tasks.y[:-1], tasks.x[:-1]).numpy(), atol=1e-5)
+
+
+def test_a_factor_that_fits_one_number_does_not_make_an_untrained_state_a_gradient():
+    """With one feature and one pair any state is a multiple of the sum of one prompt."""
+    config = replace(layer.Config(), f=1, N=1)
+    start, tasks = models.initial(config, [0]), example(config, 7)
+    many = example(config, state.TYPICAL, state.PROMPTS)
+    factor = state._factor(state._states(start, many, "first")[-1], state._sums(many, "first")[-1])
+    off = factor * state._states(start, tasks, "first") - state._exact(tasks, "first")
+    assert np.abs(off).max() > 0.05 * np.sqrt((state._sums(many, "first") ** 2).mean())
 
 
 # Distances while training

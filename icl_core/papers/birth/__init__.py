@@ -37,9 +37,11 @@ $(u_i, v_j)$ is a sum of outer products $W = \sum_{(i,j)} v_j u_i^\top$; asked w
 $W u_i \approx v_j$.
 
 The induction head needs three of them (eq. 7):
-$$W_K^1 = \sum_{t \ge 2} p_t p_{t-1}^\top, \quad
+$$
+W_K^1 = \sum_{t \ge 2} p_t p_{t-1}^\top, \quad
 W_K^2 = \sum_k w_E(k) (W_O^1 W_V^1 w_E(k))^\top, \quad
-W_O^2 = \sum_k w_U(k) (W_V^2 w_E(k))^\top,$$
+W_O^2 = \sum_k w_U(k) (W_V^2 w_E(k))^\top,
+$$
 and the bigrams a fourth (eq. 8), $W_F = \sum_{i,j} \log \pi_b(j|i)\, w_U(j) w_E(i)^\top$.
 Layer 1 lets every token look at the one before it and keep a remapped copy of it. Layer 2 lets a trigger look for
 the token whose copy is the trigger itself: the token after its earlier occurrence. $W_O^2$ reads that token out.

@@ -37,16 +37,22 @@ PAPER = Paper(
     mathematics=r"""
 The loss of a linear model $M$ on the examples is $\frac{1}{2N} \sum_n \lVert M x_n - y_n \rVert^2$. Its gradient at
 $M = 0$ is $-\frac1N \sum_n y_n x_n^\top$, so that a step of rate $\eta$ predicts
-$$\hat y = \tfrac{\eta}{N} \Big( \sum_n y_n x_n^\top \Big) x_{N+1} .$$
+$$
+\hat y = \tfrac{\eta}{N} \Big( \sum_n y_n x_n^\top \Big) x_{N+1} .
+$$
 
 The layer (Section 3.2) reads windows $C_t = [x_t, y_t, x_{t+1}]$:
-$$Z_t = A * Z_{t-1} + C_t Q C_t^\top , \qquad o_t = \beta\, Z_t C_t q .$$
+$$
+Z_t = A * Z_{t-1} + C_t Q C_t^\top , \qquad o_t = \beta\, Z_t C_t q .
+$$
 With $A = 1$, $Q = e_2 e_1^\top$, $q = e_3$ and $\beta = +\eta / N$ it is that step. (The paper prints
 $e_1 e_2^\top$ and the other sign: see the corrections.)
 
 **Floor.** For $x \sim U(-r, r)^f$ with variance $\sigma^2 = r^2 / 3$ and $\kappa = 1.8$ the best step has
-$$\beta^* = \frac{1}{\sigma^2 (N - 2 + \kappa + f)} , \qquad
-L^* = \frac{f \sigma^2}{2} \Big( 1 - \frac{N}{N - 2 + \kappa + f} \Big) .$$
+$$
+\beta^* = \frac{1}{\sigma^2 (N - 2 + \kappa + f)} , \qquad
+L^* = \frac{f \sigma^2}{2} \Big( 1 - \frac{N}{N - 2 + \kappa + f} \Big) .
+$$
 At a test scale with variance $s^2$ the same step costs
 $\frac{f s^2}{2} \big[ 1 - 2 \beta N s^2 + \beta^2 N s^4 (N - 2 + \kappa + f) \big]$, more than predicting zero beyond
 $\alpha = \sqrt 2$.

@@ -14,7 +14,7 @@ MANY = (
 
 REACHES = Claim(
     "nd-reaches-gd",
-    "loss off one step of gradient descent",
+    "loss differs from one step of gradient descent by",
     "One trained N-D layer is as good as one step of gradient descent with the best rate: L* in closed form, measured "
     "as trained over constructed on the same tasks, at the worst seed.",
     "Section 4.2, Figure 2 A",
@@ -23,7 +23,7 @@ REACHES = Claim(
 )
 REACHES_1D = Claim(
     "1d-reaches-gd",
-    "loss off one step of gradient descent, 1-D",
+    "1-D: loss differs from one step of gradient descent by",
     "One trained 1-D layer is as good as one step of gradient descent with the best rate, at the worst seed.",
     "Section 4.1, Figure 1 A",
     0.0,
@@ -31,7 +31,7 @@ REACHES_1D = Claim(
 )
 TWO_RATES = Claim(
     "two-layers-two-rates",
-    "loss off the best two steps",
+    "loss differs from the best two steps by",
     "Two trained layers are as good as two steps of gradient descent with a rate for each, at the worst seed.",
     "Section 4.3, Figure 4 A",
     0.0,
@@ -39,7 +39,7 @@ TWO_RATES = Claim(
 )
 BEATS_SHARED = Claim(
     "beats-shared-rate",
-    "loss against two steps of one rate",
+    "loss beside steps of one rate",
     "Trained layers are better than the construction with one rate for all steps; the two free rates are why.",
     "Appendix A.7, there without an explanation",
     0.0,
@@ -48,7 +48,7 @@ BEATS_SHARED = Claim(
 )
 FLOOR = Claim(
     "reaches-floor",
-    "loss off the best steps",
+    "loss differs from the best steps by",
     "More trained layers are as good as that many steps of gradient descent, each with its best rate: least squares on "
     "the judged tasks, at the worst seed.",
     "Section 4.3, there for two layers",
@@ -57,7 +57,7 @@ FLOOR = Claim(
 )
 UNDOES = Claim(
     "undoes-penalty",
-    "loss off the floor without penalty",
+    "loss differs from the floor without penalty by",
     "A penalty that is built into the layers is undone by training: the loss is that of the best steps without one.",
     "against Appendix A.4",
     0.0,
@@ -65,7 +65,7 @@ UNDOES = Claim(
 )
 WEIGHTS = Claim(
     "weights-match",
-    "largest entry off the construction",
+    "weights differ from the construction by",
     "The trained weights are those of the construction, once the symmetries of the model are normalised away.",
     "Sections 4.1 and 4.2, Figures 3 and 5",
     0.0,
@@ -74,7 +74,7 @@ WEIGHTS = Claim(
 )
 DECAYS = Claim(
     "decays-are-one",
-    "farthest decay off 1",
+    "decays differ from 1 by",
     "The recurrence forgets nothing: every decay, as the mean of a^(N - t) over the examples, is that of the "
     "construction, 1.",
     "Sections 4.1 and 4.2, Figures 3 B and 5",
@@ -93,7 +93,7 @@ COSINE = Claim(
 )
 SCALES = Claim(
     "test-scale",
-    "largest gap to the closed form, any α",
+    "any α: differs from the closed form by",
     "On tasks of another scale α the trained layer loses what a step of gradient descent loses.",
     "Sections 4.1 and 4.2, Figures 1 D and 2 D",
     0.0,
@@ -102,7 +102,7 @@ SCALES = Claim(
 )
 ROOT_TWO = Claim(
     "worse-than-zero",
-    "scale of being worse than zero",
+    "worse than predicting zero from α =",
     "Beyond α = √2 times the training scale the layer is worse than predicting zero, as its one rate is too large.",
     "not in the paper; exact",
     2**0.5,
@@ -110,7 +110,7 @@ ROOT_TWO = Claim(
 )
 SIZES = Claim(
     "every-size",
-    "loss off the closed form, any size",
+    "any size: loss differs from the closed form by",
     "For every number of examples and of dimensions the trained layer is as good as one step of gradient descent.",
     "Sections 4.1 and 4.2, Figures 1 C and 2 C",
     0.0,

@@ -99,7 +99,7 @@ def headline(run: Run, view: View) -> str:
         f"{', '.join(near)} come{'s' * (len(near) == 1)} within 5 % of it or beyond" if near else "no model reaches it"
     )
     return (
-        f"One step of gradient descent loses {written(one)}, predicting zero {written(zero)}. After "
+        f"One step of gradient descent has loss {written(one)}, predicting zero {written(zero)}. After "
         f"{run.config.steps:,} steps {said}; the lowest loss is {written(float(loss[best]))}, of {models[best].name}."
     )
 

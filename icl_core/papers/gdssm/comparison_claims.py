@@ -7,7 +7,7 @@ from icl_core.experiment import Claim
 SHORT = "Not reached by this training; the longer ones of Figures 4 C and 6 show where it ends."
 REACHES = Claim(
     "reaches-beside-others",
-    "GD-SSM, one layer, off one step",
+    "GD-SSM, one layer, differs from one step by",
     "Trained as all other models are, the GD-SSM of one layer reaches one step of gradient descent at the best rate, "
     "at the worst seed.",
     "Section 4.2, Figures 4 C and 6",
@@ -17,7 +17,7 @@ REACHES = Claim(
 )
 TWO = Claim(
     "two-layers-beside-others",
-    "GD-SSM, two layers, off two steps",
+    "GD-SSM, two layers, differs from two steps by",
     "Trained as all other models are, the GD-SSM of two layers reaches two steps of gradient descent with the best "
     "rates, at the worst seed.",
     "Section 4.3, Figure 6",
@@ -27,7 +27,7 @@ TWO = Claim(
 )
 ONLY = Claim(
     "one-layer-is-not-enough",
-    "best other one-layer model above one step",
+    "best other one-layer model is above one step by",
     "No other model of one layer comes near one step of gradient descent on the same tokens. (The paper shows it "
     "without a number; 5 % is near.)",
     "Section 4.2, Figures 4 C and 6",
@@ -43,7 +43,7 @@ ONLY_1D = replace(
 )
 TRANSFORMER = Claim(
     "two-layer-transformer-reaches",
-    "best two-layer transformer above one step",
+    "best two-layer transformer is above one step by",
     "The transformer of two layers reaches one step of gradient descent as well.",
     "Section 4.2, Figures 4 C and 6",
     0.05,
@@ -53,7 +53,7 @@ TRANSFORMER = Claim(
 )
 MATCHED = Claim(
     "parameters-matched",
-    "parameters off the number asked for",
+    "parameter counts differ by",
     "All models but the GD-SSM have the same number of parameters, within 5 %; the GD-SSM has far fewer.",
     "not in the paper, which gives no sizes",
     0.05,

@@ -1,5 +1,6 @@
-"""The paper's formulas, taken as printed, do not give gradient descent. Six small corrections make them do so. Here
-both versions of each are run on the same tasks, without any training, and measured against plain gradient descent.
+"""The paper's formulas, taken as printed, do not give gradient descent. Five small corrections make them do so; a
+sixth statement, on an MLP, cannot be repaired. Here both versions of each are run on the same tasks, without any
+training, and measured against plain gradient descent.
 
 The trained models decide the matter too: they end at the corrected formulas. None of it touches the paper's message,
 that a state-space layer can accumulate gradients; but whoever builds the layer as printed gets noise.

@@ -16,6 +16,7 @@ import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Progress, Run
 from icl_core.papers.gdssm import learning
+from icl_core.papers.gdssm.closed_forms import two_steps_free
 from icl_core.papers.gdssm.drawings import interventions, prompt, recurrence, scale, state, training, two_steps, weights
 from icl_core.papers.gdssm.inspection import percent, steps, written
 from icl_core.papers.gdssm.metrics import metrics, worst_ratio
@@ -40,12 +41,25 @@ def headline(run: Run, view: View) -> str:
         trained, best = float(run["judged/scaled"].mean()), float(run["baseline/expected"][0])
     else:
         trained, best = float(run["judged/loss"].mean()), float(run["baseline/floor"][0])
+        if config.layers == 2:  # penalised: on the same footing as without a penalty
+            exact = two_steps_free(config.f, config.N, config.r).loss
+            trained, best = exact * trained / best, exact
     most = "one step" if one else f"{config.layers} steps"
     return (
         f"{kind}, trained for {config.steps} steps: loss {written(trained)}, where {most} of gradient descent at the "
         f"best rate{'' if one else 's'} reach{'es' if one else ''} {written(best)} and predicting zero costs "
-        f"{written(zero)}. Trained and constructed are {percent(abs(worst_ratio(run)))} apart."
+        f"{written(zero)}. {_apart(run)}"
     )
+
+
+def _apart(run: Run) -> str:
+    """How far trained and constructed are from each other, at the worst seed."""
+    away = worst_ratio(run)
+    if run.config.penalty > 0 and run.config.layers > 1:
+        side = "below" if away < 0 else "above"
+        return f"That is {percent(abs(away))} {side} the construction, which keeps the penalty."
+    which = f", at the worst of {run.config.seeds} seeds" if run.config.seeds > 1 else ""
+    return f"Trained and constructed are {percent(abs(away))} apart{which}."
 
 
 def cost(config: Config) -> float:

@@ -9,7 +9,7 @@ features in which every sine is linear, sin x and cos x, and then one step of gr
 
 Try:
 - Play the training: which curves bend, and which go through the points?
-- "Several layers": is each of them a step here too?
+- "Figure 4 B: two layers": is each of them a step here too?
 - Ask for the features of the MLP: is there anything but sin x and cos x in them?
 """
 

@@ -13,7 +13,7 @@ ROWS = (
     ("layer", "Figures 2 and 3: one layer", LAYER,
      "In a second of training the layer becomes one step of gradient descent.", "classroom"),
     ("full", "A decay for every entry", replace(LAYER, recurrence="full", batch=128, rate=0.01, steps=600),
-     "A hundred decays to learn: all come to 1, for a sum forgets nothing.", "classroom"),
+     "A hundred decays to learn: all come close to 1, for a sum forgets nothing.", "classroom"),
     ("scalar", "One decay for all", replace(LAYER, recurrence="scalar"),
      "A single number keeps the whole state: look how close to 1 it comes.", "classroom"),
     ("skip", "With a skip connection", replace(LAYER, skip=True),

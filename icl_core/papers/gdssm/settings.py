@@ -30,6 +30,11 @@ class Config:
         "number of seeds", 1, 5, default=1, group=REPEATS, help="initial weights that train side by side on equal tasks"
     )
 
+    @property
+    def several(self) -> bool:
+        """Whether there are more layers than one."""
+        return self.layers > 1
+
     def check(self) -> None:
         """Refuse what the model does not have, and what does not fit the memory: the windows, and for every seed and
         every application of a state to a vector the products that automatic differentiation keeps."""

@@ -66,8 +66,8 @@ def headline(run: Run, view: View) -> str:
     """What you see: how close every size is."""
     N, f = run["size/N"], run["size/f"]
     return (
-        f"{len(N)} layers, for {N.min()} to {N.max()} examples and {f.min()} to {f.max()} dimensions: every one is "
-        f"within {percent(worst(run))} of one step of gradient descent at the best rate."
+        f"{len(N)} models of one layer, each trained for its own size, {N.min()} to {N.max()} examples and "
+        f"{f.min()} to {f.max()} dimensions: every one is within {percent(worst(run))} of one step of gradient descent."
     )
 
 

@@ -19,13 +19,13 @@ class View:
     alpha: float = slider("test scale α", 0.1, 3.0, default=1.0, step=0.05)
     token: int = slider("pairs read, t", 1, 100, default=100, at_most="N")
     example: int = slider("prompt", 0, 99, default=0)
-    state: str = choice("state of", STATES, default="first", help="they differ from two layers on")
+    state: str = choice("state of", STATES, default="first", shown_if="several")
     points: str = text("points x:y", 400, default=POINTS)
     one_a: str = choice("decay A", PARTS, default="trained")  # surgery on a single N-D layer
     one_Q: str = choice("Q", PARTS, default="trained")
     one_q: str = choice("q", PARTS, default="trained")
     one_beta: str = choice("β", PARTS, default="trained")
-    one_skip: str = choice("skip, if there is one", PARTS, default="trained")
+    one_skip: str = choice("skip", PARTS, default="trained", shown_if="skip")
     scalar_a: str = choice("decay A", PARTS, default="trained")  # on the 1-D layer
     scalar_Psi: str = choice("Ψ", PARTS, default="trained")
     scalar_Theta: str = choice("Θ", PARTS, default="trained")
@@ -36,7 +36,7 @@ class View:
     several_Q_tilde: str = choice("Q̃ of all layers", PARTS, default="trained")
     several_q: str = choice("q", PARTS, default="trained")
     several_b: str = choice("rates b", PARTS, default="trained")
-    several_skip: str = choice("skip, if there is one", PARTS, default="trained")
+    several_skip: str = choice("skip", PARTS, default="trained", shown_if="skip")
 
     def check(self) -> None:
         """Refuse points that are none."""

@@ -37,7 +37,9 @@ A prompt is $Z_0 = \begin{pmatrix} x_1 & \dots & x_n & x_{n+1} \\ y_1 & \dots & 
 $y_i = \langle x_i, w^* \rangle$. A layer adds $\frac1n P Z M (Z^\top Q Z)$. With
 $P = \begin{pmatrix} 0 & 0 \\ 0 & 1 \end{pmatrix}$ and $Q = -\begin{pmatrix} A_l & 0 \\ 0 & 0 \end{pmatrix}$ it takes a
 step of preconditioned gradient descent (Lemma 2.1),
-$$w_{l+1} = w_l - A_l \nabla R(w_l), \qquad R(w) = \tfrac{1}{2n} \lVert X^\top (w - w^*) \rVert^2 .$$
+$$
+w_{l+1} = w_l - A_l \nabla R(w_l), \qquad R(w) = \tfrac{1}{2n} \lVert X^\top (w - w^*) \rVert^2 .
+$$
 
 A register makes more of it. CGD-like (Theorem 3.1): $R_l = \mathrm{Attn}(Z_l) + \gamma_l R_{l-1}$ and
 $Z_{l+1} = Z_l + \alpha_l R_l / n$. LFOM (Theorem 3.2): $Z_{l+1} = Z_l + \frac1n \sum_{j \le l} \Gamma_j^l \odot R_j$.

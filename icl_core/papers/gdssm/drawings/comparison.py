@@ -10,15 +10,16 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.figures.style import DASHES, PAPER, TICKS, axis, colour, layout
-from icl_core.papers.gdssm.comparison_learning import JUDGED
+from icl_core.papers.gdssm import comparison_learning
 from icl_core.papers.gdssm.drawings.comparison_looks import (
     LOOKS,
     NEAR,
     beyond,
     column,
     diverged,
-    expected,
     few,
+    judged,
+    known,
     levels,
     limits,
     many,
@@ -46,8 +47,9 @@ def ends(run: Run, view: Any) -> Panel:
     figure.update_yaxes(axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks))  # the first on top
     return Panel(
         _reached(run),
-        f"Every seed is a dot; the same {JUDGED[1]:,} fresh tasks for all. Look who lies at the grey line of one "
-        "step of gradient descent or left of it. A model that learned nothing from its prompt lies at predicting zero.",
+        f"Every seed is a dot; the same {comparison_learning.JUDGED[1]:,} fresh tasks for all. Look who lies at the "
+        "grey line of one step of gradient descent or left of it. A model that learned nothing from its prompt lies at "
+        "predicting zero.",
         figure,
         data=_table(run),
         note=f"{few(run)} parameters in the GD-SSM, {many(run)} in each of the others."
@@ -58,7 +60,7 @@ def ends(run: Run, view: Any) -> Panel:
 
 def _lines(run: Run, figure: go.Figure, height: int) -> None:
     """The reference lines with their names above the plot, each so high that no other line crosses it."""
-    for level, (label, value, kind) in enumerate(levels(run)):
+    for level, (label, value, kind) in enumerate(levels(*judged(run))):
         y, left = 1 + (14 + 19 * level) / height, level == 0  # the line of predicting zero is the rightmost
         line = {"color": colour(kind), "width": 2, "dash": DASHES[kind]}
         figure.add_shape(type="line", x0=value, x1=value, yref="paper", y0=0, y1=y, line=line, layer="below")
@@ -113,20 +115,20 @@ def training(run: Run, view: Any) -> Panel:
         for name, rows in losses.items() for i, row in enumerate(rows) if view.single_seeds
     ]  # fmt: skip
     series = [Curve(name, x, rows, *LOOKS[name][:2], band="minmax") for name, rows in losses.items()]
-    zero, _, two = expected(run)
+    zero, one, two = known(run, comparison_learning.WATCHED)
     figure = figures.curves(
         [*single, *series] or [Curve("none yet", x, np.full(len(x), np.nan))],
         "training step",
         "loss at the query",
         y_range=(0.92 * min([two, *(rows[np.isfinite(rows)].min() for rows in losses.values())]), 1.12 * zero),
-        lines=levels(run),
+        lines=levels(zero, one, two),
         height=460,
     )
     return Panel(
         _late(x, losses, zero) if run.finished else f"{len(names)} of {len(learners(run.config))} models so far",
-        "Held-out tasks, the same for all; the band reaches from the lowest to the highest seed. Look for plateaus: a "
-        "model that finds the mechanism falls suddenly, one that does not stays level. Who learns slowly may be "
-        "learning still.",
+        f"{comparison_learning.WATCHED[1]} held-out tasks, the same for all curves and lines; the band reaches from "
+        "the lowest to the highest seed. Look for plateaus: a model that finds the mechanism falls suddenly, one "
+        "that does not stays level. Who learns slowly may be learning still.",
         figure,
         data=pd.DataFrame({"step": x} | {name: mean_of(rows).round(4) for name, rows in losses.items()}),
         note=told(_when(x, losses, each) for each in diverged(run)).strip() if run.finished else "",

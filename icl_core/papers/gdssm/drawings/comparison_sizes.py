@@ -11,13 +11,15 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.figures.curves import references
 from icl_core.figures.style import INK, TICKS, axis, layout
+from icl_core.papers.gdssm import comparison_learning
 from icl_core.papers.gdssm.drawings.comparison_looks import (
     LOOKS,
     beyond,
     column,
     diverged,
-    expected,
     few,
+    judged,
+    known,
     levels,
     limits,
     many,
@@ -59,7 +61,10 @@ def parameters(run: Run, view: Any) -> Panel:
 
 def _names(run: Run, figure: go.Figure, loss: np.ndarray, most: float) -> None:
     """Names the lines, away from the GD-SSM's dots; these, each towards the side that has more room; the others."""
-    across, own = references(levels(run)), int(run["size/parameters"][0])  # the dot of one layer, near its line
+    across, own = (
+        references(levels(*judged(run))),
+        int(run["size/parameters"][0]),
+    )  # the dot of one layer, near its line
     if np.log10(own) > LEAST + 0.35 * (most - LEAST):
         across["annotations"] = [text | {"x": 0.01} for text in across["annotations"]]
     figure.update_layout(across)
@@ -77,7 +82,7 @@ def rates(run: Run, view: Any) -> Panel:
     """The loss at every rate that was tried, the chosen one with a ring."""
     found, x, tried = learners(run.config), run["tuned/rate"], run["tuned/loss"]
     series = [Curve(m.name, x, row, *LOOKS[m.name][:2], markers=True) for m, row in zip(found, tried, strict=True)]
-    zero = expected(run)[0]
+    zero = known(run, comparison_learning.TUNED_ON)[0]
     seen = np.minimum(tried, 1.3 * zero)
     figure = figures.curves(
         series, "learning rate", "loss after the trial", log_x=True, x_range=(0.8 * x[0], 1.25 * x[-1]),

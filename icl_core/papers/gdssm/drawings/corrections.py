@@ -12,7 +12,7 @@ from icl_core.papers.gdssm import printed
 from icl_core.papers.gdssm.inspection import percent, written
 
 KINDS = {"right": "construction", "sign": "layer 1", "Q": "layer 2", "odd": "layer 3"}
-NAMES = {"right": "corrected", "sign": "1 printed sign", "Q": "2 printed Q", "odd": "3 odd windows"}
+NAMES = {"right": "corrected", "sign": "1 printed sign", "Q": "2 printed Q", "odd": "3 windows at every token"}
 SHOWN = 1.6  # the lowest gain drawn
 
 
@@ -28,22 +28,24 @@ def gains(run: Run, view: Any) -> Panel:
         "two steps": float(found["gain/right"]),
         "5 transposes": float(found["gain/mixed"]),
     }
-    kinds = ["construction" if name in ("corrected", "two steps") else "gradient descent" for name in values]
+    colours = {"1 sign": KINDS["sign"], "2 Q": KINDS["Q"], "3 windows": KINDS["odd"]}  # as in the curves below
+    right = ("corrected", "two steps")
+    kinds = ["construction" if name in right else colours.get(name, "gradient descent") for name in values]
     heights = [min(max(value, -SHOWN), 1.0) for value in values.values()]
     figure = figures.bars(list(values), heights, "gain over predicting zero", kinds=kinds, text="none",
-                          y_range=(min(-0.25, min(heights) * 1.2), 1.0))  # fmt: skip
+                          y_range=(min(-0.25, min(heights) * 1.2), 1.12))  # fmt: skip
     for place, value in enumerate(values.values()):
         where = {"yanchor": "bottom", "yshift": 2} if value >= -0.02 else {"yanchor": "top", "yshift": -2}
         spot = {"x": place, "y": float(heights[place]), "showarrow": False} | where
         figure.add_annotation(text=written(value, 2 if abs(value) > 0.1 else 3), **spot)
     figure.update_yaxes(zeroline=True, zerolinewidth=1)
     return Panel(
-        f"As printed: {written(values['1 sign'], 2)}, {written(values['2 Q'])} and "
-        f"{written(values['3 windows'], 2)}; corrected: {written(values['corrected'], 2)}",
+        f"A corrected step gains {written(values['corrected'], 2)}; with the printed sign "
+        f"{written(values['1 sign'], 2)}, with the printed Q {written(values['2 Q'], 2)}",
         "The share of the loss of predicting zero that a prediction removes: 1 is all of it, 0 nothing, below 0 it is "
-        "worse than zero. Orange is corrected, grey as printed; printed Q and odd windows at the rate best for them, "
-        "the others at the best rate of the corrected one. If the paper's formulas were right as printed, grey would "
-        "be as high as orange.",
+        "worse than zero. Orange is corrected, the others are as printed; the printed Q and windows at every token are "
+        "shown at the rate best for them, the others at the best rate of the corrected step. If the paper's formulas "
+        "were right as printed, all bars of a step would be as high as orange.",
         figure,
         data=pd.DataFrame({"formula": list(values), "gain": list(values.values())}).round(5),
         note="Bars below −1.6 are cut off." if min(values.values()) < -SHOWN else "",
@@ -57,7 +59,8 @@ def lengths(run: Run, view: Any) -> Panel:
     series = [Curve(NAMES[name], times, row, KINDS[name]) for name, row in rows.items()]
     series.append(Curve("predicting zero", times, np.zeros_like(times), "floor"))
     figure = figures.curves(
-        series, "length of the step, times the best", "gain", y_range=(-1.2, 0.8), at=view.times
+        series, "length of the step, times the best", "gain",
+        y_range=(-1.2, max(0.8, 1.12 * float(rows["right"].max()))), at=view.times,
     )  # fmt: skip
     now = {name: printed.gain(found, name, view.times) for name in KINDS}
     return Panel(

@@ -13,6 +13,7 @@ from icl_core.papers.gdssm.symmetries import RATES, compare, mean_decay
 COLUMNS = ["x", "y", "x⁺"]
 DECAYS, RATE = "decays", "rates"  # the kinds that are numbers, one or as many as the state has rows or entries
 MEAN = "decay: the mean of a^(N − t)"
+SHOWN = {"S": "Q̄", "Q_1": "Q₁", "Q_tilde": "Q̃₂"}  # S is Σ x xᵀ on the page
 MEANINGS = {"rate": "rate in η/N", "A": "A and B over the constructed", "B": "A and B over the constructed"}
 
 
@@ -44,7 +45,7 @@ def normalised(trained: Model, constructed: Model, N: int) -> list[Part]:
         elif each.name in RATES:
             found.append(_number(RATE, each.name, ours, theirs, MEANINGS[each.name]))
         else:
-            found.append(_weights(each.name.replace("_tilde", "̃₂").replace("_1", "₁"), ours, theirs))
+            found.append(_weights(SHOWN.get(each.name, each.name), ours, theirs))
     decays = _numbers(trained, constructed, DECAYS, N)
     weights = [part for part in found if part.kind != RATE]
     return [*weights, *decays, *(part for part in found if part.kind == RATE)]

@@ -11,7 +11,7 @@ from icl_core.figures import Curve
 from icl_core.figures.style import TICKS
 from icl_core.papers.gdssm import closed_forms
 from icl_core.papers.gdssm.inspection import mean_of, percent, written
-from icl_core.papers.gdssm.sizes_settings import BASE
+from icl_core.papers.gdssm.sizes_settings import BASE, sizes_of
 
 
 def pairs(run: Run, view: Any) -> Panel:
@@ -51,14 +51,20 @@ def gaps(run: Run, view: Any) -> Panel:
 
 def training(run: Run, view: Any) -> Panel:
     """The loss of the first size over its training; also of a run that is still going."""
+    f, N = sizes_of(run.config)[0]
     x = np.asarray(run.tensors.get("curve/step", [0]))
     loss = run.tensors.get("curve/loss", np.full((1, len(x)), np.nan))
     last = float(mean_of(loss)[-1])
+    lines = [
+        ("predicting zero", closed_forms.zero_loss(f), "floor"),
+        ("closed form", closed_forms.best_loss(f, N), "floor"),
+    ]
     return Panel(
-        f"The first size {'is at' if not run.finished else 'ends at'} loss {written(last)}",
-        "The loss of the layer that is trained first, on held-out tasks. It should fall to its floor long before the "
-        "end; a curve that stays level has not found the step.",
-        figures.curves([Curve("trained", x, loss)], "training step", "loss at the query"),
+        f"f = {f}, N = {N} {'is at' if not run.finished else 'ends at'} loss {written(last)}",
+        "The loss of the layer that is trained first, on held-out tasks, so few of them that they lie a percent or two "
+        "off the closed form. It should fall to its floor long before the end; a curve that stays level has not found "
+        "the step.",
+        figures.curves([Curve("trained", x, loss)], "training step", "loss at the query", lines=lines),
         data=pd.DataFrame({"step": x, "loss": mean_of(loss)}).round(5),
     )
 
@@ -85,7 +91,7 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
     away = float(np.abs(run["judged/ratio"][:, order] - 1).max())
     ends = f"{written(float(trained[:, 0].mean()), 2)} to {written(float(trained[:, -1].mean()), 2)}"
     return Panel(
-        f"From {name} = {x[0]} to {x[-1]}: {ends}, within {percent(away)} of the closed form",
+        f"From {name} = {x[0]} to {x[-1]} the loss goes from {ends}, within {percent(away)} of the closed form",
         caption + " Measured as the closed form times trained over constructed on the same tasks, which removes most "
         "of the tasks' noise.",
         figure,

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import torch
-from torch import Tensor
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
@@ -16,14 +15,17 @@ from icl_core.papers.gdssm.layer_nd import LayerND
 from icl_core.papers.gdssm.models import Model
 from icl_core.papers.gdssm.task import Tasks
 
+TYPICAL, PROMPTS = -1, 16  # the prompts, none of which can be looked at, that say how large a sum usually is
+
 
 def draw(run: Run, view: Any) -> Panel:
     """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their difference."""
     moment, tasks = moment_of(run, view), example(run.config, view.example)
     which = view.state if run.config.layers > 1 else "first"
-    ours = _states(trained_at(run, moment, row_of(run, view)), tasks, which)  # [N, rows, columns]
-    exact = _exact(tasks, which)
-    factor = _factor(ours[-1], exact[-1])
+    trained, many = trained_at(run, moment, row_of(run, view)), example(run.config, TYPICAL, PROMPTS)
+    ours, exact = _states(trained, tasks, which)[..., 0], _exact(tasks, which)[..., 0]  # [N, rows, columns]
+    typical = _sums(many, which)  # [N, rows, columns, prompts]
+    factor = _factor(_states(trained, many, which)[-1], typical[-1])
     t = min(view.token, run.config.N)
     scaled = ours * factor
     shown = [_seen(each, t) for each in (scaled, exact, scaled - exact)]
@@ -31,50 +33,50 @@ def draw(run: Run, view: Any) -> Panel:
         (f"state × {written(factor, 3)}", "exact", "difference"), shown, None, None, _sum(which), columns=3,
         limit=figures.largest(exact), row_title=_axes(run, which)[0], column_title=_axes(run, which)[1],
     )  # fmt: skip
-    away = [_away(scaled, exact, n) for n in range(1, run.config.N + 1)]
+    sizes = np.sqrt((typical**2).sum((1, 2)).mean(-1))  # [N]
+    away = [float(np.linalg.norm(scaled[n] - exact[n]) / (sizes[n] or 1.0)) for n in range(run.config.N)]
     return Panel(
         f"After {t} of {run.config.N} pairs the state is {percent(away[t - 1])} off the {_word(which)}",
         _caption(run, which),
         figure,
         data=pd.DataFrame({"pairs": range(1, len(away) + 1), "relative difference": away}).round(6),
-        note=f"One factor for all t, {written(factor)}, is fitted by least squares to the state after the last pair: "
-        f"the state's own scale is free, β undoes it. Step {steps(run)[moment]}, seed {row_of(run, view) + 1}.",
+        note=f"One factor, {written(factor)}, is fitted by least squares to the last states of {PROMPTS} other "
+        f"prompts: the state's own scale is free, β undoes it. Off: as a share of the sum's usual size after as many "
+        f"pairs. Step {steps(run)[moment]}, seed {row_of(run, view) + 1}.",
     )
 
 
 @torch.no_grad()
 def _states(weights: Model, tasks: Tasks, which: str) -> np.ndarray:
-    """[N, rows, columns] of one seed and task."""
+    """[N, rows, columns, tasks] of one seed."""
     read = models.read(weights, tasks)
     if isinstance(weights, Layer1D):
-        states = layer_1d.recurrent(weights, read)[1][:, 0, :, 0]  # (N, f)
-        turned = states @ weights.Theta[0, :, tasks.f :]  # Theta^T z: in the basis of x, whatever basis z is in
-        return turned[:, None].numpy()
+        states = layer_1d.recurrent(weights, read)[1][:, 0]  # (N, f, tasks)
+        Theta = weights.Theta[0, :, tasks.f :]  # Theta^T z: in the basis of x, whatever basis z is in
+        return torch.einsum("nit,ij->njt", states, Theta)[:, None].numpy()
     if isinstance(weights, LayerND):
-        return layer_nd.recurrent(weights, read)[1][:, 0, :, :, 0].numpy()
+        return layer_nd.recurrent(weights, read)[1][:, 0].numpy()
     found = multi_layer.recurrent(weights, read)[1]
     every = {"first": found.Z[0], "last": found.Z[-1], "curvature": found.Z_tilde[-1]}
-    return every[which][:, 0, :, :, 0].numpy()
+    return every[which][:, 0].numpy()
 
 
 def _exact(tasks: Tasks, which: str) -> np.ndarray:
-    """The sum of y xᵀ over the first 1..N pairs, -N times the gradient at zero; or of x xᵀ. [N, rows, columns]"""
-    if which != "curvature":
-        return descent.accumulated(tasks)[..., 0].numpy()
-    x: Tensor = tasks.x[:-1, :, 0]
-    return (x[:, :, None] * x[:, None]).cumsum(0).numpy()
+    """The sum of y xᵀ over the first 1..N pairs as -N times the gradient at zero, by automatic differentiation; or of
+    x xᵀ, added up. [N, rows, columns, tasks]"""
+    return _sums(tasks, which) if which == "curvature" else descent.accumulated(tasks).numpy()
+
+
+def _sums(tasks: Tasks, which: str) -> np.ndarray:
+    """The same, added up in any case: quick for many tasks."""
+    x, y = tasks.x[:-1], tasks.y[:-1]
+    return ((x if which == "curvature" else y)[:, :, None] * x[:, None]).cumsum(0).numpy()
 
 
 def _factor(ours: np.ndarray, exact: np.ndarray) -> float:
-    """The factor that brings the last state nearest to the exact sum."""
+    """The factor that brings the last states nearest to the exact sums."""
     size = float((ours * ours).sum())
     return float((ours * exact).sum()) / size if size > 0 else 0.0
-
-
-def _away(ours: np.ndarray, exact: np.ndarray, t: int) -> float:
-    """The difference's size after t pairs as a share of the sum's; of a single number, over the first t pairs."""
-    part = slice(0 if ours[0].size == 1 else t - 1, t)
-    return float(np.linalg.norm(ours[part] - exact[part]) / (np.linalg.norm(exact[part]) or 1.0))
 
 
 def _seen(states: np.ndarray, t: int) -> np.ndarray:
@@ -99,7 +101,7 @@ def _axes(run: Run, which: str) -> tuple[str, str]:
         return "", "pairs read"
     if run.config.model == "1-D":
         return "pairs read", "feature"
-    return "row of x" if which == "curvature" else "row of y", "column of x"
+    return "entry of x" if which == "curvature" else "entry of y", "entry of x"
 
 
 def _caption(run: Run, which: str) -> str:

@@ -97,7 +97,8 @@ def _alignment_title(run: Run) -> str:
     last = written(float(mean_of(_curve(run, name))[-1]), 4)
     if run.config.f == 1:
         return f"Predictions are {last} from gradient descent's {now}"
-    return f"Sensitivities point along gradient descent's: cosine {last} {now}"
+    along = "point" if float(mean_of(_curve(run, name))[-1]) >= 0.99 else "do not yet point"
+    return f"Sensitivities {along} along gradient descent's: cosine {last} {now}"
 
 
 def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> str:

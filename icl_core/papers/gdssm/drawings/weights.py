@@ -20,7 +20,7 @@ FREEDOMS = {
     "1-D": "The state has no basis of its own: Ψ → GΨ, Θ → G⁻ᵀΘ acts the same for any invertible G. So only "
     "M = β Ψᵀ A Θ compares, in units of η/N, which leaves the rate on the diagonal of its upper right",
     "2": "Scales pass among b, Q, Q̃ and q, and the second layer can do part of the first one's work. So the sum "
-    "S = b₁Q₁ + b₂Q₂ is shown, each matrix over its own leading entry, and the rates as the A and B of the "
+    "Q̄ = b₁Q₁ + b₂Q₂ is shown, each matrix over its own leading entry, and the rates as the A and B of the "
     "prediction A G x − B G S x",
     "more": "Beyond two layers nobody has normalised the symmetries. So every matrix is shown over its largest entry; "
     "a skip, which is 0 in the construction, as it is; rates, which mean nothing without their matrices, not at all",
