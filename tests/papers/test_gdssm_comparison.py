@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from icl_core import store
 from icl_core.experiment import Run
-from icl_core.papers.gdssm import comparison, comparison_learning, construction
+from icl_core.papers.gdssm import comparison, comparison_learning, comparison_metrics, construction
 from icl_core.papers.gdssm.baselines.rates import RATES
 from icl_core.papers.gdssm.comparison_learning import CHUNK, gradient, held_out, plan, tasks
 from icl_core.papers.gdssm.comparison_settings import Config, View
@@ -239,3 +240,28 @@ def test_what_is_out_of_range_is_refused():
         Config(steps=0)
     with pytest.raises(ValueError, match="model must be one of"):
         Config(model="2-D")
+
+
+@pytest.mark.parametrize(
+    "preset, missed",
+    [
+        ("classroom", {"one-layer-is-not-enough", "two-layer-transformer-reaches"}),
+        ("1-D", {"two-layer-transformer-reaches"}),
+        ("N-D", {"two-layer-transformer-reaches"}),
+    ],
+)
+def test_a_shipped_comparison_misses_only_what_is_known_to_be_missed_and_says_why(preset, missed):
+    run = store.default().load(store.default().preset("gdssm.comparison", preset))
+    found = {metric.claim.id: metric for metric in comparison.EXPERIMENT.metrics(run)}
+    assert {name for name, metric in found.items() if metric.verdict != "reproduced"} == missed
+    assert all(bool(metric.claim.reason) == (name in missed) for name, metric in found.items())
+
+
+def test_the_reason_counts_the_seeds_that_are_near(whole):
+    run = whole["N-D"]
+    models = learners(run.config)
+    losses = np.full((5, len(models)), 2 * run["baseline/one"][0], np.float32)
+    place = [each.name for each in models].index("Linear transformer, 2 layers")
+    losses[:3, place] = run["baseline/one"][0]
+    said = comparison_metrics.seeds_near(Run(run.config, {**run.tensors, "judged/loss": losses}))
+    assert "linear 3 of 5, softmax 0 of 5" in said

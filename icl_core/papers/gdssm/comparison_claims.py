@@ -49,7 +49,6 @@ TRANSFORMER = Claim(
     0.05,
     0.0,
     "at most",
-    reason=SHORT,
 )
 MATCHED = Claim(
     "parameters-matched",

@@ -11,9 +11,9 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.figures.style import DASHES, PAPER, TICKS, axis, colour, layout
 from icl_core.papers.gdssm import comparison_learning
+from icl_core.papers.gdssm.comparison_metrics import NEAR
 from icl_core.papers.gdssm.drawings.comparison_looks import (
     LOOKS,
-    NEAR,
     beyond,
     column,
     diverged,

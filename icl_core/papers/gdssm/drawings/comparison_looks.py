@@ -10,7 +10,6 @@ from icl_core.figures.style import colour
 from icl_core.papers.gdssm import comparison_learning, construction
 from icl_core.papers.gdssm.learners import Learner, learners
 
-NEAR = 1.05  # times gradient descent's loss: as good
 FAR = 1.5  # times the loss of predicting zero: beyond, a dot stands at the edge
 LOOKS = {  # colour, dash, marker
     "GD-SSM, 1 layer": ("trained", "solid", "circle"),

@@ -65,8 +65,13 @@ def alignment(run: Run, view: Any) -> Panel:
     return Panel(
         _alignment_title(run),
         "How far the predictions are from those of the construction, and how far their derivatives by the query's x "
-        "are, in length and in direction. All three should fall together. A model that solves the task in another way "
-        "could reach the loss and would stay up here.",
+        "are, in length and in direction. "
+        + (
+            "The construction keeps a penalty that training undoes, so the two stay apart."
+            if run.config.penalty > 0 and run.config.layers > 1
+            else "All three should fall together. A model that solves the task in another way could reach the loss and "
+            "would stay up here."
+        ),
         figure,
         data=pd.DataFrame({"step": x} | {name: mean_of(rows) for name, (_, rows) in kinds.items()}).round(6),
     )
