@@ -79,9 +79,15 @@ def _player(setting: Setting, steps: list[int], moment: int) -> None:
         st.button(label, key=f"{setting.id}:play", on_click=_toggle, args=(setting, moment, len(steps)))
         if len(steps) > 1:
             labels = {index: f"{step} of {steps[-1]}" for index, step in enumerate(steps)}
-            moved = None if _playing(setting) else lambda: _stop(setting, st.session_state[key])
-            shown = {"format_func": labels.__getitem__, "key": key, "disabled": moved is None}
-            st.select_slider("training step shown", list(labels), on_change=moved, **shown)
+            shown = {"format_func": labels.__getitem__, "key": key, "disabled": _playing(setting)}
+            moved = None if _playing(setting) else _moved
+            st.select_slider("training step shown", list(labels), on_change=moved, args=(setting, key), **shown)
+
+
+def _moved(setting: Setting, key: str) -> None:
+    """The visitor's move. While it plays there is none: the slider of before may still report where it stood."""
+    if not _playing(setting):
+        _stop(setting, st.session_state[key])
 
 
 def _playing(setting: Setting) -> bool:
