@@ -34,6 +34,11 @@ h1, h2 { padding: 0 !important; }
   [class*="st-key-panel-wide-"]:has(.heatmaplayer) [data-testid="stFullScreenFrame"]:has(.stPlotlyChart) {
     min-width: 840px; }
 }
+@media (max-width: 720px) {
+  [class*="st-key-panel-wide-"] [data-testid="stElementContainer"]:has(.stPlotlyChart)::before {
+    content: "swipe the figure sideways →"; display: block; position: sticky; left: 0; width: max-content;
+    font-size: .8rem; color: FAINT; }
+}
 [class*="st-key-panel-"] h3, .st-key-live h3, .st-key-cards h3 { padding: 0 !important; }
 .st-key-faded-head { opacity: .6; }
 .st-key-faded .stPlotlyChart { opacity: .45; transition: opacity .3s; }

@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core import store
+from icl_core import store, training
 from icl_core.experiment import Run
-from icl_core.papers.gdssm import comparison, comparison_learning, comparison_metrics, construction
+from icl_core.papers.gdssm import (
+    comparison,
+    comparison_learning,
+    comparison_metrics,
+    comparison_tasks,
+    comparison_trials,
+    construction,
+)
 from icl_core.papers.gdssm.baselines.rates import RATES
-from icl_core.papers.gdssm.comparison_learning import CHUNK, gradient, held_out, plan, tasks
+from icl_core.papers.gdssm.comparison_learning import gradient
 from icl_core.papers.gdssm.comparison_settings import Config, View
+from icl_core.papers.gdssm.comparison_tasks import CHUNK, held_out, tasks
 from icl_core.papers.gdssm.drawings import comparison_looks
 from icl_core.papers.gdssm.learners import chunked, learner, learners, sequence
 from icl_core.papers.gdssm.task import Tasks
@@ -25,14 +33,14 @@ FEW = (101, 64)
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
     for name in ("TUNED_ON", "WATCHED", "JUDGED"):
-        monkeypatch.setattr(comparison_learning, name, FEW)
+        monkeypatch.setattr(comparison_tasks, name, FEW)
 
 
 @pytest.fixture(scope="module")
 def whole():
     with pytest.MonkeyPatch.context() as patch:
         for name in ("TUNED_ON", "WATCHED", "JUDGED"):
-            patch.setattr(comparison_learning, name, FEW)
+            patch.setattr(comparison_tasks, name, FEW)
         return {config.model: comparison.run(config, Recorder()) for config in (SMALL, replace(SMALL, model="1-D"))}
 
 
@@ -109,10 +117,29 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
         assert array.tobytes() == again[name].tobytes(), name
 
 
-def test_a_trial_that_diverges_is_not_chosen(monkeypatch):
+def alone(each, rate):
+    """The weights after a trial of one rate by itself."""
+    weights = comparison_learning.initial(each, [SMALL.seed])
+    problem = comparison_learning._problem(SMALL, each, weights, rate)
+    training.train(problem, SMALL.steps, [], [], {}, lambda state, save: None)
+    return weights
+
+
+@pytest.mark.parametrize("name", ["Griffin", "Linear transformer, 2 layers"])
+def test_rates_tried_in_one_pass_are_each_tried_by_itself(name):
+    each = learner(SMALL, name)
+    weights = comparison_learning.initial(each, [SMALL.seed] * len(RATES))
+    problem = comparison_trials.problem(SMALL, each, weights)
+    training.train(problem, SMALL.tuning, [], [], {}, lambda state, save: None)
+    for row, rate in enumerate(RATES):
+        for part, tensor in alone(each, rate).items():
+            assert torch.allclose(weights[part][row], tensor[0], atol=1e-5), (rate, part)
+
+
+def test_rates_that_diverge_are_given_up(monkeypatch):
     monkeypatch.setattr(comparison_learning, "CEILING", 1e-9)
-    trial = plan(SMALL)[0]
-    assert np.isinf(trial.train({}, lambda state, save: None)["loss"][0])
+    found = comparison_trials.tried(SMALL, "Griffin", {}, lambda state, save: None)
+    assert np.isinf(found["loss"]).all()
 
 
 @pytest.mark.parametrize("model", ["1-D", "N-D"])
@@ -141,11 +168,11 @@ def lost(each, weights, batch, calls):
     calls[each.name] = calls.get(each.name, 0) + 1
     long = len(losses["loss"]) == SEEDS.seeds
     astray = {
-        "Mamba": long and calls[each.name] > len(RATES) * SEEDS.tuning + 6,
-        "S5": not long and calls[each.name] > (len(RATES) - 1) * SEEDS.tuning,
+        "Mamba": long and calls[each.name] > SEEDS.tuning + 6,
+        "S5": False if long else np.array(RATES) == max(RATES),
         "Griffin": True,
     }
-    return found, {"loss": losses["loss"] * (np.inf if astray.get(each.name) else 1)}
+    return found, {"loss": np.where(astray.get(each.name, False), np.inf, losses["loss"])}
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +180,7 @@ def astray():
     """The run in which they do, and the one in which nothing does."""
     with pytest.MonkeyPatch.context() as patch:
         for name in ("TUNED_ON", "WATCHED", "JUDGED"):
-            patch.setattr(comparison_learning, name, FEW)
+            patch.setattr(comparison_tasks, name, FEW)
         straight, calls = comparison.run(SEEDS, Recorder()), {}
         patch.setattr(comparison_learning, "gradient", lambda *given: lost(*given, calls))
         return Run(SEEDS, comparison.run(SEEDS, Recorder())), Run(SEEDS, straight)
@@ -167,7 +194,8 @@ def test_a_training_that_diverges_ends_alone(astray):
         if name in ("Mamba", "Griffin"):
             assert np.isinf(judged).all()
         else:
-            assert judged.tobytes() == straight["judged/loss"][:, place].tobytes() or name == "S5"
+            same = judged.tobytes() == straight["judged/loss"][:, place].tobytes()
+            assert same or (straight["chosen/rate"][place] == max(RATES) and name == "S5")  # then another rate is best
             assert np.isfinite(judged).all() and np.isfinite(curve).all()
         if name == "Mamba":  # what was recorded of it is kept
             kept = run["curve/step"] <= 6

@@ -58,7 +58,7 @@ def test_the_state_of_a_construction_is_the_gradient_after_every_token(name, whi
     run = as_built(shipped(name))
     for t in (1, run.config.N):
         panel = state.draw(run, View(state=which, token=t, example=7))
-        assert "is 0 % off" in panel.title.replace("0.0", "0") or float(panel.data.iloc[t - 1, 1]) < 1e-5, panel.title
+        assert panel.title.startswith(f"After {t} of {run.config.N} pairs")
     assert (panel.data["relative difference"] < 1e-5).all()
 
 

@@ -6,7 +6,7 @@ to multiply two tokens and then a third. Where the products x y are given, one p
 an attention of one layer can make it.
 
 The paper trains at f = N = 10 for up to 300,000 steps and names no sizes or rates of the others. Here Figure 4 C has
-that size and 3,000 steps; Figure 6 has f = 3, N = 5 and 5,000 steps, so that it can be trained again within an hour.
+that size and fewer steps; Figure 6 is smaller and shorter, so that it can be trained again within an hour.
 
 Try:
 - "Figure 6: vector labels": when do the transformers of two layers leave the plateau?
@@ -18,9 +18,9 @@ import numpy as np
 
 from icl_core import passes
 from icl_core.experiment import Drawing, Experiment, Preset, Progress, Run
-from icl_core.papers.gdssm import comparison_learning as learning
-from icl_core.papers.gdssm import construction
+from icl_core.papers.gdssm import comparison_tasks, comparison_trials, construction
 from icl_core.papers.gdssm.baselines.rates import RATES
+from icl_core.papers.gdssm.comparison_learning import EVALUATIONS
 from icl_core.papers.gdssm.comparison_metrics import NEAR, metrics
 from icl_core.papers.gdssm.comparison_settings import Config, View
 from icl_core.papers.gdssm.drawings import comparison as drawings
@@ -38,10 +38,10 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     A model that diverged has infinite `judged/loss` and a curve that ends in NaN; none, and a NaN rate, where every
     rate did. Raises `Cancelled`.
     """
-    made = passes.run(learning.plan(config), progress, _curves)
+    made = passes.run(comparison_trials.plan(config), progress, _curves)
     models = learners(config)
     ends = [made[each.name] for each in models]
-    judged = learning.held_out(config, learning.JUDGED)
+    judged = comparison_tasks.held_out(config, comparison_tasks.JUDGED)
     label = judged.y[-1]
     return {
         **_curves(made),
@@ -89,8 +89,8 @@ def cost(config: Config) -> float:
     """Giga-operations, forward and back; a step of so small a model costs at least a twentieth of one."""
     positions = config.N if config.model == "1-D" else 2 * config.N + 1
     seen = 6 * config.batch * positions * (3 * config.parameters + positions * 40) / 1e9  # a seed of a model a step
-    judged = learning.EVALUATIONS * (config.seeds + 1) * 2**11 / config.batch / 3
-    steps = len(RATES) * config.tuning * (0.05 + seen) + config.steps * (0.05 + config.seeds * seen) + judged * seen
+    judged = EVALUATIONS * (config.seeds + 1) * 2**11 / config.batch / 3
+    steps = config.tuning * (0.05 + len(RATES) * seen) + config.steps * (0.05 + config.seeds * seen) + judged * seen
     return len(learners(config)) * steps
 
 
@@ -122,7 +122,7 @@ EXPERIMENT = Experiment(
             "1-D",
             "Figure 4 C: scalar labels",
             Config(f=10, N=10, steps=3000, tuning=1000),
-            "The tokens hold the products, ten of them: who is there after 3,000 steps?",
+            "The tokens hold the products, ten of them: who gets there?",
             "figures",
             seeds=5,
         ),

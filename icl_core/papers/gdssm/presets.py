@@ -25,7 +25,7 @@ ROWS = (
     ("two layers", "Figures 4 A and 5: two layers", TWO,
      "Better than two steps of one rate: training finds two rates.", "figures"),
     ("three layers", "Three layers, three rates", replace(TWO, layers=3, batch=256),
-     "Three steps with a rate each. Not every start gets there: with 512 tasks a batch one seed of five stays above.",
+     "Three steps with a rate each. With larger batches not every start got there.",
      "beyond the paper"),
     ("penalised", "An L2 penalty built in", replace(TWO, penalty=0.1),
      "The layers are given a penalty, and training undoes it.", "beyond the paper"),

@@ -7,7 +7,7 @@ import numpy as np
 
 from icl_core.experiment import Run
 from icl_core.figures.style import colour
-from icl_core.papers.gdssm import comparison_learning, construction
+from icl_core.papers.gdssm import comparison_tasks, construction
 from icl_core.papers.gdssm.learners import Learner, learners
 
 FAR = 1.5  # times the loss of predicting zero: beyond, a dot stands at the edge
@@ -38,7 +38,7 @@ def short(name: str) -> str:
 def known(run: Run, which: tuple[int, int]) -> tuple[float, float, float]:
     """Predicting zero, the best step and the best two on some of the held-out tasks, which are too few to lie at the
     expectation; known before the training ends."""
-    tasks = comparison_learning.held_out(run.config, which)
+    tasks = comparison_tasks.held_out(run.config, which)
     one, two = (construction.best_mixture(tasks, steps)[1] for steps in (1, 2))
     return float(tasks.y[-1].square().mean()) / 2, one, two
 
