@@ -10,9 +10,11 @@ sys.path.insert(0, str(ROOT))
 
 # Before anything imports the store, which remembers where its cache is.
 OWN = tempfile.TemporaryDirectory(prefix="icl-cache-", ignore_cleanup_errors=True)
-os.environ.setdefault("ICL_CACHE_DIR", OWN.name)
+os.environ["ICL_CACHE_DIR"] = OWN.name
 
 from jaxtyping import install_import_hook  # noqa: E402
+
+BROWSER = ROOT / "tests" / "browser"
 
 # Shapes stand in the signatures of models and probes; settings check themselves, with messages of their own.
 PAPERS = ROOT / "icl_core" / "papers"
@@ -25,8 +27,12 @@ import torch  # noqa: E402
 torch.set_num_threads(1)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """Skip what needs a GPU where there is none: nothing else is ever skipped."""
+    """Skip what needs a GPU where there is none: nothing else is ever skipped. With `-n 2 --dist loadgroup` one process
+    has the browser and its server, and the other all the rest."""
     for item in items:
+        if BROWSER in item.path.parents:
+            item.add_marker(pytest.mark.xdist_group("browser"))
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs a GPU"))

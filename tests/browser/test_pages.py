@@ -12,7 +12,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = ["", "toy", *sorted(path.stem for path in (ROOT / "pages").glob("*.py"))]
 # What is about to be drawn anew fades for a moment: contrast is judged as it stands.
 STILL = "* { transition: none !important; animation: none !important } [data-stale] { opacity: 1 !important }"
-RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}}
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
+RULES = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations"]}  # nothing is said of what passes
 
 Window = Callable[..., Page]
 
@@ -42,9 +43,8 @@ def test_the_menu_leads_to_every_page(server: str, window: Window) -> None:
         expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
-@pytest.mark.parametrize("page", PAGES[1:])
-def test_a_page_opens_by_its_link_on_a_fresh_server(serve: Callable[[], str], window: Window, page: str) -> None:
-    tab = go(window(), f"{serve()}/{page}")
+def test_a_page_opens_by_its_link_on_a_fresh_server(serve: Callable[[], str], window: Window) -> None:
+    tab = go(window(), f"{serve()}/memformers")
     expect(tab.get_by_role("heading", level=1)).to_be_visible()
     expect(tab.get_by_text("Page not found")).to_have_count(0)
     expect(tab.get_by_test_id("stException")).to_have_count(0)

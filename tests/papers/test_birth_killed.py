@@ -11,7 +11,7 @@ from icl_core.papers.birth.settings import Config
 from tests.house import ROOT, house, wait_for
 
 ID = "birth.induction"
-WANTED = Config(N=16, d=64, T=128, K=3, batch=128, steps=150)
+WANTED = Config(N=16, d=64, T=128, K=3, batch=64, steps=60)
 
 
 def content(path) -> tuple[dict, dict]:
