@@ -14,8 +14,6 @@ os.environ["ICL_CACHE_DIR"] = OWN.name
 
 from jaxtyping import install_import_hook  # noqa: E402
 
-BROWSER = ROOT / "tests" / "browser"
-
 # Shapes stand in the signatures of models and probes; settings check themselves, with messages of their own.
 PAPERS = ROOT / "icl_core" / "papers"
 SHAPED = [path for path in PAPERS.rglob("*.py") if "jaxtyping" in path.read_text()]
@@ -23,16 +21,28 @@ install_import_hook([".".join(path.relative_to(ROOT).with_suffix("").parts) for 
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from xdist.scheduler import LoadScopeScheduling  # noqa: E402
 
+BROWSER = "tests/browser/"
 torch.set_num_threads(1)
 
 
-@pytest.hookimpl(tryfirst=True)
+class OneBrowser(LoadScopeScheduling):
+    """With `-n 2` one process has the browser and its server, first, and the other the rest, file by file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::")[0]
+        return BROWSER if file.startswith(BROWSER) else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    """The order of the files is kept: the browser's come first."""
+    config.option.loadscopereorder = False
+    return OneBrowser(config, log)
+
+
 def pytest_collection_modifyitems(items):
-    """Skip what needs a GPU where there is none: nothing else is ever skipped. With `-n 2 --dist loadgroup` one process
-    has the browser and its server, and the other all the rest."""
+    """Skip what needs a GPU where there is none: nothing else is ever skipped."""
     for item in items:
-        if BROWSER in item.path.parents:
-            item.add_marker(pytest.mark.xdist_group("browser"))
         if item.get_closest_marker("gpu") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="needs a GPU"))
