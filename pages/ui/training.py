@@ -53,6 +53,8 @@ def describe(job: jobs.JobState) -> str:
         return f"Waiting for its turn, number {job.position} in the queue" if job.position > 1 else "Starting"
     if job.status == "interrupted":
         return f"Interrupted at step {job.step}; it goes on from its last checkpoint in a moment"
+    if not job.total and not job.message:  # the worker has it and has not reported yet
+        return "Starting"
     left = f" · {duration(job.seconds_left)} left" if job.seconds_left is not None else ""
     loss = f" · loss {job.loss:.3g}" if math.isfinite(job.loss) else ""
     return job.message or f"Training: step {job.step} of {job.total}{loss}{left}"

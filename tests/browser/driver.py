@@ -41,3 +41,24 @@ def training(page: Page) -> Locator:
 def step(page: Page, label: str, key: str) -> None:
     """Move the slider called `label` with a key of the keyboard."""
     page.get_by_role("slider", name=label).press(key)
+
+
+def watch(page: Page, start: str) -> None:
+    """Note every title that begins with `start` from now on, also one that stands for a moment only: `watched`."""
+    page.evaluate(
+        """start => {
+            window.titles = [];
+            const look = () => {
+                const title = [...document.querySelectorAll('h3')].find(each => each.textContent.startsWith(start));
+                if (title && window.titles.at(-1) !== title.textContent) window.titles.push(title.textContent);
+            };
+            new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true});
+            look();
+        }""",
+        start,
+    )
+
+
+def watched(page: Page) -> list[str]:
+    """The titles noted since `watch`, in order."""
+    return page.evaluate("window.titles")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
-from driver import go, train
+from driver import go, train, watch, watched
 from playwright.sync_api import Locator, Page, expect
 
 Window = Callable[..., Page]
@@ -47,6 +47,17 @@ def test_pairs_read_end_at_the_prompts_last(server: str, window: Window) -> None
     expect(tab.get_by_role("heading", name="After 9 of 10 pairs")).to_be_visible()
     slider.press("ArrowRight")
     tab.wait_for_url("**/gdssm")
+
+
+def test_play_shows_every_step_in_order(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/gdssm?moment=8")
+    watch(tab, "Step ")
+    tab.get_by_role("button", name="Play").click()
+    expect(tab.get_by_role("button", name="Pause")).to_be_visible()
+    tab.wait_for_url("**/gdssm")  # the last step is the page's own
+    expect(tab.get_by_role("button", name="Play")).to_be_visible()
+    steps = [int(title.split()[1].rstrip(":")) for title in watched(tab)]
+    assert len(steps) == 4 and steps == sorted(set(steps)), steps
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from conftest import until
-from driver import go, heading, settled, step
+from driver import go, heading, settled, step, watch, watched
 from playwright.sync_api import Page, expect
 
 Window = Callable[..., Page]
@@ -39,10 +39,12 @@ def test_the_player_changes_the_figures(server: str, window: Window) -> None:
 def test_play_runs_to_the_last_step_and_stops(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?moment=1")
     expect(tab.get_by_text("Weights at step 75")).to_be_visible()
+    watch(tab, "Weights at step")
     tab.get_by_role("button", name="Play").click()
     expect(tab.get_by_role("button", name="Pause")).to_be_visible()
     expect(tab.get_by_text("Weights at step 300")).to_be_visible()
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
+    assert watched(tab) == [f"Weights at step {step}" for step in (75, 150, 225, 300)]
     until(lambda: "moment" not in tab.url, "the address tells the last step")
 
 

@@ -32,18 +32,17 @@ def metrics(run: Run) -> list[Metric]:
     config, found = run.config, dict(run.tensors)
     best, right = printed.best_gain(found, "right"), config.N / (config.N - 2 + KAPPA + config.f)
     contexts = float(np.ptp(run["contexts/gradient"])) if np.ptp(run["contexts/state"]) == 0 else float("nan")
-    metrics = [
+    odd = [Metric(claims.ODD, 1 - printed.best_gain(found, "odd") / best)] if (config.f, config.N) == (10, 10) else []
+    return [
+        Metric(claims.gain_claim(right), best),
         Metric(claims.SIGN, float(run["cosine/sign"])),
         Metric(claims.q_claim(config.f), printed.best_gain(found, "Q") / best),
-        Metric(claims.gain_claim(right), best),
+        *odd,
         Metric(claims.FACTOR, printed.gain(found, "factor")),
-        Metric(claims.TRANSPOSES, float(run["gain/mixed"] - run["gain/right"])),
         Metric(claims.PENALTY, float(run["error/penalty"])),
+        Metric(claims.TRANSPOSES, float(run["gain/mixed"] - run["gain/right"])),
         Metric(claims.MLP, contexts),
     ]
-    if (config.f, config.N) == (10, 10):
-        metrics.append(Metric(claims.ODD, 1 - printed.best_gain(found, "odd") / best))
-    return metrics
 
 
 def headline(run: Run, view: View) -> str:
