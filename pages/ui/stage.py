@@ -81,13 +81,14 @@ def _player(setting: Setting, steps: list[int], moment: int) -> None:
             labels = {index: f"{step} of {steps[-1]}" for index, step in enumerate(steps)}
             shown = {"format_func": labels.__getitem__, "key": key, "disabled": _playing(setting)}
             moved = None if _playing(setting) else _moved
-            st.select_slider("training step shown", list(labels), on_change=moved, args=(setting, key), **shown)
+            given = (setting, key, len(steps))
+            st.select_slider("training step shown", list(labels), on_change=moved, args=given, **shown)
 
 
-def _moved(setting: Setting, key: str) -> None:
+def _moved(setting: Setting, key: str, count: int) -> None:
     """The visitor's move. While it plays there is none: the slider of before may still report where it stood."""
     if not _playing(setting):
-        _stop(setting, st.session_state[key])
+        _stop(setting, st.session_state[key], count)
 
 
 def _playing(setting: Setting) -> bool:
@@ -98,13 +99,17 @@ def _moment(setting: Setting, count: int) -> int:
     """The snapshot to show: the address's, or while playing the next one, until the last."""
     key = f"playing:{setting.id}"
     if not _playing(setting):
-        moment = setting.view.moment
-        return min(moment if moment >= 0 else count + moment, count - 1)
+        return _within(setting.view.moment, count)
     moment = min(st.session_state[key] + 1, count - 1)
     if moment == count - 1:
-        _stop(setting, moment)
+        _stop(setting, moment, count)
         st.rerun()
     return moment
+
+
+def _within(moment: int, count: int) -> int:
+    """The snapshot meant where there are `count`: a later one is the last."""
+    return min(moment if moment >= 0 else count + moment, count - 1)
 
 
 def _at(view: Any, moment: int) -> Any:
@@ -113,16 +118,16 @@ def _at(view: Any, moment: int) -> Any:
 
 def _toggle(setting: Setting, moment: int, count: int) -> None:
     if _playing(setting):
-        _stop(setting, moment)
+        _stop(setting, moment, count)
     else:
         # one before the first to be shown: every run of the fragment goes one on
         st.session_state[f"playing:{setting.id}"] = -1 if moment >= count - 1 else moment
 
 
-def _stop(setting: Setting, moment: int) -> None:
+def _stop(setting: Setting, moment: int, count: int) -> None:
     st.session_state.pop(f"playing:{setting.id}", None)
-    base = address.base_view(setting.experiment, setting.preset)
-    address.write("moment", moment, base.moment)
+    base = address.base_view(setting.experiment, setting.preset).moment
+    address.write("moment", base if moment == _within(base, count) else moment, base)
 
 
 def _escaped(text: str) -> str:

@@ -44,12 +44,13 @@ def step(page: Page, label: str, key: str) -> None:
 
 
 def watch(page: Page, start: str) -> None:
-    """Note every title that begins with `start` from now on, also one that stands for a moment only: `watched`."""
+    """Note every title or caption that begins so from now on, also one that stands for a moment only: `watched`."""
     page.evaluate(
         """start => {
             window.titles = [];
             const look = () => {
-                const title = [...document.querySelectorAll('h3')].find(each => each.textContent.startsWith(start));
+                const all = [...document.querySelectorAll('h3, [data-testid=stCaptionContainer] p')];
+                const title = all.find(each => each.textContent.startsWith(start));
                 if (title && window.titles.at(-1) !== title.textContent) window.titles.push(title.textContent);
             };
             new MutationObserver(look).observe(document.body, {subtree: true, childList: true, characterData: true});
@@ -60,5 +61,5 @@ def watch(page: Page, start: str) -> None:
 
 
 def watched(page: Page) -> list[str]:
-    """The titles noted since `watch`, in order."""
+    """The texts noted since `watch`, in order."""
     return page.evaluate("window.titles")

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 import pytest
-from driver import go, train, watch, watched
+from driver import go, heading, train, watch, watched
 from playwright.sync_api import Locator, Page, expect
+
+from icl_core.papers.gdssm.settings import Config
 
 Window = Callable[..., Page]
 DRAWN = {"layer": 8, "sizes": 4, "corrections": 3, "nonlinear": 5, "comparison": 4}  # panels at least
@@ -55,7 +57,7 @@ def test_play_shows_every_step_in_order(server: str, window: Window) -> None:
     tab.get_by_role("button", name="Play").click()
     expect(tab.get_by_role("button", name="Pause")).to_be_visible()
     tab.wait_for_url("**/gdssm")  # the last step is the page's own
-    expect(tab.get_by_role("button", name="Play")).to_be_visible()
+    expect(heading(tab, f"Step {Config().steps}: weights")).to_be_visible()
     steps = [int(title.split()[1].rstrip(":")) for title in watched(tab)]
     assert len(steps) == 4 and steps == sorted(set(steps)), steps
 

@@ -44,7 +44,7 @@ def test_play_runs_to_the_last_step_and_stops(server: str, window: Window) -> No
     expect(tab.get_by_role("button", name="Pause")).to_be_visible()
     expect(tab.get_by_text("Weights at step 300")).to_be_visible()
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
-    assert watched(tab) == [f"Weights at step {step}" for step in (75, 150, 225, 300)]
+    assert watched(tab) == [f"Weights at step {step}." for step in (75, 150, 225, 300)]
     until(lambda: "moment" not in tab.url, "the address tells the last step")
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from icl_core.experiment import Run
+from icl_core.papers.birth import learning
 from icl_core.papers.birth.gradient import evaluate
 from icl_core.papers.birth.induction import EXPERIMENT
 from icl_core.papers.birth.inspection import weights_at
@@ -15,6 +16,15 @@ from icl_core.papers.birth.settings import Config, View
 from tests.recorder import Interrupted, Recorder
 
 SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few():
+    """Held-out positions: enough for what is asserted, and soon judged."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(learning, "WATCHED", 2**11)
+        patch.setattr(learning, "JUDGED", 2**13)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +65,7 @@ def test_frozen_matrices_stay_until_their_step():
 def test_what_is_judged_is_what_the_final_weights_do(small):
     made = Run(SMALL, small)
     weights = weights_at(made, len(small["snapshot/step"]) - 1)
-    judged = evaluate(weights, held_out(SMALL, 2**16, where="cpu"), SMALL.layers)
+    judged = evaluate(weights, held_out(SMALL, learning.JUDGED, where="cpu"), SMALL.layers)
     assert judged["accuracy"] == pytest.approx(float(small["judged/accuracy"][0]), abs=1e-4)
 
 
