@@ -5,11 +5,14 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from driver import go
+from driver import go, settled
 from playwright.sync_api import Page, expect
+
+from icl_core import registry
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["", "toy", *sorted(path.stem for path in (ROOT / "pages").glob("*.py"))]
+PAPERS = [name for name in registry.papers() if (ROOT / "pages" / f"{name}.py").exists()]
 # What is about to be drawn anew fades for a moment: contrast is judged as it stands.
 STILL = "* { transition: none !important; animation: none !important } [data-stale] { opacity: 1 !important }"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
@@ -32,6 +35,20 @@ def test_a_page_is_drawn_accessible_and_not_too_wide(
     tab.add_style_tag(content=STILL)
     report = Axe().run(tab, options=RULES)
     assert report.violations_count == 0, report.generate_report()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_every_experiment_draws_all_its_panels(server: str, window: Window, paper: str) -> None:
+    tab = go(window(), f"{server}/{paper}")
+    for name in registry.papers()[paper].experiments:
+        experiment = registry.experiment(f"{paper}.{name}")
+        tab.get_by_test_id("stMain").get_by_role("radio", name=experiment.title, exact=True).click()
+        for drawing in experiment.drawings:
+            if drawing.applies(experiment.presets[0].config):
+                key = f"panel-{'wide' if drawing.wide else 'half'}-{drawing.name}".replace(" ", "-")
+                expect(tab.locator(f".st-key-{key}").locator(".main-svg, table").first).to_be_visible()
+        expect(tab.get_by_test_id("stException")).to_have_count(0)
+        assert "nan" not in settled(tab).get_by_test_id("stMain").inner_text().lower().split()
 
 
 def test_the_menu_leads_to_every_page(server: str, window: Window) -> None:

@@ -1,0 +1,79 @@
+"""Links as a visitor may mistype them, opened without a browser: what the core refuses is named once, and nothing else
+is lost."""
+
+from pathlib import Path
+from urllib.parse import parse_qsl, quote
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+ROOT = Path(__file__).parents[1]
+MANY = "9" * 400
+
+
+def opened(page: str, link: str) -> AppTest:
+    """The page as drawn for that link, on the shipped runs."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.switch_page(f"pages/{page}.py")
+    for name, value in parse_qsl(link, keep_blank_values=True):
+        app.query_params[name] = value
+    return app.run()
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "said"),
+    [
+        ("birth", "freeze_until=400", ["freeze_until must be at most steps, 300, got 400"]),
+        (
+            "birth",
+            f"d=4000&seed={MANY}",
+            ["d must be a whole number from 16 to 512, got 4000", "seed must be a whole number from 0 to 99, got 99"],
+        ),
+        (
+            "memformers",
+            "experiment=methods&spectrum=own&own=" + quote("1, 1, 0, 1, 1"),
+            ["an eigenvalue must not be zero"],
+        ),
+        ("memformers", "experiment=methods&sigma2=0", ["sigma2 must be a number from 0.01 to 100.0, got 0"]),
+        ("memformers", "experiment=mixture&weights=" + quote("0.2, 0.3, 0.6"), ["weights must sum to 1, got 1.1"]),
+        (
+            "gdssm",
+            "N=0&f=99&r=nan&seed_shown=9&points=" + quote("1e400:1"),
+            [
+                "N must be a whole number from 1 to 100, got 0",
+                "f must be a whole number from 1 to 40, got 99",
+                "r must be a number from 0.1 to 4.0, got nan",
+                "seed_shown must be a whole number from 1 to 5, got 9",
+                "points must be pairs x:y of numbers, as 0.5:1, got '1e400:1'",
+            ],
+        ),
+        (
+            "gdssm",
+            "preset=1-D&layers=3&r=9",
+            ["layers must be 1 in the 1-D model, got 3", "r must be a number from 0.1"],
+        ),
+        ("gdssm", "r=1e400", ["r must be a number from 0.1 to 4.0, got inf"]),
+        ("gdssm", "alpha=1e400", ["alpha must be a number from 0.1 to 3.0, got inf"]),
+        (
+            "gdssm",
+            "experiment=corrections&times=9&r=0",
+            ["times must be a number from 0.0 to 3.0, got 9", "r must be a number"],
+        ),
+        ("gdssm", "experiment=sizes&pairs=" + quote("0, -3"), ["pairs must be whole numbers from 1 to 80, got '0'"]),
+        ("gdssm", "experiment=none", ["experiment must be one of"]),
+        ("gdssm", "colour=red", ["no setting 'colour'"]),
+    ],
+)
+def test_what_is_out_of_range_is_named_once_and_all_is_drawn(page: str, link: str, said: list[str]) -> None:
+    app = opened(page, link)
+    warnings = [warning.value for warning in app.warning]
+    assert not app.exception
+    for message in said:
+        assert sum(message in warning for warning in warnings) == 1, warnings
+    assert len(warnings) == len(said)
+    assert len(app.subheader) >= 3  # the panels
+
+
+def test_what_is_right_in_a_bad_link_is_shown() -> None:
+    app = opened("gdssm", "token=3&N=0")
+    assert "After 3 of 10 pairs" in " ".join(title.value for title in app.subheader)
