@@ -12,7 +12,7 @@ from icl_core import registry
 
 ROOT = Path(__file__).parents[2]
 PAGES = ["", "toy", *sorted(path.stem for path in (ROOT / "pages").glob("*.py"))]
-PAPERS = [name for name in registry.papers() if (ROOT / "pages" / f"{name}.py").exists()]
+PAPERS = [page for page in PAGES if page and (ROOT / "icl_core" / "papers" / page).is_dir()]
 # What is about to be drawn anew fades for a moment: contrast is judged as it stands.
 STILL = "* { transition: none !important; animation: none !important } [data-stale] { opacity: 1 !important }"
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]

@@ -88,7 +88,7 @@ def training(run: Run, view: Any) -> Panel:
     rows = {variant: _curve(run, variant.name, len(x)) for variant in VARIANTS}
     series = [Curve(variant.shown, x, row, variant.kind) for variant, row in rows.items()]
     floor = [float(each[0]) for each in (run.tensors.get("baseline/ideal", [np.nan]),) if np.isfinite(each[0])]
-    named = [("predicting zero", ZERO, "floor"), *(("gradient descent", value, "gradient descent") for value in floor)]
+    named = [*(("gradient descent", value, "gradient descent") for value in floor), ("predicting zero", ZERO, "floor")]
     figure = figures.curves(series, "training step", "loss at the query", log_y=True, lines=named, height=420)
     return Panel(
         _title(run, {variant: mean_of(row) for variant, row in rows.items()}),
