@@ -6,7 +6,7 @@ to multiply two tokens and then a third. Where the products x y are given, one p
 an attention of one layer can make it.
 
 The paper trains at f = N = 10 for up to 300,000 steps and names no sizes or rates of the others. Here Figure 4 C has
-that size and fewer steps; Figure 6 is smaller and shorter, so that it can be trained again within an hour.
+that size and fewer steps; Figure 6 has smaller tasks and fewer steps, so that it can be trained again within an hour.
 
 Try:
 - "Figure 6: vector labels": when do the transformers of two layers leave the plateau?
@@ -98,7 +98,7 @@ EXPERIMENT = Experiment(
     name="comparison",
     title="Beside other models of sequences",
     about=__doc__ or "",
-    version=3,
+    version=4,
     config=Config,
     view=View,
     run=run,

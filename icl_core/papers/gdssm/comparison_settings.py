@@ -2,6 +2,7 @@
 
 from icl_core import device
 from icl_core.knobs import choice, settings, slider, toggle
+from icl_core.papers.gdssm.baselines.rates import RATES
 from icl_core.papers.gdssm.settings import MODEL, REPEATS, TASK, TRAINING
 
 TOKENS = {"1-D": "1-D: [x y, next x], scalar labels", "N-D": "N-D: x, y, x, y, …, vector labels"}
@@ -26,8 +27,10 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse what does not fit the memory: the hidden numbers of the widest model at every token and seed."""
-        numbers = 40 * self.parameters**0.5 * self.seeds * self.batch * (2 * self.N + 1) * (self.N + 8)
+        """Refuse what does not fit the memory: the hidden numbers of the widest model at every token, for all seeds or
+        all rates at once."""
+        rows = max(self.seeds, len(RATES))
+        numbers = 40 * self.parameters**0.5 * rows * self.batch * (2 * self.N + 1) * (self.N + 8)
         what = f"batch {self.batch}, N {self.N}, parameters {self.parameters}, seeds {self.seeds}"
         device.check_memory(int(4 * numbers), what)
 

@@ -64,10 +64,13 @@ def _groups(rows: list[Tensor]) -> list[dict[str, object]]:
 
 def _gradient(each: Learner, weights: dict[str, Tensor], batch: Tasks) -> tuple[dict[str, Tensor], dict[str, float]]:
     """The gradients of all rates and the lowest loss. A rate that diverges must not end the others: its weights become
-    NaN, which they stay, and its gradient nothing."""
+    NaN, which they stay, and its gradient zero."""
     found, measures = learning.gradient(each, weights, batch)
-    kept = measures["loss"] <= learning.CEILING  # neither inf nor NaN is
-    for tensor in weights.values() if not kept.all() else ():
-        tensor[torch.from_numpy(~kept).to(tensor.device)] = torch.nan
-    lowest = float(measures["loss"][kept].min()) if kept.any() else float("nan")
-    return _rows({name: one.nan_to_num(0, 0, 0) for name, one in found.items()}), {"loss": lowest}
+    kept = torch.from_numpy(measures["loss"] <= learning.CEILING).to(batch.x.device)  # neither inf nor NaN is: (rates,)
+    for one in found.values():
+        kept &= one.reshape(len(one), -1).isfinite().all(1)
+    if not kept.all():
+        for name, one in found.items():
+            weights[name][~kept], one[~kept] = torch.nan, 0.0
+    losses = measures["loss"][kept.cpu().numpy()]
+    return _rows(found), {"loss": float(losses.min()) if len(losses) else float("nan")}
