@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
-# Before anything imports the store, which remembers where its cache is.
+# Before anything imports the store, which remembers where its cache is. Each process of a test run has its own.
 OWN = tempfile.TemporaryDirectory(prefix="icl-cache-", ignore_cleanup_errors=True)
 os.environ["ICL_CACHE_DIR"] = OWN.name
 
@@ -35,6 +35,7 @@ class OneBrowser(LoadScopeScheduling):
         return BROWSER if file.startswith(BROWSER) else file
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
     """The order of the files is kept: the browser's come first."""
     config.option.loadscopereorder = False

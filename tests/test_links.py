@@ -71,9 +71,11 @@ def test_what_is_out_of_range_is_named_once_and_all_is_drawn(page: str, link: st
     for message in said:
         assert sum(message in warning for warning in warnings) == 1, warnings
     assert len(warnings) == len(said)
-    assert len(app.subheader) >= 3  # the panels
+    assert not app.info  # no run of another setting stands there, faded
+    assert len(app.get("plotly_chart")) >= 2 and len(app.subheader) >= 3  # the panels
 
 
-def test_what_is_right_in_a_bad_link_is_shown() -> None:
-    app = opened("gdssm", "token=3&N=0")
+@pytest.mark.parametrize("link", ["token=3&N=0", "token=3&preset=1-D&layers=3&r=9"])
+def test_what_is_right_in_a_bad_link_is_shown(link: str) -> None:
+    app = opened("gdssm", link)
     assert "After 3 of 10 pairs" in " ".join(title.value for title in app.subheader)

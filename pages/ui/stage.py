@@ -109,7 +109,7 @@ def _moment(setting: Setting, count: int) -> int:
 
 def _within(moment: int, count: int) -> int:
     """The snapshot meant where there are `count`: a later one is the last."""
-    return min(moment if moment >= 0 else count + moment, count - 1)
+    return min(moment, count - 1)
 
 
 def _at(view: Any, moment: int) -> Any:

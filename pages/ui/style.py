@@ -34,10 +34,16 @@ h1, h2 { padding: 0 !important; }
   [class*="st-key-panel-wide-"]:has(.heatmaplayer) [data-testid="stFullScreenFrame"]:has(.stPlotlyChart) {
     min-width: 840px; }
 }
-@media (max-width: 720px) {
-  [class*="st-key-panel-wide-"] [data-testid="stElementContainer"]:has(.stPlotlyChart)::before {
-    content: "swipe the figure sideways →"; display: block; position: sticky; left: 0; width: max-content;
-    font-size: .8rem; color: FAINT; }
+[class*="st-key-panel-wide-"] { container-type: inline-size; }
+[class*="st-key-panel-wide-"] [data-testid="stElementContainer"]:has(.stPlotlyChart)::before {
+  content: "scroll the figure sideways →"; display: none; position: sticky; left: 0; width: max-content;
+  font-size: .8rem; color: FAINT; }
+@container (max-width: 679px) {
+  [class*="st-key-panel-wide-"] [data-testid="stElementContainer"]:has(.stPlotlyChart)::before { display: block; }
+}
+@container (max-width: 839px) {
+  [class*="st-key-panel-wide-"]:has(.heatmaplayer) [data-testid="stElementContainer"]:has(.stPlotlyChart)::before {
+    display: block; }
 }
 [class*="st-key-panel-"] h3, .st-key-live h3, .st-key-cards h3 { padding: 0 !important; }
 .st-key-faded-head { opacity: .6; }

@@ -11,7 +11,9 @@ from icl_core.papers.birth.settings import Config
 from tests.house import ROOT, house, wait_for
 
 ID = "birth.induction"
-WANTED = Config(N=16, d=64, T=128, K=3, batch=64, steps=60)
+# A worker whose first checkpoint comes long before the end of so short a training.
+SOON = "from icl_core import progress, worker; progress.FIRST_CHECKPOINT = 0.3; worker.work(slots=9)"
+WANTED = Config(N=16, d=64, T=128, K=3, batch=64, steps=30)
 
 
 def content(path) -> tuple[dict, dict]:
@@ -24,7 +26,7 @@ def content(path) -> tuple[dict, dict]:
 def test_sigkill_in_mid_training_changes_no_byte(tmp_path, monkeypatch):
     with house(tmp_path / "killed", monkeypatch) as store:
         key = jobs.submit(ID, WANTED)
-        process = subprocess.Popen([sys.executable, "-m", "icl_core", "work", "--slots", "9"], cwd=ROOT)
+        process = subprocess.Popen([sys.executable, "-c", SOON], cwd=ROOT)
         wait_for(Job(key).checkpoint.exists, "the first checkpoint")
         process.send_signal(signal.SIGKILL)
         process.wait(90)

@@ -47,10 +47,8 @@ def parameters(run: Run, view: Any) -> Panel:
 
 def _names(run: Run, figure: go.Figure, loss: np.ndarray, most: float) -> None:
     """Names the lines, away from the GD-SSM's dots; these, each towards the side that has more room; the others."""
-    across, own = (
-        references(looks.levels(*looks.judged(run))),
-        int(run["size/parameters"][0]),
-    )  # the dot of one layer, near its line
+    across = references(looks.levels(*looks.judged(run)))
+    own = int(run["size/parameters"][0])  # the dot of one layer, near its line
     if np.log10(own) > LEAST + 0.35 * (most - LEAST):
         across["annotations"] = [text | {"x": 0.01} for text in across["annotations"]]
     figure.update_layout(across)
@@ -72,7 +70,7 @@ def rates(run: Run, view: Any) -> Panel:
     ]
     zero = looks.known(run, comparison_tasks.TUNED_ON)[0]
     seen = np.minimum(tried, 1.3 * zero)
-    low, high = float(seen.min()), max(zero, float(seen.max()))
+    low, high = min(zero, float(seen.min())), max(zero, float(seen.max()))
     room = 0.1 * (high - low)  # for a ring at either end
     figure = figures.curves(
         series, "learning rate", "loss after the trial", log_x=True, x_range=(0.8 * x[0], 1.25 * x[-1]),
