@@ -1,0 +1,26 @@
+"""What a page says of a job, from its request to its end."""
+
+import math
+
+import pytest
+
+from icl_core.jobs import JobState
+from pages.ui.training import describe
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ({"status": "queued", "position": 1}, "Starting"),
+        ({"status": "queued", "position": 3}, "Waiting for its turn, number 3 in the queue"),
+        ({"status": "running"}, "Starting"),  # the worker has it and has not reported yet
+        ({"status": "running", "step": 2, "total": 8, "loss": 0.5}, "Training: step 2 of 8 · loss 0.5"),
+        ({"status": "running", "step": 2, "total": 8, "loss": math.nan}, "Training: step 2 of 8"),
+        (
+            {"status": "interrupted", "step": 2},
+            "Interrupted at step 2; it goes on from its last checkpoint in a moment",
+        ),
+    ],
+)
+def test_a_job_is_told_in_one_line(state: dict, said: str) -> None:
+    assert describe(JobState("key", "toy.walk", {}, **state)) == said
