@@ -284,6 +284,7 @@ def test_what_is_out_of_range_is_refused():
         ("classroom", {"one-layer-is-not-enough", "two-layer-transformer-reaches"}),
         ("1-D", {"two-layer-transformer-reaches"}),
         ("N-D", {"two-layer-transformer-reaches"}),
+        ("paper size", {"two-layer-transformer-reaches"}),
     ],
 )
 def test_a_shipped_comparison_misses_only_what_is_known_to_be_missed_and_says_why(preset, missed):

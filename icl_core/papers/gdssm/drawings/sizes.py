@@ -64,7 +64,7 @@ def training(run: Run, view: Any) -> Panel:
         f"f = {f}, N = {N} {'is at' if not run.finished else 'ends at'} loss {written(last)}",
         "The loss of the layer that is trained first, on held-out tasks; the lines are on the same tasks. It should "
         "reach the best step of gradient descent long before the end; a curve that stays level has not found it.",
-        figures.curves([Curve("trained", x, loss)], "training step", "loss at the query", lines=lines),
+        figures.curves([Curve("trained", x, loss, band="minmax")], "training step", "loss at the query", lines=lines),
         data=pd.DataFrame({"step": x, "loss": mean_of(loss)}).round(5),
     )
 
