@@ -33,18 +33,19 @@ def _submit(setting: Setting) -> None:
 
 def watch(setting: Setting, key: str) -> None:
     """Follow the job of this setting until it ends."""
-    st.fragment(_progress, run_every=1.0)(setting, key)
+    with st.container(border=True, key="progress"):
+        st.fragment(_progress, run_every=1.0)(key)
+        # less often: on two cores a figure that is drawn, here and in the browser, holds the training up
+        st.fragment(_live, run_every=2.5)(setting, key)
 
 
-def _progress(setting: Setting, key: str) -> None:
+def _progress(key: str) -> None:
     job = jobs.state(key)
     if job is None or job.ended:
         return st.rerun()  # the page shows what came of it
-    with st.container(border=True, key="progress"):
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.progress(job.step / job.total if job.total else 0.0, text=describe(job))
-            st.button("Cancel", key="cancel", on_click=jobs.cancel, args=(key,))
-        _live(setting, key)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress(job.step / job.total if job.total else 0.0, text=describe(job))
+        st.button("Cancel", key="cancel", on_click=jobs.cancel, args=(key,))
 
 
 def describe(job: jobs.JobState) -> str:
