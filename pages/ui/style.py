@@ -34,16 +34,15 @@ h1, h2 { padding: 0 !important; }
   [class*="st-key-panel-wide-"]:has(.heatmaplayer) [data-testid="stFullScreenFrame"]:has(.stPlotlyChart) {
     min-width: 840px; }
 }
+/* Said under the title: a figure's own box has a fixed height. */
 [class*="st-key-panel-wide-"] { container-type: inline-size; }
-[class*="st-key-panel-wide-"] [data-testid="stElementContainer"]:has(.stPlotlyChart)::before {
-  content: "scroll the figure sideways →"; display: none; position: sticky; left: 0; width: max-content;
-  font-size: .8rem; color: FAINT; }
+[class*="st-key-panel-wide-"]:has(.stPlotlyChart) [data-testid="stHeading"]::after {
+  content: "scroll the figure sideways →"; display: none; font-size: .8rem; color: FAINT; }
 @container (max-width: 679px) {
-  [class*="st-key-panel-wide-"] [data-testid="stElementContainer"]:has(.stPlotlyChart)::before { display: block; }
+  [class*="st-key-panel-wide-"]:has(.stPlotlyChart) [data-testid="stHeading"]::after { display: block; }
 }
 @container (max-width: 839px) {
-  [class*="st-key-panel-wide-"]:has(.heatmaplayer) [data-testid="stElementContainer"]:has(.stPlotlyChart)::before {
-    display: block; }
+  [class*="st-key-panel-wide-"]:has(.heatmaplayer) [data-testid="stHeading"]::after { display: block; }
 }
 [class*="st-key-panel-"] h3, .st-key-live h3, .st-key-cards h3 { padding: 0 !important; }
 .st-key-faded-head { opacity: .6; }
