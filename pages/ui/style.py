@@ -36,13 +36,13 @@ h1, h2 { padding: 0 !important; }
 }
 /* Said under the title: a figure's own box has a fixed height. */
 [class*="st-key-panel-wide-"] { container-type: inline-size; }
-[class*="st-key-panel-wide-"]:has(.stPlotlyChart) [data-testid="stHeading"]::after {
-  content: "scroll the figure sideways →"; display: none; font-size: .8rem; color: FAINT; }
+[class*="st-key-panel-wide-"]:has(.stPlotlyChart) h3::after {
+  content: "scroll the figure sideways →" / ""; display: none; font-size: .8rem; font-weight: 400; color: FAINT; }
 @container (max-width: 679px) {
-  [class*="st-key-panel-wide-"]:has(.stPlotlyChart) [data-testid="stHeading"]::after { display: block; }
+  [class*="st-key-panel-wide-"]:has(.stPlotlyChart) h3::after { display: block; }
 }
 @container (max-width: 839px) {
-  [class*="st-key-panel-wide-"]:has(.heatmaplayer) [data-testid="stHeading"]::after { display: block; }
+  [class*="st-key-panel-wide-"]:has(.heatmaplayer) h3::after { display: block; }
 }
 [class*="st-key-panel-"] h3, .st-key-live h3, .st-key-cards h3 { padding: 0 !important; }
 .st-key-faded-head { opacity: .6; }

@@ -21,6 +21,7 @@ from icl_core.papers.gdssm.comparison_learning import gradient
 from icl_core.papers.gdssm.comparison_settings import Config, View
 from icl_core.papers.gdssm.comparison_tasks import CHUNK, held_out, tasks
 from icl_core.papers.gdssm.drawings import comparison_looks
+from icl_core.papers.gdssm.drawings.comparison import _late as late
 from icl_core.papers.gdssm.learners import chunked, learner, learners, sequence
 from icl_core.papers.gdssm.task import Tasks
 from tests.drawn import numbers_of, without_nan, without_words
@@ -211,6 +212,15 @@ def test_a_training_that_diverges_ends_alone(astray):
     for name in ("S5", LINEAR):  # the other rates were not disturbed
         row = names.index(name)
         assert np.isinf(tried[row, -1]) and tried[row, :-1].tobytes() == before[row, :-1].tobytes(), name
+
+
+def test_two_that_leave_at_the_same_step_are_both_named():
+    x, falling, level = np.array([0, 10]), np.array([[1.0, 0.5]]), np.ones((1, 2))
+    assert late(x, {"A": falling, "B": falling, "C": level}, 1.0) == (
+        "A leaves predicting zero by step 10, B by 10; 1 never"
+    )
+    assert late(x, {"A": level, "B": falling}, 1.0) == "B alone leaves predicting zero, by step 10"
+    assert late(x, {"A": level}, 1.0) == "No model leaves predicting zero"
 
 
 def test_what_diverged_is_told_and_not_drawn(astray):

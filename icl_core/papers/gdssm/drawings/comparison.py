@@ -138,7 +138,8 @@ def _late(x: np.ndarray, losses: dict[str, np.ndarray], zero: float) -> str:
             left[name] = int(x[under[0]])
     if not left:
         return "No model leaves predicting zero"
-    first, last = min(left, key=lambda n: left[n]), max(left, key=lambda n: left[n])
+    order = sorted(left, key=left.__getitem__)
+    first, last = order[0], order[-1]
     never = len(losses) - len(left)
     stay = f"; {never} never" * (never > 0)
     if first == last:
