@@ -1,0 +1,97 @@
+"""What every experiment computes, in a few numbers: `python -m tests.golden` writes golden.json for new versions.
+
+A run of ten steps of the default setting and the metrics on it, rounded to four digits. An entry whose version has not
+been raised is never overwritten: either the change is mended, or the version is raised and the shipped runs are built.
+"""
+
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT))
+
+from icl_core import registry  # noqa: E402
+from icl_core.experiment import Run  # noqa: E402
+from icl_core.knobs import knobs  # noqa: E402
+from tests.recorder import Recorder  # noqa: E402
+
+FILE = Path(__file__).parent / "golden.json"
+STEPS = ("steps", "gate_steps", "tuning")  # settings that count training steps
+TEN = 10
+
+
+def entry(experiment_id: str) -> dict[str, Any]:
+    """Version, root mean square of every tensor of the run, and the value of every metric."""
+    experiment = registry.experiment(experiment_id)
+    few = {name: TEN for name in STEPS if name in knobs(experiment.config)}
+    config = replace(experiment.presets[0].config, **few)
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        run = Run(config, experiment.run(config, Recorder()))
+        metrics = experiment.metrics(run)
+    finally:
+        torch.set_float32_matmul_precision(before)
+    size = {name: _rounded(_rms(array)) for name, array in run.tensors.items() if array.size}
+    values = {metric.claim.id: _rounded(metric.value) for metric in metrics}
+    return {"version": experiment.version, "run": dict(sorted(size.items())), "metrics": dict(sorted(values.items()))}
+
+
+def _rms(array: np.ndarray) -> float:
+    return float(np.sqrt(np.nanmean(np.square(array, dtype=float)))) if np.isfinite(array).any() else float("nan")
+
+
+def _rounded(value: Any) -> float | None:
+    return None if value is None or not np.isfinite(value) else float(f"{value:.4g}")
+
+
+def complaint(experiment_id: str, known: dict[str, Any] | None, now: dict[str, Any]) -> str:
+    """A sentence if what is computed `now` is not what golden.json knows; else empty."""
+    if known is None or known["version"] != now["version"]:
+        had = f"version {known['version']}" if known else "nothing"
+        return f"golden.json knows {had} of {experiment_id}, which is version {now['version']}: python -m tests.golden"
+    for part in ("run", "metrics"):
+        names = sorted(known[part].keys() ^ now[part].keys())
+        differing = [n for n in known[part].keys() & now[part].keys() if not _equal(known[part][n], now[part][n])]
+        if names or differing:
+            told = "; ".join(f"{n} {known[part][n]} → {now[part][n]}" for n in sorted(differing)[:5])
+            return (
+                f"{experiment_id} computes something else than version {now['version']} did: raise its version, or "
+                f"mend it ({part}: {told or 'other names: ' + ', '.join(names[:5])})"
+            )
+    return ""
+
+
+def _equal(known: float | None, now: float | None) -> bool:
+    return known == now if known is None or now is None else now == pytest.approx(known, rel=1e-3, abs=1e-5)
+
+
+def read() -> dict[str, Any]:
+    """All entries, by experiment."""
+    return json.loads(FILE.read_text()) if FILE.exists() else {}
+
+
+def main() -> int:
+    """Write what is new; 1 if an entry of the same version would have to change."""
+    known, faults = read(), 0
+    for name in registry.experiment_ids():
+        now = entry(name)
+        if said := complaint(name, known.get(name), now):
+            if name in known and known[name]["version"] == now["version"]:
+                print(said, file=sys.stderr)
+                faults += 1
+            else:
+                known[name] = now
+    FILE.write_text(json.dumps(known, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
