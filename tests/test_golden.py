@@ -7,9 +7,9 @@ import pytest
 
 os.environ.setdefault("ICL_PAPERS", str(Path(__file__).parent / "papers_extra"))
 
-from icl_core import registry  # noqa: E402
-from icl_core.papers.birth import probes  # noqa: E402
-from tests import golden  # noqa: E402
+from icl_core import registry
+from icl_core.papers.birth import probes
+from tests import golden
 
 SHIPPED = [name for name in registry.experiment_ids() if not name.startswith("toy.")]
 
