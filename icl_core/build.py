@@ -10,12 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from icl_core import claims, jobs, knobs, registry, store
-from icl_core.claims import Finding
+from icl_core import findings, knobs, registry
 from icl_core.experiment import Preset
-from icl_core.runfile import Damaged
-from icl_core.store import Header
-from icl_core.watch import watch_all
+from icl_core.findings import Finding
+from icl_core.jobs import queue
+from icl_core.jobs.terminal import watch_all
+from icl_core.runs import store
+from icl_core.runs.file import Damaged
+from icl_core.runs.store import Header
 
 
 @dataclass
@@ -52,9 +54,9 @@ def build(ids: Iterable[str] = (), presets: Iterable[str] | None = None, workers
     failed = _train([item for item in chosen if not _whole(item)], workers)
     headers, problems = _ship_all([item for item in chosen if item.key not in failed])
     _prune(ids, everything)
-    findings = [finding for header in headers for finding in claims.findings(header)]
-    problems += [_complaint(finding) for finding in findings if _unexplained(finding)]
-    return Outcome(findings, [*failed.values(), *problems])
+    found = [finding for header in headers for finding in findings.of_run(header)]
+    problems += [_complaint(finding) for finding in found if _unexplained(finding)]
+    return Outcome(found, [*failed.values(), *problems])
 
 
 def wanted(experiment_id: str) -> list[Wanted]:
@@ -94,15 +96,15 @@ def _whole(item: Wanted) -> bool:
 
 def _train(missing: list[Wanted], workers: int | None) -> dict[str, str]:
     """Train all that is missing; a sentence for each that failed, by key."""
-    keys = [jobs.submit(item.experiment, item.config) for item in missing]
+    keys = [queue.submit(item.experiment, item.config) for item in missing]
     try:
         watch_all(keys, workers)
     except KeyboardInterrupt:
         for key in keys:
-            jobs.interrupt(key)
+            queue.interrupt(key)
         print("interrupted; the same command goes on from here", file=sys.stderr)
         raise
-    ends = [(item, jobs.state(item.key)) for item in missing]
+    ends = [(item, queue.state(item.key)) for item in missing]
     return {
         item.key: f"{item}: {end.status}: {end.message}"
         for item, end in ends
@@ -127,7 +129,7 @@ def _ship(item: Wanted) -> Header:
     run = store.default().load(header) if header else None
     if header is None or run is None:
         raise Damaged(f"expected the run {item.key}, got none that can be read")
-    records = claims.to_records(registry.experiment(item.experiment).metrics(run))
+    records = findings.to_records(registry.experiment(item.experiment).metrics(run))
     info = {**header.info, "metrics": records, "presets": item.presets}
     info.pop("message", None)  # that its metrics failed once
     if header.origin == "shipped" and _same(header.info, info):

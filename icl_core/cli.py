@@ -12,10 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from icl_core import claims, knobs, registry, store
+from icl_core import findings, knobs, registry
 from icl_core.experiment import Experiment, Preset, Run
-from icl_core.store import Header
-from icl_core.watch import Failed, obtain
+from icl_core.jobs.terminal import Failed, obtain
+from icl_core.runs import store
+from icl_core.runs.store import Header
 
 BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
 
@@ -110,8 +111,8 @@ def _show_knobs(settings_class: type) -> None:
 def _run(options: argparse.Namespace) -> int:
     experiment, preset = _preset(options)
     header = obtain(options.experiment, knobs.parse(experiment.config, _pairs(options.set), preset.config))
-    rows = [finding.row() for finding in claims.findings(header)]
-    print(json.dumps(rows, indent=1, ensure_ascii=False) if options.json else claims.table(rows))
+    rows = [finding.row() for finding in findings.of_run(header)]
+    print(json.dumps(rows, indent=1, ensure_ascii=False) if options.json else findings.table(rows))
     return 0
 
 
@@ -159,8 +160,8 @@ def _loaded(header: Header) -> Run:
 
 
 def _claims(options: argparse.Namespace) -> int:
-    rows = [finding.row() for finding in claims.collect(store.default())]
-    print(json.dumps(rows, indent=1, ensure_ascii=False) if options.json else claims.table(rows))
+    rows = [finding.row() for finding in findings.collect(store.default())]
+    print(json.dumps(rows, indent=1, ensure_ascii=False) if options.json else findings.table(rows))
     return 0
 
 
@@ -168,14 +169,14 @@ def _build(options: argparse.Namespace) -> int:
     from icl_core import build
 
     outcome = build.build(options.experiment, options.preset, options.jobs)
-    print(claims.table([finding.row() for finding in outcome.findings]))
+    print(findings.table([finding.row() for finding in outcome.findings]))
     for problem in outcome.problems:
         print(problem, file=sys.stderr)
     return FAILED if outcome.problems else 0
 
 
 def _work(options: argparse.Namespace) -> int:
-    from icl_core import worker
+    from icl_core.jobs import worker
 
     with suppress(OSError, AttributeError):
         os.nice(5)  # the dashboard answers first, also while all cores train

@@ -13,7 +13,7 @@ from typing import Any
 
 from icl_core import knobs, registry
 from icl_core.experiment import Experiment
-from icl_core.runfile import canonical
+from icl_core.runs.file import canonical
 
 # Another seed shows the same thing again: such a run is nearer than any other difference.
 _SEED_WEIGHT = 0.01

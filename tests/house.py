@@ -13,7 +13,7 @@ os.environ.setdefault("ICL_PAPERS", str(EXTRA))
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from icl_core import store  # noqa: E402
+from icl_core.runs import store  # noqa: E402
 
 TOY = "toy.walk"
 

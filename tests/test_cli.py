@@ -10,9 +10,10 @@ import sys
 import pytest
 from house import EXTRA, ROOT, TOY, house, wait_for
 
-from icl_core import build, claims, jobs, registry, worker
+from icl_core import build, findings, registry
 from icl_core.cli import main
 from icl_core.experiment import Metric
+from icl_core.jobs import queue, worker
 
 FAST = ["--set", "steps=20", "d=3"]
 
@@ -23,7 +24,7 @@ def runs(tmp_path, monkeypatch):
         return worker.work(once=True, slots=1)
 
     with house(tmp_path, monkeypatch) as made:
-        monkeypatch.setattr(jobs, "ensure_workers", train_here)  # no second process, no waiting
+        monkeypatch.setattr(queue, "ensure_workers", train_here)  # no second process, no waiting
         yield made
 
 
@@ -84,7 +85,7 @@ def test_run_prints_a_table_and_json(capsys):
 def test_bad_values_are_said_on_stderr(capsys, arguments, message):
     assert main(arguments) == 2
     shown = capsys.readouterr()
-    assert message in shown.err and not shown.out and jobs.states() == []
+    assert message in shown.err and not shown.out and queue.states() == []
 
 
 def test_a_training_that_fails_exits_with_1(capsys):
@@ -123,9 +124,9 @@ def test_claims_that_no_run_has_measured_are_undecided(capsys, runs):
 
 
 def test_metrics_go_to_json_and_back():
-    claim = claims.written("toy")[0]
+    claim = findings.written("toy")[0]
     metrics = [Metric(claim, 1.0, 0.1), Metric(claim, float("nan"))]
-    back = claims.from_records(json.loads(json.dumps(claims.to_records(metrics))))
+    back = findings.from_records(json.loads(json.dumps(findings.to_records(metrics))))
     assert back == [metrics[0], Metric(claim, None)]
 
 
@@ -226,10 +227,10 @@ def test_ctrl_c_cancels_a_run_and_interrupts_a_build(tmp_path, command, after):
     heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731
     environment = {**os.environ, "ICL_PAPERS": str(papers)}
     process = subprocess.Popen(arguments, cwd=ROOT, env=environment, preexec_fn=heed)
-    wait_for(lambda: any(known.status == "running" and known.step > 3 for known in jobs.states()), "a running job")
+    wait_for(lambda: any(known.status == "running" and known.step > 3 for known in queue.states()), "a running job")
     process.send_signal(signal.SIGINT)
     assert process.wait(90) == 130
-    wait_for(lambda: after in [known.status for known in jobs.states()], "the job to end")
-    for known in jobs.states():
-        jobs.cancel(known.key)
-    wait_for(lambda: all(known.ended for known in jobs.states()), "the rest to end")
+    wait_for(lambda: after in [known.status for known in queue.states()], "the job to end")
+    for known in queue.states():
+        queue.cancel(known.key)
+    wait_for(lambda: all(known.ended for known in queue.states()), "the rest to end")

@@ -12,8 +12,9 @@ import pytest
 EXTRA = str(Path(__file__).parent / "papers_extra")
 os.environ.setdefault("ICL_PAPERS", EXTRA)
 
-from icl_core import build, registry, store  # noqa: E402
+from icl_core import build, registry  # noqa: E402
 from icl_core.knobs import knobs, values  # noqa: E402
+from icl_core.runs import store  # noqa: E402
 
 IDS = registry.experiment_ids()
 SHIPPED = [header for header in store.default().headers() if header.origin == "shipped"]

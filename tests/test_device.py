@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from icl_core import device
-from icl_core.papers.birth.gradient import loss_and_gradient
-from icl_core.papers.birth.model import initialise
-from icl_core.papers.birth.task import make_task, sample
+from icl_core.papers.birth.shared.gradient import loss_and_gradient
+from icl_core.papers.birth.shared.model import initialise
+from icl_core.papers.birth.shared.task import make_task, sample
 
 
 @pytest.fixture(autouse=True)
@@ -68,7 +68,7 @@ def test_what_does_not_fit_the_memory_is_refused_with_both_sizes(monkeypatch):
 
 
 def test_a_config_that_does_not_fit_is_refused(monkeypatch):
-    from icl_core.papers.birth.settings import Config
+    from icl_core.papers.birth.shared.settings import Config
 
     monkeypatch.setattr(device, "memory", lambda: 2**20)
     with pytest.raises(ValueError, match="batch 128, T 64, d 128 must fit the memory"):

@@ -8,7 +8,7 @@ import pytest
 os.environ.setdefault("ICL_PAPERS", str(Path(__file__).parent / "papers_extra"))
 
 from icl_core import registry
-from icl_core.papers.birth import probes
+from icl_core.papers.birth.shared import probes
 from tests import golden
 
 SHIPPED = [name for name in registry.experiment_ids() if not name.startswith("toy.")]

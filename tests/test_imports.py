@@ -58,7 +58,7 @@ def test_pages_are_short_and_define_no_class() -> None:
         assert path.read_text().count("\n") < 60, path
 
 
-@pytest.mark.parametrize("module", ["icl_core.registry", "icl_core.store", "icl_core.figures"])
+@pytest.mark.parametrize("module", ["icl_core.registry", "icl_core.runs.store", "icl_core.figures"])
 def test_the_front_page_needs_no_torch(module: str) -> None:
     code = f"import sys, {module}\nfrom icl_core import registry\nregistry.papers()\nassert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

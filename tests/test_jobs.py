@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 from house import EXTRA, ROOT, TOY, house, wait_for
 
-from icl_core import jobs, registry, runfile, store, worker
+from icl_core import registry
 from icl_core.experiment import Cancelled, Diverged
-from icl_core.jobfiles import Job, held
-from icl_core.progress import JobProgress, Stopped
+from icl_core.jobs import queue, worker
+from icl_core.jobs.folder import Job, held
+from icl_core.jobs.progress import JobProgress, Stopped
+from icl_core.runs import store
+from icl_core.runs.file import pack, read, read_record
 
 TIMING = ("seconds", "date")
 
@@ -23,7 +26,7 @@ TIMING = ("seconds", "date")
 def runs(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as made:
         yield made
-        for known in jobs.states():  # leave no worker behind
+        for known in queue.states():  # leave no worker behind
             if known.status == "running" and known.pid != os.getpid():
                 os.kill(known.pid, signal.SIGKILL)
 
@@ -38,15 +41,15 @@ def start_worker(*arguments: str) -> subprocess.Popen:
 
 
 def content(path):
-    record, tensors = runfile.read(path)
-    return runfile.pack(tensors, {name: value for name, value in record.items() if name not in (*TIMING, "digest")})
+    record, tensors = read(path)
+    return pack(tensors, {name: value for name, value in record.items() if name not in (*TIMING, "digest")})
 
 
 def test_a_job_is_trained_and_its_metrics_are_kept(runs):
-    key = jobs.submit(TOY, config())
-    assert (jobs.state(key).status, jobs.state(key).position) == ("queued", 1)
+    key = queue.submit(TOY, config())
+    assert (queue.state(key).status, queue.state(key).position) == ("queued", 1)
     assert worker.work(once=True, slots=1) == 1
-    done = jobs.state(key)
+    done = queue.state(key)
     assert (done.status, done.step, done.total, done.position) == ("done", 20, 20, 0)
     header = runs.find(TOY, config())
     assert header.key == key and [record["id"] for record in header.info["metrics"]] == ["toy.recovered", "toy.exact"]
@@ -57,49 +60,49 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
 
 
 def test_asking_again_makes_no_second_job(runs):
-    key = jobs.submit(TOY, config())
+    key = queue.submit(TOY, config())
     asked = Job(key).request()
-    assert jobs.submit(TOY, dataclasses.asdict(config())) == key and Job(key).request() == asked
+    assert queue.submit(TOY, dataclasses.asdict(config())) == key and Job(key).request() == asked
     worker.work(once=True, slots=1)
-    jobs.submit(TOY, config())
-    assert jobs.state(key).status == "done" and worker.work(once=True, slots=1) == 0
+    queue.submit(TOY, config())
+    assert queue.state(key).status == "done" and worker.work(once=True, slots=1) == 0
     runs.delete(runs.find(TOY, config()))
-    jobs.submit(TOY, config())
-    assert jobs.state(key).status == "queued"
+    queue.submit(TOY, config())
+    assert queue.state(key).status == "queued"
 
 
 def test_two_processes_that_ask_for_one_config_share_one_job():
-    code = f"from icl_core import jobs, registry; jobs.submit('{TOY}', registry.experiment('{TOY}').config(steps=20))"
+    code = f"from icl_core import jobs, registry; queue.submit('{TOY}', registry.experiment('{TOY}').config(steps=20))"
     asking = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
     assert [process.wait(120) for process in asking] == [0, 0]
-    assert [known.status for known in jobs.states()] == ["queued"]
+    assert [known.status for known in queue.states()] == ["queued"]
 
 
 def test_settings_out_of_range_are_not_queued():
     with pytest.raises(ValueError, match="steps must be"):
-        jobs.submit(TOY, {"steps": -1})
+        queue.submit(TOY, {"steps": -1})
     with pytest.raises(ValueError, match="there is no experiment"):
-        jobs.submit("toy.none", {})
-    assert jobs.states() == [] and jobs.state("nobody") is None and jobs.partial("nobody") is None
-    jobs.cancel("nobody")
+        queue.submit("toy.none", {})
+    assert queue.states() == [] and queue.state("nobody") is None and queue.partial("nobody") is None
+    queue.cancel("nobody")
 
 
 def test_the_oldest_request_goes_first():
-    keys = [jobs.submit(TOY, config(seed=seed)) for seed in (3, 1, 2)]
-    assert [known.key for known in jobs.states()] == keys
-    assert [known.position for known in jobs.states()] == [1, 2, 3]
+    keys = [queue.submit(TOY, config(seed=seed)) for seed in (3, 1, 2)]
+    assert [known.key for known in queue.states()] == keys
+    assert [known.position for known in queue.states()] == [1, 2, 3]
     worker.work(once=True, slots=1)
-    assert [known.status for known in jobs.states()] == ["done", "queued", "queued"]
-    assert jobs.state(keys[2]).position == 2
+    assert [known.status for known in queue.states()] == ["done", "queued", "queued"]
+    assert queue.state(keys[2]).position == 2
 
 
 def test_a_training_that_diverges_fails_with_its_message_and_can_be_asked_for_again():
-    key = jobs.submit(TOY, config(rate=10.0, steps=200))
+    key = queue.submit(TOY, config(rate=10.0, steps=200))
     worker.work(once=True, slots=1)
-    assert jobs.state(key).status == "failed" and "diverged at step" in jobs.state(key).message
+    assert queue.state(key).status == "failed" and "diverged at step" in queue.state(key).message
     assert not Job(key).checkpoint.exists()
-    jobs.submit(TOY, config(rate=10.0, steps=200))
-    assert jobs.state(key).status == "queued"
+    queue.submit(TOY, config(rate=10.0, steps=200))
+    assert queue.state(key).status == "queued"
 
 
 def unlucky(*_):
@@ -122,73 +125,73 @@ def broken(monkeypatch):
 
 def test_a_fault_of_an_experiment_is_the_jobs_failure_not_the_workers(broken):
     broken("run")
-    key = jobs.submit(TOY, config())
+    key = queue.submit(TOY, config())
     worker.work(once=True, slots=1)
-    assert jobs.state(key).message == "RuntimeError: out of luck"
+    assert queue.state(key).message == "RuntimeError: out of luck"
 
 
 def test_a_finished_training_is_kept_even_if_its_metrics_fail(broken, runs):
     broken("metrics")
-    key = jobs.submit(TOY, config())
+    key = queue.submit(TOY, config())
     worker.work(once=True, slots=1)
     info = runs.find(TOY, config()).info
     assert info["metrics"] == [] and info["message"] == "the metrics failed: RuntimeError: out of luck"
-    assert jobs.state(key).status == "done" and jobs.state(key).message == info["message"]
+    assert queue.state(key).status == "done" and queue.state(key).message == info["message"]
 
 
 def test_a_worker_starts_no_more_than_its_slots(monkeypatch):
     counts = []
-    monkeypatch.setattr(jobs, "ensure_workers", lambda count=None: counts.append(count))
-    jobs.submit(TOY, config())
+    monkeypatch.setattr(queue, "ensure_workers", lambda count=None: counts.append(count))
+    queue.submit(TOY, config())
     worker.work(once=True, slots=1)
     assert counts == [1]
 
 
 def test_files_of_a_job_that_say_nothing_break_no_list():
-    key, lost = jobs.submit(TOY, config()), jobs.submit(TOY, config(seed=1))
+    key, lost = queue.submit(TOY, config()), queue.submit(TOY, config(seed=1))
     (Job(key).folder / "state.json").write_text('{"step": 3}')
     (Job(lost).folder / "request.json").write_text("{}")
-    assert [(known.key, known.status) for known in jobs.states()] == [(key, "queued")]
-    assert jobs.state(lost) is None
+    assert [(known.key, known.status) for known in queue.states()] == [(key, "queued")]
+    assert queue.state(lost) is None
 
 
 def test_a_queued_job_can_be_cancelled_and_asked_for_again():
-    key = jobs.submit(TOY, config())
-    jobs.cancel(key)
-    assert jobs.state(key).status == "cancelled" and worker.work(once=True, slots=1) == 0
-    jobs.submit(TOY, config())
-    assert worker.work(once=True, slots=1) == 1 and jobs.state(key).status == "done"
+    key = queue.submit(TOY, config())
+    queue.cancel(key)
+    assert queue.state(key).status == "cancelled" and worker.work(once=True, slots=1) == 0
+    queue.submit(TOY, config())
+    assert worker.work(once=True, slots=1) == 1 and queue.state(key).status == "done"
 
 
 def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
-    key = jobs.submit(TOY, config(steps=100_000, delay=5.0))
+    key = queue.submit(TOY, config(steps=100_000, delay=5.0))
     process = start_worker()
-    wait_for(lambda: (run := jobs.partial(key)) is not None and run["curve/loss"].size > 0, "the first curves")
-    run, known = jobs.partial(key), jobs.state(key)
+    wait_for(lambda: (run := queue.partial(key)) is not None and run["curve/loss"].size > 0, "the first curves")
+    run, known = queue.partial(key), queue.state(key)
     assert not run.finished and run.config == config(steps=100_000, delay=5.0) and run["curve/loss"].shape[0] == 1
     assert known.status == "running" and known.total == 100_000 and known.pid == process.pid
     experiment = registry.experiment(TOY)
     panels = [drawing.draw(run, experiment.view()) for drawing in experiment.drawings if drawing.live]
     assert panels[0].figure.data
-    jobs.cancel(key)
-    wait_for(lambda: jobs.state(key).status == "cancelled", "the job to stop")
+    queue.cancel(key)
+    wait_for(lambda: queue.state(key).status == "cancelled", "the job to stop")
     assert process.wait(90) == 0
-    assert not Job(key).checkpoint.exists() and jobs.partial(key) is None and runs.headers() == []
+    assert not Job(key).checkpoint.exists() and queue.partial(key) is None and runs.headers() == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_a_killed_worker_is_resumed_and_the_file_is_the_same(runs, tmp_path, monkeypatch, number):
     wanted = config(steps=1500, delay=5.0, d=7, seeds=2)
-    key = jobs.submit(TOY, wanted)
+    key = queue.submit(TOY, wanted)
     process = start_worker()
     if number == signal.SIGKILL:
         wait_for(Job(key).checkpoint.exists, "the first checkpoint")
     else:
-        wait_for(lambda: jobs.state(key).step > 20, "the first steps")
+        wait_for(lambda: queue.state(key).step > 20, "the first steps")
     process.send_signal(number)
     process.wait(90)
-    assert jobs.state(key).status == "interrupted" and jobs.state(key).position == 1
-    reached = runfile.read_record(Job(key).checkpoint)["step"]
+    assert queue.state(key).status == "interrupted" and queue.state(key).position == 1
+    reached = read_record(Job(key).checkpoint)["step"]
     assert 0 < reached < 1500
 
     walk = sys.modules[f"icl_core.papers.{TOY}"]
@@ -197,47 +200,47 @@ def test_a_killed_worker_is_resumed_and_the_file_is_the_same(runs, tmp_path, mon
     resume = JobProgress.resume
     monkeypatch.setattr(JobProgress, "resume", lambda self: from_checkpoint.append(self.first_step) or resume(self))
     assert worker.work(once=True, slots=9) == 1
-    assert jobs.state(key).status == "done" and from_checkpoint == [reached]
+    assert queue.state(key).status == "done" and from_checkpoint == [reached]
     interrupted = content(runs.find(TOY, wanted).path)
 
     with house(tmp_path / "other", monkeypatch) as other:
-        jobs.submit(TOY, wanted)
+        queue.submit(TOY, wanted)
         assert worker.work(once=True, slots=9) == 1
         assert from_checkpoint == [reached, 0]
         assert content(other.find(TOY, wanted).path) == interrupted
 
 
 def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
-    assert jobs.ensure_workers(1) == 0
-    key = jobs.submit(TOY, config())
+    assert queue.ensure_workers(1) == 0
+    key = queue.submit(TOY, config())
     Job(key).tell(status="running", step=3)  # as a killed worker leaves it
-    assert jobs.state(key).status == "interrupted"
-    assert jobs.ensure_workers(1) == 1 and jobs.ensure_workers(1) == 0
-    wait_for(lambda: jobs.state(key).status == "done", "the worker")
+    assert queue.state(key).status == "interrupted"
+    assert queue.ensure_workers(1) == 1 and queue.ensure_workers(1) == 0
+    wait_for(lambda: queue.state(key).status == "done", "the worker")
 
 
 def test_a_full_house_starts_no_worker():
-    jobs.submit(TOY, config())
-    with held(jobs.slot_lock(0)):
+    queue.submit(TOY, config())
+    with held(queue.slot_lock(0)):
         assert worker.work(once=True, slots=1) == 0
 
 
 def test_a_damaged_checkpoint_is_ignored():
-    key = jobs.submit(TOY, config())
+    key = queue.submit(TOY, config())
     Job(key).checkpoint.write_bytes(b"half a checkp")
     worker.work(once=True, slots=1)
-    assert jobs.state(key).status == "done"
+    assert queue.state(key).status == "done"
 
 
 def test_a_job_that_takes_its_worker_down_again_and_again_fails():
-    key = jobs.submit(TOY, config())
+    key = queue.submit(TOY, config())
     Job(key).tell(status="running", first_step=0, deaths=worker.DEATHS - 1)
     worker.work(once=True, slots=1)
-    assert jobs.state(key).status == "failed" and "killed 3 times" in jobs.state(key).message
+    assert queue.state(key).status == "failed" and "killed 3 times" in queue.state(key).message
 
 
 def test_the_thread_count_of_the_checkpoint_is_used_again():
-    key = jobs.submit(TOY, config())
+    key = queue.submit(TOY, config())
     identity = {"experiment": TOY, "version": 1, "config": store.plain(config())}
     first = JobProgress(Job(key), identity, threads=2, stopped=lambda: True)
     with pytest.raises(Stopped):
@@ -254,7 +257,7 @@ def test_the_thread_count_of_the_checkpoint_is_used_again():
 def test_the_estimate_scales_with_cost_and_is_silent_where_nothing_is_known(runs):
     from icl_core import device
 
-    assert jobs.estimate(TOY, config()) is None
+    assert queue.estimate(TOY, config()) is None
     cost = registry.experiment(TOY).cost
 
     def keep(way, seed, speed, name):
@@ -262,12 +265,12 @@ def test_the_estimate_scales_with_cost_and_is_silent_where_nothing_is_known(runs
         way(TOY, made, {}, {"seconds": speed * cost(made), "device": name})
 
     keep(runs.ship, 1, 100.0, "another device")
-    assert jobs.estimate(TOY, config(steps=40)) == pytest.approx(100 * cost(config(steps=40)))
+    assert queue.estimate(TOY, config(steps=40)) == pytest.approx(100 * cost(config(steps=40)))
     keep(runs.ship, 2, 10.0, device.describe())
-    assert jobs.estimate(TOY, config()) == pytest.approx(10 * cost(config()))
+    assert queue.estimate(TOY, config()) == pytest.approx(10 * cost(config()))
     for seed, speed in ((3, 1.0), (4, 2.0), (5, 300.0)):
         keep(runs.save, seed, speed, device.describe())
-    assert jobs.estimate(TOY, config()) == pytest.approx(2 * cost(config()))
+    assert queue.estimate(TOY, config()) == pytest.approx(2 * cost(config()))
 
 
 def test_diverged_is_told_from_a_fault():

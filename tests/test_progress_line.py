@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from icl_core.jobs import JobState
+from icl_core.jobs.queue import JobState
 from pages.ui.training import describe
 
 

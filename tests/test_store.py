@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 from house import ROOT, TOY, house
 
-from icl_core import identity, knobs, registry, runfile, store
-from icl_core.cache import BytesDisk, Refused, RunCache
+from icl_core import identity, knobs, registry
+from icl_core.runs import store
+from icl_core.runs.cache import BytesDisk, Refused, RunCache
+from icl_core.runs.file import Damaged, digest, pack, read
 
 TENSORS = {
     "curve/loss": np.array([[1.0, 0.5, np.nan]], np.float32),
@@ -57,11 +59,11 @@ def test_a_run_comes_back_as_it_was(runs, config, way):
 
 def test_equal_runs_give_equal_bytes_and_the_digest_ignores_time(config):
     record = {"experiment": TOY, "version": 1, "config": {"d": 1.0}, "seconds": 1}
-    one = runfile.pack(TENSORS, record)
-    assert one == runfile.pack(dict(reversed(TENSORS.items())), dict(reversed(record.items())))
-    assert runfile.digest(TENSORS, record) == runfile.digest(TENSORS, {**record, "seconds": 2, "config": {"d": 1}})
+    one = pack(TENSORS, record)
+    assert one == pack(dict(reversed(TENSORS.items())), dict(reversed(record.items())))
+    assert digest(TENSORS, record) == digest(TENSORS, {**record, "seconds": 2, "config": {"d": 1}})
     for name, other in (("experiment", "x"), ("version", 2), ("config", {"d": 2})):
-        assert runfile.digest(TENSORS, record) != runfile.digest(TENSORS, {**record, name: other})
+        assert digest(TENSORS, record) != digest(TENSORS, {**record, name: other})
 
 
 def test_safetensors_itself_reads_the_file(runs, config):
@@ -77,21 +79,21 @@ def test_a_dtype_the_file_cannot_hold_is_refused(runs, config):
 
 
 def test_every_flipped_bit_and_every_cut_is_seen(tmp_path):
-    whole = runfile.pack(TENSORS, {"experiment": TOY, "version": 1, "config": {"d": 1}, **INFO})
+    whole = pack(TENSORS, {"experiment": TOY, "version": 1, "config": {"d": 1}, **INFO})
     path = tmp_path / "x.safetensors"
     header = 8 + int.from_bytes(whole[:8], "little")
     for position in {*range(0, len(whole), 7), *range(header, len(whole))}:
         path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
         try:
-            record, tensors = runfile.read(path)
-        except runfile.Damaged:
+            record, tensors = read(path)
+        except Damaged:
             continue
         # What gets through is a header written otherwise that says the same, if anything.
-        assert position < header and runfile.digest(tensors, record) == record["digest"]
+        assert position < header and digest(tensors, record) == record["digest"]
     for length in (0, 7, 8, 100, header, len(whole) - 1):
         path.write_bytes(whole[:length])
-        with pytest.raises(runfile.Damaged, match="expected"):
-            runfile.read(path)
+        with pytest.raises(Damaged, match="expected"):
+            read(path)
 
 
 def damage_cut(content):
@@ -108,11 +110,11 @@ def damage_replace(content):
 
 def damage_foreign(content):
     record = {"experiment": TOY, "version": 1, "config": {"steps": 51}}
-    return runfile.pack(TENSORS, record)
+    return pack(TENSORS, record)
 
 
 def damage_out_of_range(content):
-    return runfile.pack(TENSORS, {"experiment": TOY, "version": 1, "config": {"steps": -1}})
+    return pack(TENSORS, {"experiment": TOY, "version": 1, "config": {"steps": -1}})
 
 
 @pytest.mark.parametrize("damage", [damage_cut, damage_flip, damage_replace, damage_foreign])
@@ -184,7 +186,7 @@ def test_only_local_runs_can_be_deleted(runs, config):
 
 
 def test_the_longest_unused_run_goes_first(tmp_path, config):
-    size = len(runfile.pack(TENSORS, {"experiment": TOY, "version": 1, "config": knobs.values(config), **INFO}))
+    size = len(pack(TENSORS, {"experiment": TOY, "version": 1, "config": knobs.values(config), **INFO}))
     small = store.Store(tmp_path / "artifacts", tmp_path / "cache", limit=int(2.5 * size))
     first, second, third = (dataclasses.replace(config, seed=seed) for seed in (1, 2, 3))
     small.save(TOY, first, TENSORS, INFO)

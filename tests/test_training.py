@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core import training
 from icl_core.experiment import Diverged
+from icl_core.training import loop
 
 
 class Interrupted(Exception):
     pass
 
 
-def quadratic(rate: float, adam: bool) -> training.Problem:
+def quadratic(rate: float, adam: bool) -> loop.Problem:
     """Least squares on fresh batches: w in 3 dimensions towards (1, 2, 3)."""
     generator = torch.Generator().manual_seed(0)
     w = torch.zeros(3)
@@ -25,13 +25,11 @@ def quadratic(rate: float, adam: bool) -> training.Problem:
     def make(parameters):
         return torch.optim.AdamW(parameters, rate) if adam else torch.optim.SGD(parameters, rate, momentum=0.9)
 
-    return training.Problem({"w": w}, gradient, lambda step: {"norm": float(w.norm())}, make, (generator,))
+    return loop.Problem({"w": w}, gradient, lambda step: {"norm": float(w.norm())}, make, (generator,))
 
 
 def train(problem, steps=40, resumed=None, report=lambda state, save: None):
-    return training.train(
-        problem, steps, training.log_spaced(steps, 5), training.evaluations(steps, 10), resumed, report
-    )
+    return loop.train(problem, steps, loop.log_spaced(steps, 5), loop.evaluations(steps, 10), resumed, report)
 
 
 @pytest.mark.parametrize("adam", [False, True])
@@ -40,8 +38,8 @@ def test_it_converges_and_records(adam):
     state = train(problem, 200)
     assert torch.allclose(problem.parameters["w"], torch.tensor([1.0, 2.0, 3.0]), atol=0.2)
     assert len(state.batch["in_context_loss"]) == 200
-    assert state.curve["step"] == training.evaluations(200, 10)
-    assert len(state.snapshots) == len(training.log_spaced(200, 5))
+    assert state.curve["step"] == loop.evaluations(200, 10)
+    assert len(state.snapshots) == len(loop.log_spaced(200, 5))
 
 
 @pytest.mark.parametrize("adam", [False, True])
@@ -74,7 +72,7 @@ def test_divergence_names_the_step():
 
 def test_a_parameter_without_gradient_stays():
     problem = quadratic(0.1, False)
-    frozen = training.Problem(
+    frozen = loop.Problem(
         problem.parameters,
         lambda step: ({}, problem.gradient(step)[1]),
         problem.evaluate,
@@ -87,8 +85,8 @@ def test_a_parameter_without_gradient_stays():
 
 @pytest.mark.parametrize("steps", [1, 2, 10, 300, 2000])
 def test_snapshots_and_evaluations_cover_both_ends(steps):
-    for at in (training.log_spaced(steps, 12), training.evaluations(steps)):
+    for at in (loop.log_spaced(steps, 12), loop.evaluations(steps)):
         assert at[0] == 0
         assert at[-1] == steps
         assert at == sorted(set(at))
-    assert len(training.log_spaced(steps, 12)) <= 12
+    assert len(loop.log_spaced(steps, 12)) <= 12

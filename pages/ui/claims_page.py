@@ -6,8 +6,9 @@ from html import escape
 
 import streamlit as st
 
-from icl_core import claims, registry, store
-from icl_core.claims import Finding
+from icl_core import findings, registry
+from icl_core.findings import Finding
+from icl_core.runs import store
 from pages.ui import menu, verdicts
 
 
@@ -44,7 +45,7 @@ def show() -> None:
     st.markdown(
         "Each claim is measured in every run that can bear it out. It counts as reproduced if it is in all of them."
     )
-    found = _filtered(judged(claims.collect(store.default())))
+    found = _filtered(judged(findings.collect(store.default())))
     for paper in registry.papers():
         mine = [claim for claim in found if claim.paper == paper]
         if mine:

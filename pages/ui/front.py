@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from icl_core import claims, figures, registry, store
+from icl_core import figures, findings, registry
 from icl_core.experiment import Paper
+from icl_core.runs import store
 from pages.ui import menu, verdicts
 from pages.ui.claims_page import judged
 from pages.ui.theme import is_dark
@@ -80,7 +81,7 @@ def _coming(title: str) -> None:
 def _glance() -> None:
     """How the papers' claims fared, from the shipped runs."""
     st.header("The claims at a glance", anchor=False)
-    found = judged(claims.measured(store.default()))
+    found = judged(findings.measured(store.default()))
     for name, paper in registry.papers().items():
         mine = [claim for claim in found if claim.paper == name]
         counts = {v: sum(claim.verdict == v for claim in mine) for v in reversed(verdicts.MARKS)}

@@ -4,8 +4,10 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import jobs, knobs, registry, store
+from icl_core import knobs, registry
 from icl_core.experiment import Paper
+from icl_core.jobs import queue
+from icl_core.runs import store
 from pages.ui import address, choose, menu, sharing, stage, training
 from pages.ui.address import Setting
 
@@ -78,7 +80,7 @@ def _run_line(setting: Setting, found: Any) -> None:
         if found.info.get("message"):
             st.warning(found.info["message"])
         return
-    job = jobs.state(store.key_of(setting.id, setting.config))
+    job = queue.state(store.key_of(setting.id, setting.config))
     if job is not None and not job.ended:
         st.caption("In training: see its progress on the page.")
     else:
@@ -122,9 +124,9 @@ def _fix_threads() -> None:
 def _pending(setting: Setting, shown: Any) -> None:
     """The setting has no run: follow its job, or offer to train it, and name what is on screen instead."""
     key = store.key_of(setting.id, setting.config)
-    job = jobs.state(key)
+    job = queue.state(key)
     if job is not None and not job.ended:
-        jobs.ensure_workers()  # a server that was started again goes on with what it finds
+        queue.ensure_workers()  # a server that was started again goes on with what it finds
         training.watch(setting, key)
     elif job is not None and job.status != "done":
         training.ended(setting, job)

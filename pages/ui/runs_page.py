@@ -4,7 +4,9 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import identity, jobs, knobs, registry, store
+from icl_core import identity, knobs, registry
+from icl_core.jobs import queue
+from icl_core.runs import store
 from pages.ui import address, menu, training
 
 
@@ -26,14 +28,14 @@ def show() -> None:
 
 @st.fragment(run_every=1.0)
 def _jobs() -> None:
-    active = [job for job in jobs.states() if not job.ended]
+    active = [job for job in queue.states() if not job.ended]
     if not active:
         st.markdown("Nothing is being trained.")
     for job in active:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"job-{job.key}"):
             st.markdown(f"**{job.experiment}** · {training.describe(job)}")
             _open(job.experiment, job.config)
-            st.button("Cancel", key=f"cancel {job.key}", on_click=jobs.cancel, args=(job.key,))
+            st.button("Cancel", key=f"cancel {job.key}", on_click=queue.cancel, args=(job.key,))
 
 
 def _run(header: store.Header) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import claims, knobs
+from icl_core import findings, knobs
 from icl_core.experiment import Run
 from pages.ui import address, panels, verdicts, widgets
 from pages.ui.address import Setting
@@ -37,7 +37,7 @@ def _stage(setting: Setting, run: Run, faded: bool, ticking: bool) -> None:
     headline = setting.experiment.headline(run, setting.view)
     with st.container(key="faded-head" if faded else "head"):
         st.html(f'<p class="headline" role="status">{_escaped(headline)}</p>')
-        verdicts.chips(claims.from_records(run.info.get("metrics", ())))
+        verdicts.chips(findings.from_records(run.info.get("metrics", ())))
     if steps and "moment" in knobs.knobs(setting.experiment.view):
         _player(setting, steps, moment)
     _shared_knobs(setting, run.config)

@@ -4,7 +4,7 @@ import math
 
 import streamlit as st
 
-from icl_core import jobs
+from icl_core.jobs import queue
 from pages.ui import panels
 from pages.ui.address import Setting
 from pages.ui.theme import is_dark
@@ -21,14 +21,14 @@ def duration(seconds: float | None) -> str:
 
 def run_button(setting: Setting, where: str, again: bool = False) -> None:
     """The button that asks for the setting to be trained."""
-    time = duration(jobs.estimate(setting.id, setting.config))
+    time = duration(queue.estimate(setting.id, setting.config))
     label = f"{'Run again' if again else 'Train it here'} · {time} on this machine"
     st.button(label, type="primary", key=f"run {where}", on_click=_submit, args=(setting,))
 
 
 def _submit(setting: Setting) -> None:
-    jobs.submit(setting.id, setting.config)
-    jobs.ensure_workers()
+    queue.submit(setting.id, setting.config)
+    queue.ensure_workers()
 
 
 def watch(setting: Setting, key: str) -> None:
@@ -40,15 +40,15 @@ def watch(setting: Setting, key: str) -> None:
 
 
 def _progress(key: str) -> None:
-    job = jobs.state(key)
+    job = queue.state(key)
     if job is None or job.ended:
         return st.rerun()  # the page shows what came of it
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(job.step / job.total if job.total else 0.0, text=describe(job))
-        st.button("Cancel", key="cancel", on_click=jobs.cancel, args=(key,))
+        st.button("Cancel", key="cancel", on_click=queue.cancel, args=(key,))
 
 
-def describe(job: jobs.JobState) -> str:
+def describe(job: queue.JobState) -> str:
     """A job's state in one line."""
     if job.status == "queued":
         return f"Waiting for its turn, number {job.position} in the queue" if job.position > 1 else "Starting"
@@ -62,7 +62,7 @@ def describe(job: jobs.JobState) -> str:
 
 
 def _live(setting: Setting, key: str) -> None:
-    partial = jobs.partial(key)
+    partial = queue.partial(key)
     if partial is None or not partial.tensors:  # nothing was recorded yet
         return
     with st.container(key="live"):
@@ -73,7 +73,7 @@ def _live(setting: Setting, key: str) -> None:
                     panels.show(panel, f"live {drawing.name}", with_data=False)
 
 
-def ended(setting: Setting, job: jobs.JobState) -> None:
+def ended(setting: Setting, job: queue.JobState) -> None:
     """Say that the last try failed or was cancelled, and offer another."""
     if job.status == "cancelled":
         st.info("You cancelled this run. What it had trained is not kept.")

@@ -20,8 +20,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from icl_core.papers.birth.model import Weights, initialise
-from icl_core.papers.birth.task import Batch, Task, make_task, sample
+from icl_core.papers.birth.shared.model import Weights, initialise
+from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
 
 ROUNDS, D = {64: 9, 512: 3}, 128  # rounds by batch size
 
@@ -80,7 +80,7 @@ def plain_side(pipe) -> None:
 
 
 def compare_gradients(pipe, positions: str, sequences: int) -> None:
-    from icl_core.papers.birth.gradient import loss_and_gradient
+    from icl_core.papers.birth.shared.gradient import loss_and_gradient
 
     plain, fast = [], []
     for seed in range(-1, ROUNDS[sequences]):  # one to warm up
@@ -103,7 +103,7 @@ def report(what: str, plain: list[float], fast: list[float], wanted: float) -> N
 
 
 def precision_error() -> None:
-    from icl_core.papers.birth.gradient import loss_and_gradient
+    from icl_core.papers.birth.shared.gradient import loss_and_gradient
 
     for positions in ("in_context", "all"):
         weights, batch = setting(positions, 3, 16)

@@ -18,10 +18,11 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from icl_core.papers.gdssm import layer_1d, layer_nd, models, multi_layer
-from icl_core.papers.gdssm.learning import draw, gradient
-from icl_core.papers.gdssm.settings import Config
-from icl_core.papers.gdssm.task import Tasks, loss
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import layer_1d, layer_nd, multi_layer
+from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.papers.gdssm.shared.task import Tasks, loss
+from icl_core.papers.gdssm.shared.train import draw, gradient
 
 ROUNDS = 21
 WIDE = Config(N=40, batch=64)

@@ -18,10 +18,10 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from icl_core.papers.memformers.model import loss_and_gradient
-from icl_core.papers.memformers.settings import Config
-from icl_core.papers.memformers.task import Batch, covariances
-from icl_core.papers.memformers.variants import Parameters, initial
+from icl_core.papers.memformers.shared.model import loss_and_gradient
+from icl_core.papers.memformers.shared.settings import Config
+from icl_core.papers.memformers.shared.task import Batch, covariances
+from icl_core.papers.memformers.shared.variants import Parameters, initial
 from icl_core.regression import covariates, gram
 
 ROUNDS = {1000: 15, 20_000: 5}  # by batch size; the fast one goes `OFTEN` times in each

@@ -15,7 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from icl_core import device, registry, store
+from icl_core import device, registry
+from icl_core.runs import store
 
 ROUNDS = 5
 

@@ -6,7 +6,7 @@ from urllib.parse import quote
 from driver import go, heading, train, watch, watched
 from playwright.sync_api import Locator, Page, expect
 
-from icl_core.papers.gdssm.settings import Config
+from icl_core.papers.gdssm.shared.settings import Config
 
 Window = Callable[..., Page]
 POINTS = "points must be pairs x:y of numbers, as 0.5:1, got"

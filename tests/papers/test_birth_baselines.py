@@ -5,8 +5,8 @@ import itertools
 import pytest
 import torch
 
-from icl_core.papers.birth.baselines import bayes, bayes_accuracy, inclusion, lines, repeat_token
-from icl_core.papers.birth.task import count_text, make_task, sample
+from icl_core.papers.birth.shared.baselines import bayes, bayes_accuracy, inclusion, lines, repeat_token
+from icl_core.papers.birth.shared.task import count_text, make_task, sample
 
 
 def sets_with_probability(task):

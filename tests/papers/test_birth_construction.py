@@ -5,14 +5,14 @@ import math
 import pytest
 import torch
 
-from icl_core.papers.birth import probes
-from icl_core.papers.birth.alignment import align, causal, visible
-from icl_core.papers.birth.construction import construct
-from icl_core.papers.birth.cross_talk import cross_talk, least_cross_talk, noise, without_cross_talk
-from icl_core.papers.birth.gradient import evaluate
-from icl_core.papers.birth.memories import log_bigram, memory, superposition
-from icl_core.papers.birth.model import forward, initialise
-from icl_core.papers.birth.task import make_task, sample
+from icl_core.papers.birth.shared import probes
+from icl_core.papers.birth.shared.alignment import align, causal, visible
+from icl_core.papers.birth.shared.construction import construct
+from icl_core.papers.birth.shared.cross_talk import cross_talk, least_cross_talk, noise, without_cross_talk
+from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.memories import log_bigram, memory, superposition
+from icl_core.papers.birth.shared.model import forward, initialise
+from icl_core.papers.birth.shared.task import make_task, sample
 
 
 def setting(d, T=64, with_F=False, scale="paper", embeddings="random", **task):

@@ -5,9 +5,10 @@ import signal
 import subprocess
 import sys
 
-from icl_core import jobs, runfile, worker
-from icl_core.jobfiles import Job
-from icl_core.papers.birth.settings import Config
+from icl_core.jobs import queue, worker
+from icl_core.jobs.folder import Job
+from icl_core.papers.birth.shared.settings import Config
+from icl_core.runs.file import read
 from tests.house import ROOT, house, wait_for
 
 ID = "birth.induction"
@@ -18,22 +19,22 @@ WANTED = Config(N=16, d=64, T=128, K=3, batch=64, steps=30)
 
 def content(path) -> tuple[dict, dict]:
     """The tensors' bytes and all metadata but those of timing."""
-    record, tensors = runfile.read(path)
+    record, tensors = read(path)
     kept = {name: value for name, value in record.items() if name not in ("seconds", "date")}
     return json.loads(json.dumps(kept)), {name: array.tobytes() for name, array in tensors.items()}
 
 
 def test_sigkill_in_mid_training_changes_no_byte(tmp_path, monkeypatch):
     with house(tmp_path / "killed", monkeypatch) as store:
-        key = jobs.submit(ID, WANTED)
+        key = queue.submit(ID, WANTED)
         process = subprocess.Popen([sys.executable, "-c", SOON], cwd=ROOT)
         wait_for(Job(key).checkpoint.exists, "the first checkpoint")
         process.send_signal(signal.SIGKILL)
         process.wait(90)
-        assert jobs.state(key).status == "interrupted"
+        assert queue.state(key).status == "interrupted"
         assert worker.work(once=True, slots=9) == 1
         killed = content(store.find(ID, WANTED).path)
     with house(tmp_path / "whole", monkeypatch) as store:
-        jobs.submit(ID, WANTED)
+        queue.submit(ID, WANTED)
         assert worker.work(once=True, slots=9) == 1
         assert content(store.find(ID, WANTED).path) == killed

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from icl_core.experiment import Run
-from icl_core.papers.birth import learning
-from icl_core.papers.birth.gradient import evaluate
 from icl_core.papers.birth.induction import EXPERIMENT
-from icl_core.papers.birth.inspection import weights_at
-from icl_core.papers.birth.learning import held_out, run
-from icl_core.papers.birth.metrics import metrics
-from icl_core.papers.birth.settings import Config, View
+from icl_core.papers.birth.induction.metrics import metrics
+from icl_core.papers.birth.shared import train as learning
+from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.read_run import weights_at
+from icl_core.papers.birth.shared.settings import Config, View
+from icl_core.papers.birth.shared.train import held_out, run
 from tests.recorder import Interrupted, Recorder
 
 SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)

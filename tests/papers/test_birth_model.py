@@ -6,9 +6,9 @@ import math
 import pytest
 import torch
 
-from icl_core.papers.birth.gradient import evaluate, loss_and_gradient, share
-from icl_core.papers.birth.model import TRAINED, forward, initialise
-from icl_core.papers.birth.task import Batch, make_task, sample
+from icl_core.papers.birth.shared.gradient import evaluate, loss_and_gradient, share
+from icl_core.papers.birth.shared.model import TRAINED, forward, initialise
+from icl_core.papers.birth.shared.task import Batch, make_task, sample
 
 
 def setting(with_F=True, scale="code", T=40, d=24, batch=6, dtype=torch.float64, K=3):

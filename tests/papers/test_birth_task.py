@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from icl_core.papers.birth.task import count_text, make_task, masks, sample
+from icl_core.papers.birth.shared.task import count_text, make_task, masks, sample
 
 
 def generator(seed: int) -> torch.Generator:

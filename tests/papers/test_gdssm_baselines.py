@@ -5,12 +5,12 @@ import math
 import pytest
 import torch
 
-from icl_core.papers.gdssm.baselines import griffin, s5
-from icl_core.papers.gdssm.baselines.matched import BASELINES, Size, matched, nearest
-from icl_core.papers.gdssm.baselines.matched import count as counted
-from icl_core.papers.gdssm.baselines.rates import best
-from icl_core.papers.gdssm.baselines.scan import SHORT, scan
-from icl_core.papers.gdssm.baselines.seeds import count, one_seed
+from icl_core.papers.gdssm.comparison.baselines import griffin, s5
+from icl_core.papers.gdssm.comparison.baselines.scan import SHORT, scan
+from icl_core.papers.gdssm.comparison.baselines.seeds import count, one_seed
+from icl_core.papers.gdssm.comparison.match_sizes import BASELINES, Size, matched, nearest
+from icl_core.papers.gdssm.comparison.match_sizes import count as counted
+from icl_core.papers.gdssm.comparison.rates import best
 
 NAMES = list(BASELINES)
 LONG = 161  # 80 pairs and the query

@@ -6,24 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core import store, training
 from icl_core.experiment import Run
-from icl_core.papers.gdssm import (
-    comparison,
-    comparison_learning,
-    comparison_metrics,
-    comparison_tasks,
-    comparison_trials,
-    construction,
-)
-from icl_core.papers.gdssm.baselines.rates import RATES
-from icl_core.papers.gdssm.comparison_learning import gradient
-from icl_core.papers.gdssm.comparison_settings import Config, View
-from icl_core.papers.gdssm.comparison_tasks import CHUNK, held_out, tasks
-from icl_core.papers.gdssm.drawings import comparison_looks
-from icl_core.papers.gdssm.drawings.comparison import _late as late
-from icl_core.papers.gdssm.learners import chunked, learner, learners, sequence
-from icl_core.papers.gdssm.task import Tasks
+from icl_core.papers.gdssm import comparison
+from icl_core.papers.gdssm.comparison import comparison_tasks
+from icl_core.papers.gdssm.comparison import metrics as comparison_metrics
+from icl_core.papers.gdssm.comparison import train as comparison_learning
+from icl_core.papers.gdssm.comparison import tune_rates as comparison_trials
+from icl_core.papers.gdssm.comparison.comparison_tasks import CHUNK, held_out, tasks
+from icl_core.papers.gdssm.comparison.draw import style as comparison_looks
+from icl_core.papers.gdssm.comparison.draw.losses import _late as late
+from icl_core.papers.gdssm.comparison.models import chunked, learner, learners, sequence
+from icl_core.papers.gdssm.comparison.rates import RATES
+from icl_core.papers.gdssm.comparison.settings import Config, View
+from icl_core.papers.gdssm.comparison.train import gradient
+from icl_core.papers.gdssm.shared import construction
+from icl_core.papers.gdssm.shared.task import Tasks
+from icl_core.runs import store
+from icl_core.training import loop
 from tests.drawn import numbers_of, without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
@@ -122,7 +121,7 @@ def alone(each, rate):
     """The weights after a trial of one rate by itself."""
     weights = comparison_learning.initial(each, [SMALL.seed])
     problem = comparison_learning._problem(SMALL, each, weights, rate)
-    training.train(problem, SMALL.steps, [], [], {}, lambda state, save: None)
+    loop.train(problem, SMALL.steps, [], [], {}, lambda state, save: None)
     return weights
 
 
@@ -131,7 +130,7 @@ def test_rates_tried_in_one_pass_are_each_tried_by_itself(name):
     each = learner(SMALL, name)
     weights = comparison_learning.initial(each, [SMALL.seed] * len(RATES))
     problem = comparison_trials.problem(SMALL, each, weights)
-    training.train(problem, SMALL.tuning, [], [], {}, lambda state, save: None)
+    loop.train(problem, SMALL.tuning, [], [], {}, lambda state, save: None)
     for row, rate in enumerate(RATES):
         for part, tensor in alone(each, rate).items():
             assert torch.allclose(weights[part][row], tensor[0], atol=1e-5), (rate, part)

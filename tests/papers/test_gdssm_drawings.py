@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core import store
 from icl_core.experiment import Run
-from icl_core.papers.gdssm import closed_forms, construction, models
-from icl_core.papers.gdssm.drawings import training, two_steps, weights
-from icl_core.papers.gdssm.drawings.levels import levels
-from icl_core.papers.gdssm.inspection import constructed_of, trained_at
-from icl_core.papers.gdssm.settings import Config
-from icl_core.papers.gdssm.view import View
+from icl_core.papers.gdssm.layer.draw import training, two_steps, weights
+from icl_core.papers.gdssm.layer.draw.levels import levels
+from icl_core.papers.gdssm.layer.view import View
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import closed_forms, construction
+from icl_core.papers.gdssm.shared.read_run import constructed_of, trained_at
+from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.runs import store
 
 SHIPPED = ("layer", "full", "skip", "one feature", "1-D", "two layers", "penalised")
 KINDS = {

@@ -9,23 +9,18 @@ import torch
 
 from icl_core.experiment import Panel, Run
 from icl_core.knobs import knobs
-from icl_core.papers.gdssm import (
-    claims,
-    corrections,
-    grafting,
-    layer,
-    learning,
-    models,
-    printed,
-    sizes,
-    sweeps,
-    symmetries,
-)
-from icl_core.papers.gdssm.drawings import interventions, two_steps
-from icl_core.papers.gdssm.inspection import constructed_of, example, model_of, steps, trained_at
-from icl_core.papers.gdssm.points import points, whole
-from icl_core.papers.gdssm.settings import Config
-from icl_core.papers.gdssm.view import View
+from icl_core.papers.gdssm import corrections, layer, sizes
+from icl_core.papers.gdssm.corrections import measure as printed
+from icl_core.papers.gdssm.layer import claims, sweeps, symmetries
+from icl_core.papers.gdssm.layer import grafts as grafting
+from icl_core.papers.gdssm.layer.draw import grafts as interventions
+from icl_core.papers.gdssm.layer.draw import two_steps
+from icl_core.papers.gdssm.layer.view import View
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared.points import points, whole
+from icl_core.papers.gdssm.shared.read_run import constructed_of, example, model_of, steps, trained_at
+from icl_core.papers.gdssm.shared.settings import Config
 from tests.drawn import without_nan
 from tests.recorder import Recorder
 

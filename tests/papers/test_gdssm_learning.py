@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.papers.gdssm import learning, models
-from icl_core.papers.gdssm.settings import Config
-from icl_core.papers.gdssm.symmetries import compare
-from icl_core.training import log_spaced
+from icl_core.papers.gdssm.layer.symmetries import compare
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.training.loop import log_spaced
 from tests.recorder import Interrupted, Recorder
 
 SMALL = Config(f=3, N=4, batch=16, steps=20)

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.papers.gdssm import closed_forms, construction, descent, layer_1d, layer_nd, models, multi_layer, tokens
-from icl_core.papers.gdssm.symmetries import compare, quantities
-from icl_core.papers.gdssm.task import Tasks, loss, sample
+from icl_core.papers.gdssm.layer.symmetries import compare, quantities
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import closed_forms, construction, layer_1d, layer_nd, multi_layer, tokens
+from icl_core.papers.gdssm.shared import gradient_descent as descent
+from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 
 F, N = 4, 6
 EXACT = {"rtol": 1e-10, "atol": 1e-10}

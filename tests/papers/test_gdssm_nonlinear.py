@@ -8,10 +8,11 @@ import pytest
 import torch
 
 from icl_core.experiment import Run
-from icl_core.papers.gdssm import construction, descent, multi_layer, nonlinear, tokens
-from icl_core.papers.gdssm import nonlinear_learning as learning
-from icl_core.papers.gdssm import nonlinear_model as model
-from icl_core.papers.gdssm.nonlinear_inspection import (
+from icl_core.papers.gdssm import nonlinear
+from icl_core.papers.gdssm.nonlinear import model
+from icl_core.papers.gdssm.nonlinear import train as learning
+from icl_core.papers.gdssm.nonlinear.nonlinear_weights import Model, frozen, initial
+from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,
     asked,
     descended,
@@ -21,9 +22,10 @@ from icl_core.papers.gdssm.nonlinear_inspection import (
     sine,
     sine_through,
 )
-from icl_core.papers.gdssm.nonlinear_settings import VARIANTS, Config, View
-from icl_core.papers.gdssm.nonlinear_weights import Model, frozen, initial
-from icl_core.papers.gdssm.task import Tasks, sample, sample_sine
+from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, View
+from icl_core.papers.gdssm.shared import construction, multi_layer, tokens
+from icl_core.papers.gdssm.shared import gradient_descent as descent
+from icl_core.papers.gdssm.shared.task import Tasks, sample, sample_sine
 from tests.drawn import without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 

@@ -6,14 +6,20 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core import store
 from icl_core.experiment import Run
-from icl_core.papers.gdssm import closed_forms, construction, descent, grafting, layer, learning, models
-from icl_core.papers.gdssm.drawings import interventions, prompt, scale, state
-from icl_core.papers.gdssm.inspection import constructed_of, example, trained_at
-from icl_core.papers.gdssm.measures import measure, watch
-from icl_core.papers.gdssm.metrics import off_closed_form, worse_than_zero
-from icl_core.papers.gdssm.view import View
+from icl_core.papers.gdssm import layer
+from icl_core.papers.gdssm.layer import grafts as grafting
+from icl_core.papers.gdssm.layer.draw import grafts as interventions
+from icl_core.papers.gdssm.layer.draw import prompt, scale, state
+from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
+from icl_core.papers.gdssm.layer.view import View
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import closed_forms, construction
+from icl_core.papers.gdssm.shared import gradient_descent as descent
+from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared.compare import measure, watch
+from icl_core.papers.gdssm.shared.read_run import constructed_of, example, trained_at
+from icl_core.runs import store
 
 ONE, TWO = "layer", "two layers"
 EVERY = [preset.name for preset in layer.EXPERIMENT.presets]

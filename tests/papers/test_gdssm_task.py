@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.papers.gdssm import closed_forms, construction, tokens
-from icl_core.papers.gdssm.task import apply, loss, sample, sample_sine
+from icl_core.papers.gdssm.shared import closed_forms, construction, tokens
+from icl_core.papers.gdssm.shared.task import apply, loss, sample, sample_sine
 
 
 def generator(seed=0):

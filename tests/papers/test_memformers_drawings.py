@@ -8,13 +8,16 @@ import pytest
 import torch
 
 from icl_core.experiment import Panel, Run
-from icl_core.papers.memformers import decoded, learning, variants
-from icl_core.papers.memformers.baselines import mean_coefficients
-from icl_core.papers.memformers.drawings import depth, optimiser, overfit, preconditioner, training, trajectory
-from icl_core.papers.memformers.inspection import iterates, parameters_at, prompt_of, root_of
-from icl_core.papers.memformers.settings import VARIANTS, Config
-from icl_core.papers.memformers.task import Batch
-from icl_core.papers.memformers.view import View
+from icl_core.papers.memformers.methods import decode as decoded
+from icl_core.papers.memformers.methods.draw import depth, optimiser, overfit, trajectory
+from icl_core.papers.memformers.methods.view import View
+from icl_core.papers.memformers.shared import train as learning
+from icl_core.papers.memformers.shared import variants
+from icl_core.papers.memformers.shared.baselines import mean_coefficients
+from icl_core.papers.memformers.shared.draw import preconditioner, training
+from icl_core.papers.memformers.shared.read_run import iterates, parameters_at, prompt_of, root_of
+from icl_core.papers.memformers.shared.settings import VARIANTS, Config
+from icl_core.papers.memformers.shared.task import Batch
 from icl_core.regression import conjugate_gradient, gram, grams, momentum, nesterov
 from tests.recorder import Recorder
 
@@ -53,7 +56,7 @@ def made(**changes) -> Run:
     config = Config(**{"steps": 20, "layers": 2, "batch": 100, "seeds": 1, "beside": "none", **changes})
     with pytest.MonkeyPatch.context() as few:  # prompts judged on: it is the drawing that is tested
         for name in ("JUDGED", "WATCHED", "BLOCK"):
-            few.setattr(f"icl_core.papers.memformers.judging.{name}", 2**9)
+            few.setattr(f"icl_core.papers.memformers.shared.judging.{name}", 2**9)
         return Run(config, learning.run(config, Recorder()))
 
 
@@ -199,7 +202,7 @@ def test_axes_are_two_different_ones():
 
 def test_the_trained_path_ends_where_the_model_is_judged():
     """The last iterate of every variant, by all layers, is the model's own output."""
-    from icl_core.papers.memformers import model
+    from icl_core.papers.memformers.shared import model
 
     for variant in VARIANTS:
         run = made(variant=variant)

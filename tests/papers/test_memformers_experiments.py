@@ -5,7 +5,9 @@ import pytest
 
 from icl_core import registry
 from icl_core.experiment import Run
-from icl_core.papers.memformers import convergence_settings, learned_settings, settings
+from icl_core.papers.memformers.convergence import settings as convergence_settings
+from icl_core.papers.memformers.learned import settings as learned_settings
+from icl_core.papers.memformers.shared import settings
 
 SMALL = {
     "memformers.convergence": convergence_settings.Config(steps=20, batch=50, seeds=2),

@@ -7,15 +7,17 @@ import pytest
 import torch
 
 from icl_core.experiment import Panel, Run
-from icl_core.papers.memformers import experts, first_order, judging, mixture, variances, variances_trial
-from icl_core.papers.memformers import mixture_learning as learning
-from icl_core.papers.memformers import mixture_settings as gaussians
-from icl_core.papers.memformers import variances_settings as scales
-from icl_core.papers.memformers.experts import Heads
-from icl_core.papers.memformers.lists import numbers, shares
-from icl_core.papers.memformers.mixture_settings import mixture_of
-from icl_core.papers.memformers.task import Batch, integrated
-from icl_core.papers.memformers.variances_trial import heads_at
+from icl_core.papers.memformers import mixture, variances
+from icl_core.papers.memformers.mixture import settings as gaussians
+from icl_core.papers.memformers.mixture import train as learning
+from icl_core.papers.memformers.mixture.settings import mixture_of
+from icl_core.papers.memformers.shared import experts, first_order, judging
+from icl_core.papers.memformers.shared.experts import Heads
+from icl_core.papers.memformers.shared.lists import numbers, shares
+from icl_core.papers.memformers.shared.task import Batch, integrated
+from icl_core.papers.memformers.variances import settings as scales
+from icl_core.papers.memformers.variances import test_time as variances_trial
+from icl_core.papers.memformers.variances.test_time import heads_at
 from icl_core.regression import grams
 from tests.recorder import Interrupted, Recorder
 

@@ -9,10 +9,11 @@ from scipy.sparse.linalg import cg
 
 from icl_core import device
 from icl_core.experiment import Diverged
-from icl_core.papers.memformers import judging, learning
-from icl_core.papers.memformers.batches import Batches
-from icl_core.papers.memformers.settings import Config, memory
-from icl_core.papers.memformers.task import Pool, covariances, eigenvalues_of, integrated, roots
+from icl_core.papers.memformers.shared import judging
+from icl_core.papers.memformers.shared import train as learning
+from icl_core.papers.memformers.shared.batches import Batches
+from icl_core.papers.memformers.shared.settings import Config, memory
+from icl_core.papers.memformers.shared.task import Pool, covariances, eigenvalues_of, integrated, roots
 from icl_core.regression import gram
 from tests.recorder import Interrupted, Recorder
 

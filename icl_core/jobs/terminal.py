@@ -1,0 +1,68 @@
+"""Waits for jobs in a terminal, with a progress bar on stderr."""
+
+import math
+import sys
+import time
+from typing import Any
+
+from tqdm import tqdm
+
+from icl_core.jobs import queue
+from icl_core.runs import store
+from icl_core.runs.store import Header
+
+_PAUSE = 0.2  # seconds between looks
+
+
+class Failed(Exception):
+    """The training did not come to its end; the message says why."""
+
+
+def obtain(experiment_id: str, config: Any) -> Header:
+    """The run of `config`, trained if need be with a progress bar on stderr. Raises `Failed`; Ctrl-C cancels."""
+    header = store.default().find(experiment_id, config)
+    if header is None:
+        key = queue.submit(experiment_id, config)
+        try:
+            _watch(key, experiment_id)
+        except KeyboardInterrupt:
+            queue.cancel(key)
+            print("cancelled", file=sys.stderr)
+            raise
+        header = store.default().find(experiment_id, config)
+    if header is None:
+        raise Failed("\n".join(store.default().messages()) or "the run was made but is no longer in the cache")
+    return header
+
+
+def _watch(key: str, experiment_id: str) -> None:
+    with tqdm(desc=experiment_id, unit="step", file=sys.stderr, disable=None) as bar:  # None: no bar into a file
+        while (known := queue.state(key)) is not None and not known.ended:
+            queue.ensure_workers()
+            bar.total = known.total or None
+            bar.set_postfix_str(known.status if math.isnan(known.loss) else f"loss {known.loss:.4g}", refresh=False)
+            bar.update(max(0, known.step - bar.n))
+            bar.refresh()
+            time.sleep(_PAUSE)
+    if known is not None and known.status != "done":
+        raise Failed(f"the training {_ENDS[known.status]}{known.message}")
+
+
+_ENDS = {"failed": "failed: ", "cancelled": "was cancelled"}
+
+
+def watch_all(keys: list[str], workers: int | None) -> None:
+    """Wait until all jobs have ended, `workers` at a time, with a progress bar that counts runs."""
+    with tqdm(total=len(keys), unit="run", file=sys.stderr, disable=None if keys else True) as bar:
+        while True:
+            known = [state for key in keys if (state := queue.state(key)) is not None]
+            ended = sum(state.ended for state in known)
+            running = [state for state in known if state.status == "running"]
+            words = (f"{state.experiment} {state.step / max(state.total, 1):.0%}" for state in running)
+            bar.set_postfix_str(", ".join(words), refresh=False)
+            bar.update(ended - bar.n)
+            bar.refresh()
+            if ended == len(known):
+                return
+            queue.ensure_workers(workers)
+            time.sleep(5 * _PAUSE)  # runs take minutes, and looking costs the trainings time

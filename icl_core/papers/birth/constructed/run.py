@@ -1,0 +1,138 @@
+"""Builds the induction head by hand over a range of widths, judges it, and trains one beside it."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from icl_core.experiment import Progress
+from icl_core.papers.birth.constructed.settings import Config
+from icl_core.papers.birth.shared import baselines
+from icl_core.papers.birth.shared import train as learning
+from icl_core.papers.birth.shared.construction import CROSS_TALK, construct
+from icl_core.papers.birth.shared.cross_talk import noise
+from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.memories import memory
+from icl_core.papers.birth.shared.model import Weights, forward, initialise
+from icl_core.papers.birth.shared.probes import recalls
+from icl_core.papers.birth.shared.settings import Config as Training
+from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
+from icl_core.training import loop
+
+WIDTHS = (16, 32, 64, 128, 256, 512)
+POSITIONS = 2**14  # held-out positions a construction is judged on
+
+
+def task_of(config: Config) -> Task:
+    """The bigram task on which the construction is judged."""
+    return make_task(65, config.K, config.T, config.triggers)
+
+
+def widths(config: Config) -> list[int]:
+    """The widths tried: powers of two and d; orthonormal embeddings need 2 N + T dimensions."""
+    least = 2 * 65 + config.T if config.embeddings == "orthonormal" else 0
+    return sorted({width for width in (*WIDTHS, config.d) if width >= least})
+
+
+def embeddings(config: Config, d: int) -> Weights:
+    """Random weights of width d, of which the construction keeps the embeddings and the frozen matrices."""
+    generator = torch.Generator().manual_seed(config.seed)
+    return initialise(65, d, config.T, generator, "paper", config.feed_forward, config.embeddings)
+
+
+def by_hand(config: Config, d: int, cross_talk: str) -> Weights:
+    """The constructed model of width d."""
+    return construct(embeddings(config, d), task_of(config), config.logit, config.output, cross_talk)
+
+
+def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Judge the construction at every width, with its cross-talk and without, and train a model of width d.
+
+    `sweep/width` [D]; `sweep/accuracy_*`, `sweep/error_*`, `sweep/recall_*`, `sweep/talk_*` [D]; `errors/*` [1] at d;
+    `beside/*` of the trained model if there is one; `baseline/*` [1]; `frozen/*` and `final/*` of the trained one.
+    """
+    found = {n: a for n, a in (progress.resume() or {}).items() if not n.startswith("now/")}
+    resumed = {n.removeprefix("now/"): a for n, a in (progress.resume() or {}).items() if n.startswith("now/")}
+    task, batch = task_of(config), _held_out(config)
+    tries = [(d, cross_talk) for d in widths(config) for cross_talk in CROSS_TALK]
+    total = len(tries) + config.beside
+    for index, (d, cross_talk) in enumerate(tries):
+        if f"try/{d}/{cross_talk}" not in found:
+            progress.report(index, total, float("nan"), lambda: _table(config, found), lambda: found)
+            found[f"try/{d}/{cross_talk}"] = _judge(by_hand(config, d, cross_talk), task, batch)
+    beside = _train(config, progress, found, resumed, len(tries)) if config.beside else {}
+    return {**_table(config, found), **_errors(config, batch), **beside, **_baselines(task)}
+
+
+def _held_out(config: Config) -> Batch:
+    return sample(task_of(config), POSITIONS // config.T, torch.Generator().manual_seed(2**31 + 17))
+
+
+MEASURES = ("accuracy", "error", "recall_W_O2", "recall_W_K2", "recall_W_K1", "talk_W_O2", "talk_W_K2", "talk_W_K1")
+
+
+def interference(name: str, weights: Weights, task: Task) -> float:
+    """Root mean square of what a memory reads from the streams it meets, over its mean reading of a stored pair, each
+    pair counted as often as it is met: training gives rare characters weaker memories."""
+    W, stored = weights[name].double(), memory(name, weights, task)
+    queries, keys = noise(name, weights, task)
+    matching = ((stored.V.double() @ W) * stored.U.double()).sum(1) @ stored.weight.double() / stored.weight.sum()
+    return float(torch.trace(queries @ W @ keys @ W.T).clamp(min=0).sqrt() / matching.abs())
+
+
+def _judge(weights: Weights, task: Task, batch: Batch) -> np.ndarray:
+    measures, recalled = evaluate(weights, batch, positions="in_context"), recalls(weights, task)
+    talk = [interference(name, weights, task) for name in ("W_O2", "W_K2", "W_K1")]
+    row = [measures["accuracy"], measures["accuracy_error"], *(recalled[n] for n in ("W_O2", "W_K2", "W_K1")), *talk]
+    return np.array(row, np.float32)
+
+
+def _table(config: Config, found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    blank = np.full(len(MEASURES), np.nan, np.float32)
+    table: dict[str, np.ndarray] = {"sweep/width": np.array(widths(config))}
+    for cross_talk in CROSS_TALK:
+        rows = np.stack([found.get(f"try/{d}/{cross_talk}", blank) for d in widths(config)])
+        table |= {f"sweep/{measure}_{cross_talk}": rows[:, column] for column, measure in enumerate(MEASURES)}
+    return table
+
+
+@torch.no_grad()
+def _errors(config: Config, batch: Batch) -> dict[str, np.ndarray]:
+    """Where the construction of width d errs: queries equal to the first token, whose position attends to itself for
+    lack of a previous one and so passes for its own successor; outputs that another reading outweighs; the rest."""
+    weights = by_hand(config, config.d, "kept")
+    logits, _, attention = forward(weights, batch.inputs)
+    wrong = batch.in_context & (logits.argmax(-1) != batch.targets)
+    first = wrong & (batch.inputs == batch.inputs[:, :1])
+    looked = (attention.argmax(-1) > 0) & (
+        batch.inputs.gather(1, (attention.argmax(-1) - 1).clamp(min=0)) == batch.inputs
+    )
+    counted = float(batch.in_context.sum())
+    kinds = {"first": first, "attention": wrong & ~first & ~looked, "output": wrong & ~first & looked}
+    return {f"errors/{name}": np.array([float(where.sum()) / counted], np.float32) for name, where in kinds.items()}
+
+
+def _train(config: Config, progress: Progress, found: dict, resumed: dict, before: int) -> dict[str, np.ndarray]:
+    """An ordinary training at width d, as in the induction-head experiment's fastest preset."""
+    setting = Training(
+        K=config.K, T=config.T, d=config.d, triggers=config.triggers, steps=config.beside, seed=config.seed
+    )
+
+    def report(state: loop.State, save) -> None:
+        loss = state.batch.get("in_context_loss", [float("nan")])[-1]
+        whole = lambda: {**found, **{f"now/{name}": array for name, array in save().items()}}  # noqa: E731
+        progress.report(before + state.step, before + config.beside, loss, lambda: _table(config, found), whole)
+
+    made = learning.train_one(setting, True, resumed, report)
+    weights = Weights(
+        **{name.partition("/")[2]: torch.tensor(made[name]) for name in made if name.startswith(("final/", "frozen/"))}
+    )
+    task = task_of(config)
+    judged = dict(zip(MEASURES, _judge(weights, task, _held_out(config)), strict=True))
+    kept = {name: array for name, array in made.items() if name.startswith(("final/", "frozen/"))}
+    return {**kept, **{f"beside/{name}": np.array([value]) for name, value in judged.items()}}
+
+
+def _baselines(task: Task) -> dict[str, np.ndarray]:
+    batch = sample(task, 2**18 // task.T, torch.Generator().manual_seed(2**31 + 17))  # a few sequences repeat for ever
+    return {f"baseline/{name}": np.array([value], np.float32) for name, value in baselines.lines(task, batch).items()}

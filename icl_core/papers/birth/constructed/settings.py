@@ -1,0 +1,62 @@
+"""The settings of the constructed model: what is built (Config) and what is drawn of it (View)."""
+
+from icl_core.knobs import choice, settings, slider, text, toggle
+from icl_core.papers.birth.shared.settings import TRIGGERS
+
+TASK, CONSTRUCTION, BESIDE = "the task", "the construction", "beside it"
+TALK = {
+    "kept": "as in eqs. 7 and 8",
+    "within": "without cross-talk among stored pairs",
+    "stream": "without cross-talk in the whole stream",
+}
+
+
+@settings
+class Config:
+    """What is built; Section 4.2, eqs. 7 and 8, on N = 65 characters."""
+
+    triggers: str = choice("triggers", TRIGGERS, default="random", group=TASK)
+    K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
+    T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
+    d: int = slider("width, d", 16, 512, default=128, step=16, group=CONSTRUCTION)
+    logit: float = slider(
+        "attention score of a match",
+        1.0,
+        40.0,
+        default=15.0,
+        step=0.5,
+        group=CONSTRUCTION,
+        help="sets the scale of W_K",
+    )
+    output: float = slider(
+        "logit of the output", 1.0, 40.0, default=10.0, step=0.5, group=CONSTRUCTION, help="sets the scale of W_O²"
+    )
+    embeddings: str = choice(
+        "embeddings",
+        {"random": "random, nearly orthogonal", "orthonormal": "orthonormal, needs d ≥ 2N + T"},
+        default="random",
+        group=CONSTRUCTION,
+    )
+    feed_forward: bool = toggle("bigrams in W_F", default=False, group=CONSTRUCTION)
+    beside: int = slider("steps of a model trained beside it", 0, 600, default=0, step=50, group=BESIDE)
+    seed: int = slider("seed", 0, 99, default=0, group=BESIDE)
+
+    def check(self) -> None:
+        """Orthonormal rows need as many dimensions as there are rows; the model trained beside has neither these nor
+        W_F, so it would compare unlike things."""
+        if self.embeddings == "orthonormal" and self.d < 2 * 65 + self.T:
+            raise ValueError(f"d must be at least 2 N + T = {2 * 65 + self.T} for orthonormal embeddings, got {self.d}")
+        if self.beside and (self.feed_forward or self.embeddings == "orthonormal"):
+            raise ValueError(f"beside must be 0 with W_F or orthonormal embeddings, got {self.beside}")
+
+
+@settings
+class View:
+    """What is drawn of a constructed model, or asked of it."""
+
+    cross_talk: str = choice("construction", TALK, default="kept")
+    memory: str = choice("matrix", {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1": "W_K¹"}, default="W_O2")
+    sequence: str = text("sequence (empty: a sampled one)", 256, default="")
+    marked: str = text("triggers (empty: repeated characters)", 10, default="")
+    sample: int = slider("sampled sequence", 0, 99, default=0)
+    length: int = slider("positions shown", 8, 256, default=40)

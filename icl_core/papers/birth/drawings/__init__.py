@@ -1,1 +1,0 @@
-"""What can be drawn of a trained induction head: one file a panel."""

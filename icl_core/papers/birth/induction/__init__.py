@@ -1,0 +1,82 @@
+"""A two-layer transformer learns, by training, to look back: when a trigger comes again, it finds the trigger's
+earlier occurrence and predicts the character that followed it there. That mechanism is an induction head. It is
+spread over three matrices, each an associative memory, and you can watch each of them form.
+
+Move the step slider, or play the film, from random weights to the finished mechanism. Below, every trained matrix
+stands beside the one the paper constructs by hand; graft the construction in and see what the model makes of it.
+
+Try:
+- "The order in which memories form": which of the three matrices passes one half first?
+- "W_O² frozen to step 300": does anything else learn while the output memory cannot?
+- Type a sequence of your own, such as "abcXabcXab", and step through training: when does it know that X comes?
+"""
+
+from dataclasses import replace
+
+from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.birth.induction.draw import curves, film, grafts
+from icl_core.papers.birth.induction.metrics import metrics
+from icl_core.papers.birth.induction.presets import PRESETS
+from icl_core.papers.birth.shared.draw import attention, memories
+from icl_core.papers.birth.shared.read_run import moment_of, steps
+from icl_core.papers.birth.shared.settings import Config, View
+from icl_core.papers.birth.shared.train import JUDGED, WATCHED, run
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: the model's accuracy at the step shown, beside what it could be."""
+    step = steps(run)[moment_of(run, view)]
+    at = abs(run["curve/step"] - step).argmin()
+    accuracy = float(run["curve/accuracy"][0, at])
+    repeat, bayes = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "bayes"))
+    start = (
+        f"After {step} of {run.config.steps} steps the model predicts {accuracy:.0%} of what only the context can tell"
+    )
+    if accuracy < repeat + 0.05:
+        return f"{start}; repeating the character just read would do about as well ({repeat:.0%})."
+    if run.config.positions == "in_context":
+        return f"{start}; a perfect induction head would predict all of it."
+    return f"{start}; the best predictor, which knows the task's every law, {bayes:.0%}."
+
+
+def cost(config: Config) -> float:
+    """Giga-operations of a run: its trainings, a short one of a single layer, and what is judged on held-out data."""
+    training = config.batch * config.steps * _per_token(config)
+    beside = config.batch * min(config.steps, 150) * _per_token(replace(config, layers=1)) * (config.layers - 1)
+    evaluations = min(config.steps, 60) * 1.5 * WATCHED + JUDGED  # forward alone, a third of a step
+    judged = evaluations / config.T * _per_token(replace(config, positions="all")) / 3
+    return config.T * (config.seeds * (training + judged) + beside) / 1e9
+
+
+def _per_token(config: Config) -> float:
+    """Operations for a token of a batch: queries with keys, tokens with matrices, outputs with W_U."""
+    counted = 1.0 if config.positions == "all" else 0.3  # the share of positions where layer 2 and the loss are needed
+    maps = config.T * config.d * ((4 if config.layers == 2 else 0) + 6 * counted)
+    return maps + 16 * config.d**2 + 6 * config.N * config.d * counted
+
+
+EXPERIMENT = Experiment(
+    name="induction",
+    title="The induction head",
+    about=__doc__ or "",
+    version=1,
+    config=Config,
+    view=View,
+    run=run,
+    metrics=metrics,
+    drawings=(
+        Drawing("film", film.draw, moment=False, wide=True),
+        Drawing("accuracy", curves.accuracy, ("measure", "single_seeds"), live=True),
+        Drawing("memories", curves.memories, ("orientation", "weighted"), live=True),
+        Drawing("losses", curves.losses, live=True),
+        Drawing("graft", grafts.draw, ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength")),
+        Drawing("attention", attention.draw, ("sequence", "marked", "sample", "length"), wide=True),
+        Drawing("matrix", memories.draw, ("memory", "raw", "wrong"), wide=True),
+        Drawing("spectrum", memories.spectrum),
+        Drawing("feed_forward", curves.feed_forward, live=True, applies=lambda config: config.feed_forward),
+    ),
+    presets=PRESETS,
+    headline=headline,
+    cost=cost,
+    steps=steps,
+)

@@ -1,0 +1,1 @@
+"""What induction draws of its runs."""

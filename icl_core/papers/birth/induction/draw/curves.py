@@ -1,0 +1,163 @@
+"""Curves of a training: accuracy, losses and recall probes, on one axis of steps."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.papers.birth.induction.metrics import half_step, over_seeds
+from icl_core.papers.birth.shared.probes import early_positions
+from icl_core.papers.birth.shared.read_run import moment_of, steps
+from icl_core.papers.birth.shared.settings import View
+
+FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
+# curve, name, colour, dash
+PROBES = (
+    ("W_O2", "W_O²", "layer 3", None),
+    ("W_K2", "W_K²", "layer 2", None),
+    ("W_K1_early", "W_K¹ early", "layer 1", None),
+    ("W_K1", "W_K¹ all", "layer 1", "dot"),
+)
+
+
+def accuracy(run: Run, view: View) -> Panel:
+    """In-context accuracy over training, beside what simpler predictors reach (Figure 3, top)."""
+    x = run["curve/step"]
+    name = "accuracy_new" if view.measure == "new" else "accuracy"
+    series = [Curve("held-out", x, run[f"curve/{name}"], "trained", error=_error(run, name))]
+    if view.measure == "all" and "batch/in_context_accuracy" in run.tensors:
+        batch = run["batch/in_context_accuracy"]
+        series.insert(0, Curve("fresh batch", np.arange(batch.shape[1]), batch, FRESH))
+    if view.single_seeds:
+        series += [Curve(f"seed {i}", x, row, "#8fb8d8", dash="dot") for i, row in enumerate(run[f"curve/{name}"])]
+    figure = figures.curves(
+        series, "training step", "in-context accuracy", y_range=(0, 1.02), lines=_lines(run, view), at=_at(run, view)
+    )
+    final = np.nanmean(run[f"curve/{name}"][:, -1]) if run.finished else float("nan")
+    title = f"In-context accuracy reaches {final:.3f}" if run.finished else "In-context accuracy so far"
+    return Panel(
+        title,
+        "How often the most probable next character is the output that the context determines. A model that cannot "
+        "look back would stay near the lower lines. "
+        + ("The Bayes predictor knows the task's every law. " if run.config.positions == "all" else "")
+        + (
+            "The band is the spread over seeds." if len(run[f"curve/{name}"]) > 1 else "The band is one standard error."
+        ),
+        figure,
+        data=_table(run, ("accuracy", "accuracy_new", "accuracy_uniform", "accuracy_bigram")),
+    )
+
+
+def losses(run: Run, view: View) -> Panel:
+    """In-context and global loss over training (Figure 4, left)."""
+    together = run.config.positions == "all"
+    x = run["curve/step"]
+    series = [
+        Curve("in context", x, run["curve/in_context_loss"], "trained"),
+        Curve("global", x, run["curve/global_loss"], "layer 4", dash="dash"),
+    ]
+    figure = figures.curves(series, "training step", "cross-entropy, nats", at=_at(run, view))
+    return Panel(
+        _loss_title(run),
+        "In-context loss counts what only the context can tell, global loss what bigrams can. "
+        + ("Look which of them falls first." if together else "Nobody trains the global one here, so it may rise."),
+        figure,
+        data=_table(run, ("in_context_loss", "global_loss")),
+    )
+
+
+def _loss_title(run: Run) -> str:
+    if not run.finished:
+        return "Losses so far"
+    first, last = (np.nanmean(run["curve/in_context_loss"][:, i]) for i in (0, -1))
+    return f"In-context loss falls from {first:.2f} to {last:.2f} nats"
+
+
+def memories(run: Run, view: View) -> Panel:
+    """Recall of each memory over training, with the step at which it passes one half (Figures 3, 5, 6)."""
+    probes = PROBES if run.config.layers == 2 else PROBES[:2]
+    names = {probe: _curve_name(run, probe, view) for probe, *_ in probes}
+    series = [
+        Curve(label, run["curve/step"], run[f"curve/{names[probe]}"], colour, dash=dash)
+        for probe, label, colour, dash in probes
+    ]
+    halves = [(half_step(run, names[probe]), label, colour) for probe, label, colour, _ in probes]
+    reached = [half for half in halves if half[0] > 0]  # not those that chance carries over one half from the start
+    figure = figures.curves(
+        series,
+        "training step",
+        "recall",
+        y_range=(0, 1.02),
+        marks=[(step, f"{label}: step {step:.0f}", figures.COLOURS[kind]) for step, label, kind in reached],
+        at=_at(run, view),
+    )
+    return Panel(_order_title(reached), _recall_caption(run), figure, data=_table(run, tuple(names.values())))
+
+
+def _recall_caption(run: Run) -> str:
+    early = early_positions(run.config.T)
+    among = "K" if run.config.triggers != "random" else "N"
+    return (
+        "Recall is the share of stored pairs that the matrix alone gets right; a dotted line marks the step where it "
+        f"passes one half. W_K¹ early asks the first {early} positions only. Without learning the curves would stay at "
+        f"chance: 1/N for W_O², 1/{among} for W_K², one in {early - 1} for W_K¹ early."
+    )
+
+
+def _curve_name(run: Run, probe: str, view: View) -> str:
+    """The curve to draw for a probe under the view's orientation and weighting, if the run has it."""
+    wanted = f"recall_{probe}{'_paper' if view.orientation == 'paper' else ''}{'_weighted' if view.weighted else ''}"
+    return wanted if f"curve/{wanted}" in run.tensors else f"recall_{probe}"
+
+
+def _order_title(reached: list[tuple[float, str, str]]) -> str:
+    steps = sorted((step, label) for step, label, _ in reached if "all" not in label)
+    if not steps:
+        return "No memory has formed"
+    return ", then ".join(f"{label} (step {step:.0f})" for step, label in steps)
+
+
+def feed_forward(run: Run, view: View) -> Panel:
+    """KL of W_F alone to the bigram distribution (eq. 10; Figure 4, right)."""
+    curve = run["curve/recall_kl_W_F"]
+    least = int(np.nanargmin(over_seeds(curve))) if np.isfinite(curve).any() else 0
+    figure = figures.curves(
+        [Curve("W_F", run["curve/step"], curve, "layer 4")],
+        "training step",
+        "KL(π_b || softmax), nats",
+        at=_at(run, view),
+    )
+    return Panel(
+        f"W_F is closest to the bigrams at step {run['curve/step'][least]}",
+        "How far the predictions of W_F alone are from the bigram distribution. It falls while W_F learns the "
+        "bigrams and rises again when the induction head takes over part of its work.",
+        figure,
+        data=_table(run, ("recall_kl_W_F",)),
+    )
+
+
+def _error(run: Run, name: str) -> np.ndarray | None:
+    """One standard error, for a single seed; several show their spread instead."""
+    if len(run[f"curve/{name}"]) > 1 or f"curve/{name}_error" not in run.tensors:
+        return None
+    return run[f"curve/{name}_error"][0]
+
+
+def _lines(run: Run, view: View) -> list[tuple[str, float, str]]:
+    # trained on in-context positions alone, a model knows what Bayes must infer: that the position is one
+    labels = {"repeat": "repeat the character", "one_layer": "one layer, 150 steps"}
+    if run.config.positions == "all":
+        labels["bayes"] = "Bayes"
+    suffix = "_new" if view.measure == "new" else ""
+    found = {label: run.tensors.get(f"baseline/{name}{suffix}") for name, label in labels.items()}
+    return [(label, float(value[0]), "floor") for label, value in found.items() if value is not None]
+
+
+def _at(run: Run, view: View) -> float | None:
+    return steps(run)[moment_of(run, view)] if steps(run) else None
+
+
+def _table(run: Run, names: tuple[str, ...]) -> pd.DataFrame:
+    means = {name: over_seeds(run[f"curve/{name}"]) for name in names if f"curve/{name}" in run.tensors}
+    return pd.DataFrame({"step": run["curve/step"], **means})

@@ -1,0 +1,77 @@
+"""Surgery: any trained matrix replaced by its construction, its initial value or zero, and what that does."""
+
+import numpy as np
+import pandas as pd
+import torch
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.papers.birth.shared.beside_construction import compare
+from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.read_run import moment_of, steps, weights_at
+from icl_core.papers.birth.shared.settings import View
+from icl_core.papers.birth.shared.train import held_out
+
+POSITIONS = 2**13  # held-out positions a graft is judged on
+
+
+def draw(run: Run, view: View) -> Panel:
+    """In-context accuracy and global loss before and after the grafts that the view asks for."""
+    moment = moment_of(run, view)
+    trained = weights_at(run, moment)
+    operated, factors = graft(run, trained, view)
+    batch = held_out(run.config, POSITIONS, where="cpu")
+    before, after = (evaluate(weights, batch, run.config.layers) for weights in (trained, operated))
+    labels, kinds = ["trained", "after the graft"], ["trained", "construction" if factors else "trained"]
+    figure = figures.bars(
+        labels,
+        [before["accuracy"], after["accuracy"]],
+        "in-context accuracy",
+        errors=[before["accuracy_error"], after["accuracy_error"]],
+        kinds=kinds,
+        y_range=(0, 1.05),
+    )
+    return Panel(
+        _title(before, after, factors),
+        "Pick a replacement for a matrix above. If the construction holds what training found, accuracy stays where "
+        "it was; if the matrix did nothing, zero does no harm either. The bars carry one standard error.",
+        figure,
+        data=pd.DataFrame([before, after], index=labels).T,
+        note=f"Global loss {before['global_loss']:.3f} → {after['global_loss']:.3f} nats, in-context loss "
+        f"{before['in_context_loss']:.3f} → {after['in_context_loss']:.3f}. {_factors(factors)}".strip()
+        + f" Step {steps(run)[moment]}.",
+    )
+
+
+def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, str]]:
+    """The weights after the replacements that the view asks for, and a phrase for each."""
+    parts, said = {}, {}
+    for name, matrix in trained.trained().items():
+        if f"snapshot/{name}" not in run.tensors:
+            continue  # one layer has no W_K1
+        wanted = getattr(view, f"graft_{name}")
+        if wanted == "zero":
+            parts[name], said[name] = torch.zeros_like(matrix), "zero"
+        elif wanted == "initial":
+            start = run[f"snapshot/{name}"][0].astype(np.float32)
+            parts[name], said[name] = torch.tensor(start), "initial value"
+        elif wanted == "constructed":
+            found = compare(name, trained, run.config)
+            factor = found.aligned.factor * view.strength
+            parts[name] = factor * found.matrix
+            said[name] = f"construction × {factor:.3g}"
+    return trained.with_(**parts), said
+
+
+def _title(before: dict[str, float], after: dict[str, float], said: dict[str, str]) -> str:
+    if not said:
+        return f"Untouched, the model is right at {before['accuracy']:.1%} of in-context positions"
+    names = {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}
+    what = ", ".join(f"{names[name]} → {phrase}" for name, phrase in said.items())
+    return f"{what}: accuracy {before['accuracy']:.1%} → {after['accuracy']:.1%}"
+
+
+def _factors(said: dict[str, str]) -> str:
+    fitted = [f"{name}: {phrase}" for name, phrase in said.items() if "×" in phrase]
+    return f"Fitted by least squares: {'; '.join(fitted)}." if fitted else ""

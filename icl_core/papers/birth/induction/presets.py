@@ -1,0 +1,107 @@
+"""Named settings of the induction-head experiment: the classroom's, one a figure, and the paper's own size."""
+
+from dataclasses import replace
+
+from icl_core.experiment import Preset
+from icl_core.papers.birth.shared.settings import Config
+
+FASTEST = Config()
+ORDER = Config(scale="code", optimiser="sgd", rate=0.3, steps=500)
+BOTH = Config(triggers="fixed", feed_forward=True, positions="all", optimiser="sgd", rate=1.0, scale="code")
+FIGURE_3 = replace(ORDER, rate=0.2, steps=600, freeze_until=300)
+FIGURE_4 = replace(BOTH, triggers="random", K=3, steps=600)
+
+
+def paper_size(config: Config) -> Config:
+    """The same setting at the paper's own size: T = 256, batches of 512 (d is 128 already)."""
+    return replace(config, T=256, batch=512)
+
+
+# name, title, config, what to see, the matrix to look at
+CLASSROOM = (
+    ("fastest", "An induction head in 300 steps", FASTEST, "Watch the two attention maps sharpen.", "W_K2"),
+    (
+        "order",
+        "The order in which memories form",
+        ORDER,
+        "W_O² first; the matrices that decide where to look follow.",
+        "W_O2",
+    ),
+    (
+        "both",
+        "Both kinds of knowledge",
+        BOTH,
+        "W_F learns the bigrams within 30 steps; the induction head comes later.",
+        "W_F",
+    ),
+    (
+        "one layer",
+        "One layer fails",
+        replace(FASTEST, layers=1),
+        "Without a previous-token head a model can only count.",
+        "W_O2",
+    ),
+)
+FREEZING = (
+    (
+        "only W_O2 learns",
+        "W_K¹ and W_K² frozen to step 300",
+        replace(FIGURE_3, freeze_W_K1=True, freeze_W_K2=True),
+        "W_O² learns alone, on uniform attention.",
+        "W_O2",
+    ),
+    (
+        "W_O2 frozen",
+        "W_O² frozen to step 300",
+        replace(FIGURE_3, freeze_W_O2=True),
+        "While W_O² is frozen nothing is learned.",
+        "W_O2",
+    ),
+    (
+        "W_K1 frozen",
+        "W_K¹ frozen to step 300",
+        replace(FIGURE_3, freeze_W_K1=True),
+        "W_K² learns without W_K¹.",
+        "W_K2",
+    ),
+    ("W_K2 frozen", "W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K2=True), "W_K¹ waits for W_K².", "W_K1"),
+)
+DATA = (
+    (
+        "one frequent",
+        "One fixed, frequent trigger",
+        replace(FIGURE_4, triggers="fixed", K=1),
+        "One trigger gives few outputs to learn from: W_O² is slow.",
+        "W_O2",
+    ),
+    (
+        "five rare",
+        "Five fixed, rare triggers",
+        replace(FIGURE_4, triggers="fixed rare", K=5),
+        "Rare triggers give few outputs to learn from: W_O² is slow.",
+        "W_O2",
+    ),
+    ("random 1", "One random trigger", replace(FIGURE_4, K=1), "The slowest of the random ones.", "W_K2"),
+    ("random 3", "Three random triggers", FIGURE_4, "W_F and W_O² rise together, then compete.", "W_O2"),
+    ("random 5", "Five random triggers", replace(FIGURE_4, K=5), "More triggers, faster learning.", "W_K2"),
+    (
+        "bigram outputs",
+        "Three random triggers, bigram outputs",
+        replace(FIGURE_4, outputs="bigram"),
+        "Trained on predictable outputs, it fails on uniform ones.",
+        "W_O2",
+    ),
+)
+
+
+def _preset(row: tuple, group: str, seeds: int, size=lambda config: config, suffix: str = "") -> Preset:
+    name, title, config, about, memory = row
+    return Preset(name + suffix, title, size(config), about, group, seeds, view={"memory": memory})
+
+
+PRESETS = (
+    *(_preset(row, "classroom", 5) for row in CLASSROOM),
+    *(_preset(row, "Figure 3", 1) for row in FREEZING),
+    *(_preset(row, "Figures 4 to 7", 1) for row in DATA),
+    *(_preset(row, "paper size", 1, paper_size, ", paper size") for row in (*CLASSROOM[:3], *FREEZING)),
+)

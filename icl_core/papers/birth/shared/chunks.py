@@ -1,0 +1,92 @@
+"""Deals a batch out in chunks of sequences that fit the processor's cache, with the positions whose loss counts."""
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Int
+from torch import Tensor
+
+from icl_core.papers.birth.shared.task import Batch
+
+TOKENS = 4096  # per chunk on a CPU: 64, 32, 16 sequences at T = 64, 128, 256
+STEP = 16  # numbers of queries and keys are multiples of this
+ROWS = 64  # queries a block: fewer waste fewer keys but make smaller products
+
+
+class Chunk(NamedTuple):
+    """A few sequences and their positions that count, in order of time and padded to the same number."""
+
+    rows: Int[Tensor, "b"]  # which sequences of the batch these are
+    tokens: Int[Tensor, "b n"]  # cut after the last position that counts
+    queries: Int[Tensor, "b m"]  # all different within a row, padding included
+    targets: Int[Tensor, "b m"]
+    valid: Bool[Tensor, "b m"]  # False: padding
+
+    def block(self, some: slice, columns: slice) -> "Chunk":
+        """Some of the sequences and queries."""
+        at = (some, columns)
+        return Chunk(self.rows[some], self.tokens[some], self.queries[at], self.targets[at], self.valid[at])
+
+
+def counted_positions(batch: Batch, positions: str) -> Bool[Tensor, "batch T"]:
+    """The positions whose loss counts: "in_context" ones, or "all" T of them."""
+    if positions not in ("in_context", "all"):
+        raise ValueError(f"positions must be in_context or all, got {positions!r}")
+    return batch.in_context if positions == "in_context" else torch.ones_like(batch.in_context)
+
+
+def default_size(batch: Batch) -> int:
+    """Sequences per chunk: what fits a CPU's cache; on a GPU sixteen times as many."""
+    per_chunk = TOKENS * (16 if batch.tokens.is_cuda else 1)
+    return max(1, per_chunk // batch.in_context.shape[1])
+
+
+def chunks(batch: Batch, counted: Bool[Tensor, "batch T"], size: int) -> Iterator[Chunk]:
+    """The batch in chunks of `size` sequences, in order of their numbers of counted positions, which saves padding.
+    Sequences without one are left out."""
+    T = counted.shape[1]
+    numbers = counted.sum(1)
+    by_time = torch.arange(T, device=counted.device) + T * ~counted  # sorts counted positions first, in order
+    numbers, order = numbers.sort(stable=True)
+    for rows, most in zip(order.split(size), numbers.split(size), strict=True):
+        m = round_up(int(most[-1]), T)
+        if m > 0:
+            queries = by_time[rows].sort(1).values[:, :m] % T
+            tokens = batch.inputs[rows, : round_up(int(queries.max()) + 1, T)]
+            yield Chunk(rows, tokens, queries, batch.targets[rows].gather(1, queries), counted[rows].gather(1, queries))
+
+
+def row_blocks(n: int) -> Iterator[slice]:
+    """n rows in blocks of `ROWS`."""
+    for start in range(0, n, ROWS):
+        yield slice(start, min(start + ROWS, n))
+
+
+def query_blocks(part: Chunk) -> Iterator[tuple[slice, slice]]:
+    """The chunk's queries in blocks: which sequences still have some, always the last ones, and which columns."""
+    numbers = part.valid.sum(1)
+    for columns in row_blocks(part.queries.shape[1]):
+        yield slice(int((numbers <= columns.start).sum()), len(numbers)), columns
+
+
+def round_up(size: int, most: int) -> int:
+    """The next multiple of `STEP`, but at most `most`: products come in few shapes, and a new one is compiled."""
+    return min(most, -(-size // STEP) * STEP)
+
+
+def flat(positions: Int[Tensor, "b m"], n: int) -> Int[Tensor, "b*m"]:
+    """Positions of b sequences of length n as rows of the (b n, d) view of their (b, n, d) tensor."""
+    start = n * torch.arange(len(positions), device=positions.device)
+    return (positions + start[:, None]).flatten()
+
+
+def deal(work: Callable[[Chunk], tuple], parts: Iterable[Chunk], threads: int) -> Iterator[tuple[Chunk, tuple]]:
+    """Each chunk with its result, always in the order of the chunks, so that sums do not depend on `threads`."""
+    if threads == 1:
+        yield from ((part, work(part)) for part in parts)
+        return
+    parts = list(parts)
+    with ThreadPoolExecutor(threads) as pool:
+        yield from zip(parts, pool.map(work, parts), strict=True)

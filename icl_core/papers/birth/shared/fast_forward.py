@@ -1,0 +1,111 @@
+"""The fast forward pass, and what it shares with its gradient. Same numbers as `model.forward`.
+
+- Layer 1's scores are looked up in tables of all products of token and position embeddings.
+- Layer 2 and the logits are computed only at the positions that count, the `queries`.
+- Queries go in blocks of rows, and a block reads only the keys before its last row.
+- Output matrices are multiplied out beforehand: logits = h U^T + c UO^T with c the attended mixture.
+"""
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from icl_core.papers.birth.shared.chunks import flat, round_up, row_blocks
+from icl_core.papers.birth.shared.model import Weights
+
+
+def _keep_freed_memory() -> None:
+    """Allocate a large block and free it. glibc hands freed memory back to the system, and pays for getting it again
+    page by page, until it has seen a block as large as this one freed: a tenth of the time of a step."""
+    torch.empty(31 * 2**18)
+
+
+_keep_freed_memory()  # once, at the import, before there is anything that could be handed back
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Products of the weights that a whole batch shares."""
+
+    x_token: Float[Tensor, "N d"]  # w_E(z)
+    x_place: Float[Tensor, "T d"]  # p_t
+    v_token: Float[Tensor, "N d"]  # layer 1's values R1 w_E(z)
+    v_place: Float[Tensor, "T d"]  # and R1 p_t
+    S_token_token: Float[Tensor, "N N"]  # layer 1's scores, a token as query and as key
+    S_token_place: Float[Tensor, "N T"]  # a token as query, a position as key
+    S_place_token: Float[Tensor, "T N"]
+    S_place_place: Float[Tensor, "T T"]  # -inf where the key is later than the query
+    K2: Float[Tensor, "d d"]  # W_K2 / sqrt d
+    U: Float[Tensor, "N d"]  # W_U (1 + W_F): logits of the residual stream
+    UO: Float[Tensor, "N d"]  # W_U (1 + W_F) W_O2 V2: logits of the attended mixture
+    future: Float[Tensor, "T T"]  # 0, and -inf where the key is later than the query
+    layers: int
+
+
+def make_tables(weights: Weights, layers: int) -> Tables:
+    """Everything that does not depend on the sequences."""
+    N, T = len(weights.W_E), len(weights.P)
+    x = torch.cat([weights.W_E, weights.P])  # (N + T, d)
+    v = x @ weights.R1.T
+    S = x @ (weights.W_K1 / math.sqrt(weights.d)) @ x.T  # (N + T, N + T)
+    future = torch.full((T, T), -torch.inf, dtype=x.dtype, device=x.device).triu(1)
+    scores = S[:N, :N], S[:N, N:], S[N:, :N], S[N:, N:] + future
+    U = weights.W_U if weights.W_F is None else weights.W_U + weights.W_U @ weights.W_F
+    K2, UO = weights.W_K2 / math.sqrt(weights.d), U @ weights.W_O2 @ weights.V2
+    return Tables(x[:N], x[N:], v[:N], v[N:], *scores, K2, U, UO, future, layers)
+
+
+def embed(
+    token: Float[Tensor, "N d"], place: Float[Tensor, "T d"], tokens: Int[Tensor, "b n"]
+) -> Float[Tensor, "b n d"]:
+    """token[z_t] + place[t]; `index_select` is eight times as fast as indexing."""
+    b, n = tokens.shape
+    return token.index_select(0, tokens.flatten()).view(b, n, -1).add_(place[:n])
+
+
+def layer1_scores(
+    tables: Tables, tokens: Int[Tensor, "b n"], own: Int[Tensor, "b n"], rows: slice
+) -> Float[Tensor, "b rows k"]:
+    """Scores of a block of queries with all keys before its last row, as sums of four table entries.
+
+    Tables are looked up by row, which is many times as fast as by column: the keys' tokens come in transposed, from
+    tables of each sequence's own, in which `own` says where.
+    """
+    b, N, k, query = len(tokens), len(tables.x_token), rows.stop, tokens[:, rows].flatten()
+    token_keys = tables.S_token_token.index_select(0, query).view(b, -1, N).add_(tables.S_place_token[rows])
+    token_keys = token_keys.mT.reshape(b * N, -1).index_select(0, own[:, :k].flatten()).view(b, k, -1)
+    place_keys = tables.S_token_place[:, :k].contiguous().index_select(0, query).view(b, -1, k)
+    return place_keys.add_(tables.S_place_place[rows, :k]).add_(token_keys.mT)
+
+
+def layer1(
+    tables: Tables, tokens: Int[Tensor, "b n"]
+) -> tuple[Float[Tensor, "b n d"], Float[Tensor, "b n d"], Float[Tensor, "b n d"], list[Tensor]]:
+    """The stream h after layer 1, layer 1's values v and their mixtures, and its attention, a block of rows
+    (b, rows, keys) each."""
+    h = embed(tables.x_token, tables.x_place, tokens)
+    if tables.layers == 1:
+        return h, h, h, []
+    v, attention = embed(tables.v_token, tables.v_place, tokens), []
+    mixed, own = torch.empty_like(v), flat(tokens, len(tables.x_token)).view_as(tokens)
+    for rows in row_blocks(tokens.shape[1]):
+        attention.append(layer1_scores(tables, tokens, own, rows).softmax(-1))
+        mixed[:, rows] = torch.bmm(attention[-1], v[:, : rows.stop])
+    return h.add_(mixed), v, mixed, attention
+
+
+def layer2(
+    tables: Tables, h: Float[Tensor, "b n d"], queries: Int[Tensor, "b m"]
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """Query states hq, their queries q, the keys hk, attention A, mixture c and logits, at a block of queries."""
+    (b, n, d), k = h.shape, round_up(int(queries.max()) + 1, h.shape[1])
+    hq = h.view(b * n, d).index_select(0, flat(queries, n))  # (b m, d)
+    q, hk = (hq @ tables.K2).view(b, -1, d), h[:, :k].contiguous()
+    mask = tables.future[:, :k].index_select(0, queries.flatten()).view(b, -1, k)
+    A = mask.baddbmm_(q, hk.mT).softmax(-1)  # (b, m, k)
+    c = torch.bmm(A, hk)  # (b, m, d)
+    logits = torch.addmm(hq @ tables.U.T, c.view(-1, d), tables.UO.T)  # (b m, N)
+    return hq, q, hk, A, c, logits

@@ -1,0 +1,217 @@
+"""The loss of the model in `model.py` and its gradient, written by hand and several times faster than autograd.
+
+Beside what makes the forward pass fast (`fast_forward.py`):
+- x is frozen, so nothing is propagated into it; in W_K1's gradient sum_ts dS_ts x_t x_s^T the scores' derivatives are
+  summed by the tokens and positions of query and key before anything is multiplied;
+- the gradients of W_O2 and W_F are summed as N x d matrices, d loss / d logits times what the logits read;
+- the softmax's backward pass uses sum_s A_ts dA_ts = dc_t^T c_t, a sum over d instead of over T;
+- sequences go in chunks that fit the cache, dealt to Python threads (torch releases the interpreter).
+
+In the comments dX is the derivative of the summed loss with respect to X.
+"""
+
+import math
+from collections.abc import Collection
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from icl_core.papers.birth.shared.chunks import (
+    Chunk,
+    chunks,
+    counted_positions,
+    deal,
+    default_size,
+    flat,
+    query_blocks,
+    row_blocks,
+)
+from icl_core.papers.birth.shared.fast_forward import Tables, layer1, layer2, make_tables
+from icl_core.papers.birth.shared.model import TRAINED, Weights
+from icl_core.papers.birth.shared.task import Batch
+
+
+def layer1_backward(
+    tables: Tables, tokens: Tensor, v: Tensor, mixed: Tensor, attention: list[Tensor], dh: Float[Tensor, "b n d"]
+) -> Float[Tensor, "M M"]:
+    """dS summed by the query's and the key's token and position, M = N + T of them: adjoint of `layer1_scores`."""
+    (b, n), N, M = tokens.shape, len(tables.x_token), len(tables.x_token) + len(tables.x_place)
+    D, own, total = (mixed * dh).sum(-1, keepdim=True), flat(tokens, N).view_as(tokens), v.new_zeros(M, M)
+    for rows, A in zip(row_blocks(n), attention, strict=True):
+        k, query, places = rows.stop, tokens[:, rows].flatten(), slice(N + rows.start, N + rows.stop)
+        dA = torch.bmm(dh[:, rows].contiguous(), v[:, :k].contiguous().mT)
+        dS = dA.sub_(D[:, rows]).mul_(A)  # (b, rows, k)
+        total[places, N : N + k] = dS.sum(0)
+        total[:N, N : N + k] += v.new_zeros(N, k).index_add_(0, query, dS.view(-1, k))
+        by_token = v.new_zeros(b * N, k - rows.start).index_add_(0, own[:, :k].flatten(), dS.mT.reshape(b * k, -1))
+        by_token = by_token.view(b, N, -1).mT.contiguous()  # (b, rows, N): keys summed by their token
+        total[places, :N] = by_token.sum(0)
+        total[:N, :N].index_add_(0, query, by_token.view(-1, N))
+    return total
+
+
+def chunk_gradient(tables: Tables, part: Chunk, train: Collection[str]) -> tuple[dict[str, Tensor], Tensor, Tensor]:
+    """Sums over the chunk that the gradients are made of; losses and hits (b, m) of its queries."""
+    h, v, mixed, attention = layer1(tables, part.tokens)
+    dh, sums = torch.zeros_like(h), {}
+    losses, hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device), torch.zeros_like(part.valid)
+    for at in query_blocks(part):
+        found = block_gradient(tables, h[at[0]], dh[at[0]], part.block(*at), train)
+        losses[at], hits[at] = found.pop("losses"), found.pop("hits")
+        add(sums, found)
+    if "W_K1" in train:
+        sums["S1"] = layer1_backward(tables, part.tokens, v, mixed, attention, dh)
+    return sums, losses, hits
+
+
+def block_gradient(
+    tables: Tables, h: Float[Tensor, "b n d"], dh: Float[Tensor, "b n d"], block: Chunk, train: Collection[str]
+) -> dict[str, Tensor]:
+    """The same sums over a block of queries, its losses and hits (b, m); adds to `dh`, in place, what reaches h."""
+    (b, n, d), target = h.shape, block.targets.reshape(-1, 1)
+    hq, q, hk, A, c, logits = layer2(tables, h, block.queries)
+    log_p = logits.log_softmax(-1)
+    told = log_p.gather(1, target)
+    # a hit: no log-probability exceeds the target's; ten times as fast as comparing with argmax
+    found = {"losses": -told.view(b, -1), "hits": (told == log_p.amax(1, keepdim=True)).view(b, -1)}
+    dl = log_p.exp_().scatter_add_(1, target, -log_p.new_ones(target.shape))  # (b m, N): p - 1[target]
+    dl *= block.valid.reshape(-1, 1)
+    found["c"] = dl.T @ c.view(-1, d)
+    if "W_F" in train:
+        found["h"] = dl.T @ hq
+    if not {"W_K1", "W_K2"} & set(train):
+        return found
+    dc = (dl @ tables.UO).view(b, -1, d)
+    dS = torch.bmm(dc, hk.mT).sub_((dc * c).sum(-1, keepdim=True)).mul_(A)  # (b, m, k)
+    dq = torch.bmm(dS, hk).view(-1, d)
+    found["W_K2"] = hq.T @ dq
+    if "W_K1" in train:  # h is query, key and value, and what the logits read
+        dh[:, : hk.shape[1]].baddbmm_(A.mT, dc).baddbmm_(dS.mT, q)
+        dh.view(b * n, d).index_add_(0, flat(block.queries, n), torch.addmm(dq @ tables.K2.T, dl, tables.U))
+    return found
+
+
+def add(total: dict[str, Tensor], sums: dict[str, Tensor]) -> None:
+    for name, value in sums.items():
+        total[name] = total[name] + value if name in total else value
+
+
+@torch.no_grad()
+def loss_and_gradient(
+    weights: Weights,
+    batch: Batch,
+    positions: str = "in_context",
+    train: Collection[str] = TRAINED,
+    layers: int = 2,
+    chunk: int | None = None,
+    threads: int = 1,
+) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """Gradient of the mean cross entropy over the counted positions, by matrix, and what the batch measures.
+
+    positions  "in_context" or "all" T positions (Section 5: alone, or jointly with the global bigrams)
+    train      names of the matrices wanted; those that the model lacks or that have no gradient are left out
+    layers     1 leaves out layer 1, as in `model.forward`
+    chunk      sequences a chunk; None: what fits the cache.  threads: Python threads, give torch one itself
+
+    The second result holds, in nats and shares, in_context_loss, global_loss (NaN unless positions is "all"),
+    in_context_accuracy, loss (the mean that was differentiated) and the counts in_context_count, global_count.
+    Raises `ValueError` for unknown positions.
+    """
+    counted = counted_positions(batch, positions)
+    wanted = frozenset(train) & set(weights.trained()) - ({"W_K1"} if layers == 1 else set())
+    tables = make_tables(weights, layers)
+    loss, right = torch.zeros_like(counted, dtype=tables.U.dtype), torch.zeros_like(counted)
+    total: dict[str, Tensor] = {}
+    parts = chunks(batch, counted, chunk or default_size(batch))
+    for part, (sums, losses, hits) in deal(lambda part: chunk_gradient(tables, part, wanted), parts, threads):
+        loss[part.rows[:, None], part.queries], right[part.rows[:, None], part.queries] = losses, hits
+        add(total, sums)
+    return _gradients(weights, tables, total, wanted, int(counted.sum())), _measures(loss, right, batch, counted)
+
+
+def _gradients(
+    weights: Weights, tables: Tables, total: dict[str, Tensor], wanted: Collection[str], count: int
+) -> dict[str, Tensor]:
+    if not total:  # nothing counted
+        return {name: torch.zeros_like(weights[name]) for name in wanted}
+    gradients, root = {}, math.sqrt(weights.d)
+    if "W_K1" in wanted:
+        x = torch.cat([tables.x_token, tables.x_place])
+        gradients["W_K1"] = x.T @ total["S1"] @ x / root
+    if "W_K2" in wanted:
+        gradients["W_K2"] = total["W_K2"] / root
+    if "W_O2" in wanted:
+        gradients["W_O2"] = tables.U.T @ total["c"] @ weights.V2.T
+    if "W_F" in wanted:
+        gradients["W_F"] = weights.W_U.T @ (total["h"] + total["c"] @ (weights.W_O2 @ weights.V2).T)
+    return {name: value.div_(count) for name, value in gradients.items()}
+
+
+def _measures(loss: Tensor, right: Tensor, batch: Batch, counted: Tensor) -> dict[str, float]:
+    in_context, global_ = batch.in_context, batch.global_ & counted
+
+    def mean(values: Tensor, where: Tensor) -> float:
+        return float(values[where].double().mean())  # NaN if there is none
+
+    return {
+        "loss": mean(loss, counted),
+        "in_context_loss": mean(loss, in_context),
+        "global_loss": mean(loss, global_),
+        "in_context_accuracy": mean(right, in_context),
+        "in_context_count": int(in_context.sum()),
+        "global_count": int(global_.sum()),
+    }
+
+
+@torch.no_grad()
+def evaluate(
+    weights: Weights,
+    batch: Batch,
+    layers: int = 2,
+    positions: str = "all",
+    chunk: int | None = None,
+    threads: int = 1,
+) -> dict[str, float]:
+    """What the model achieves on held-out sequences, forward only.
+
+    accuracy and in_context_loss over in-context positions; accuracy_new where moreover the target differs from the
+    input (an output may equal its trigger, and then repeating the input is right); global_loss. Losses in nats. Each
+    has a standard error under its name with `_error`, sequences being the independent units. positions "in_context"
+    leaves global_loss NaN and is two to three times as fast.
+    """
+    counted, tables = counted_positions(batch, positions), make_tables(weights, layers)
+    loss, right = torch.zeros_like(counted, dtype=tables.U.dtype), torch.zeros_like(counted)
+    parts = chunks(batch, counted, chunk or default_size(batch))
+    for part, (losses, hits) in deal(lambda part: _chunk_losses(tables, part), parts, threads):
+        loss[part.rows[:, None], part.queries], right[part.rows[:, None], part.queries] = losses, hits
+    new = batch.in_context & (batch.targets != batch.inputs)
+    found = {
+        "accuracy": share(right, batch.in_context),
+        "accuracy_new": share(right, new),
+        "in_context_loss": share(loss, batch.in_context),
+        "global_loss": share(loss, batch.global_ & counted),
+    }
+    return {name: pair[0] for name, pair in found.items()} | {f"{name}_error": pair[1] for name, pair in found.items()}
+
+
+def _chunk_losses(tables: Tables, part: Chunk) -> tuple[Tensor, Tensor]:
+    h = layer1(tables, part.tokens)[0]
+    losses, hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device), torch.zeros_like(part.valid)
+    for some, columns in query_blocks(part):
+        targets = part.targets[some, columns]
+        logits = layer2(tables, h[some], part.queries[some, columns])[-1]
+        losses[some, columns] = -logits.log_softmax(-1).gather(1, targets.reshape(-1, 1)).view(targets.shape)
+        hits[some, columns] = logits.argmax(1).view(targets.shape) == targets
+    return losses, hits
+
+
+def share(values: Tensor, where: Bool[Tensor, "batch T"]) -> tuple[float, float]:
+    """Mean over the positions `where` and its standard error, by linearising the ratio of the sequences' sums."""
+    sums, numbers = (values * where).double().sum(1), where.double().sum(1)
+    batch, count = len(sums), float(numbers.sum())
+    if count == 0:
+        return math.nan, math.nan
+    mean = float(sums.sum()) / count
+    spread = float((sums - mean * numbers).square().sum()) * batch / max(1, batch - 1)
+    return mean, math.sqrt(spread) / count

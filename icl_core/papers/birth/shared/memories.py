@@ -1,0 +1,63 @@
+"""What the matrices are to store (eqs. 7 and 8), in the orientation of `model.py`.
+
+A memory W = sum_i v_i u_i^T is read with v_j^T W u_i: v are queries or outputs, u keys or inputs.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.task import Task
+
+FLOOR = 1e-3  # probability put in the place of smaller ones, since eq. 8 takes the logarithm of zeros
+
+
+class Memory(NamedTuple):
+    """The readings V W U^T that a memory should give. Rows v: queries or outputs; columns u: keys or inputs."""
+
+    V: Float[Tensor, "rows d"]
+    U: Float[Tensor, "columns d"]
+    target: Float[Tensor, "rows columns"]
+    weight: Float[Tensor, "rows"]  # how often each pair is met, for weighted recall: pi_u; uniform for positions
+
+
+def memory_tokens(task: Task) -> Int[Tensor, "k"]:
+    """The tokens that W_K2 stores: the triggers if they are fixed, else all that may be one (eq. 7)."""
+    return task.fixed_triggers if task.fixed_triggers is not None else torch.arange(task.N)
+
+
+def memory(name: str, weights: Weights, task: Task) -> Memory:
+    """The pairs of eqs. 7 and 8. For W_K1, W_K2 and W_O2 the target is the identity."""
+    W_E, P, often = weights.W_E, weights.P, task.unigram.to(weights.W_E)
+    if name == "W_K1":  # query p_t, key p_{t-1}
+        V, U, weight = P[1:], P[:-1], P.new_full((len(P) - 1,), 1 / len(P))
+    elif name == "W_K2":  # query w_E(k), key R1 w_E(k)
+        k = memory_tokens(task).to(W_E.device)
+        V, U, weight = W_E[k], W_E[k] @ weights.R1.T, often[k]
+    elif name == "W_O2":  # input V2 w_E(k), output w_U(k)
+        V, U, weight = weights.W_U, W_E @ weights.V2.T, often
+    elif name == "W_F":  # input w_E(i), output w_U(j)
+        return Memory(weights.W_U, W_E, log_bigram(task).to(W_E), often)
+    else:
+        raise ValueError(f"name must be W_K1, W_K2, W_O2 or W_F, got {name!r}")
+    return Memory(V, U, torch.eye(len(V)).to(V), weight)
+
+
+def log_bigram(task: Task, floor: float = FLOOR) -> Float[Tensor, "N N"]:
+    """log pi_b(j | i) at [j, i], floored, each input's mean over outputs removed (the softmax cannot see it);
+    zero for fixed triggers, whose successor only the context knows."""
+    log = task.bigram.clamp(min=floor).log()
+    log = log - log.mean(1, keepdim=True)
+    if task.fixed_triggers is not None:
+        log[task.fixed_triggers] = 0.0
+    return log.T.contiguous()
+
+
+def superposition(stored: Memory) -> Float[Tensor, "d d"]:
+    """The sum of outer products target_ji v_j u_i^T, divided by the mean squared norms so that a reading is about
+    its target whatever the embeddings' scale."""
+    norms = stored.V.square().sum(1).mean() * stored.U.square().sum(1).mean()
+    return stored.V.T @ stored.target @ stored.U / norms

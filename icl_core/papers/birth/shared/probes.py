@@ -1,0 +1,116 @@
+"""What single matrices have stored (Section 5): recall (eq. 9), its margin, and the divergence of W_F (eq. 10).
+
+Readings are v_j^T W u_i with v a query or output and u a key or input. Eq. 9 takes the argmax over v. The authors'
+code does so for W_O2, but for W_K1 and W_K2 takes it over keys, which is what the softmax does. The names without
+suffix are the code's; `_paper` is eq. 9's; `_weighted` weights tokens by pi_u, closer to what the model uses.
+"""
+
+import math
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from icl_core.papers.birth.shared.memories import Memory, memory, memory_tokens
+from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.task import Task
+
+
+class Scores(NamedTuple):
+    """The readings of a memory, for a heatmap (Figure 7)."""
+
+    matrix: Float[Tensor, "rows columns"]
+    rows: tuple[str, ...]  # characters, or positions counted from 1 as in the paper
+    columns: tuple[str, ...]
+    row_kind: str
+    column_kind: str
+
+
+def scores(
+    W: Float[Tensor, "d d"], queries: Float[Tensor, "rows d"], keys: Float[Tensor, "columns d"]
+) -> Float[Tensor, "rows columns"]:
+    """queries_j^T W keys_i."""
+    return queries @ W @ keys.T
+
+
+def recall(S: Float[Tensor, "n n"], over: str, weight: Float[Tensor, "n"] | None = None) -> float:
+    """Share of pairs i for which S[i, i] is the largest, `over` the "keys" of its row or the "queries" of its column;
+    chance is 1 / n."""
+    right = S.argmax(1 if over == "keys" else 0) == torch.arange(len(S), device=S.device)
+    if weight is None:
+        return float(right.double().mean())
+    return float((right * weight).double().sum() / weight.double().sum())
+
+
+def margin(S: Float[Tensor, "n n"], over: str) -> float:
+    """Mean over pairs of the right reading less the best wrong one, in the units of S."""
+    S = S if over == "keys" else S.T
+    wrong = S.masked_fill(torch.eye(len(S), dtype=torch.bool, device=S.device), -torch.inf)
+    return float((S.diagonal() - wrong.amax(1)).double().mean())
+
+
+def early_positions(T: int) -> int:
+    """How many positions count as early: 64 as in the paper, a quarter of T where that is no more than 64."""
+    return 64 if T > 64 else max(2, T // 4)
+
+
+def _probed(weights: Weights, task: Task) -> dict[str, tuple[Float[Tensor, "n n"], str, Memory]]:
+    found = {}
+    for name, over in (("W_O2", "queries"), ("W_K2", "keys"), ("W_K1", "keys")):
+        stored = memory(name, weights, task)
+        found[name] = scores(weights[name], stored.V, stored.U), over, stored
+    early = early_positions(len(weights.P)) - 1  # pairs among the first positions
+    S, over, stored = found["W_K1"]
+    return {**found, "W_K1_early": (S[:early, :early], over, stored)}
+
+
+def recalls(weights: Weights, task: Task) -> dict[str, float]:
+    """The recall of W_O2, W_K2, W_K1 (all positions) and W_K1_early, in [0, 1], with suffixes as above, and kl_W_F
+    in nats if there is a W_F. With fixed triggers W_K2's is a choice among K only."""
+    found = {}
+    for name, (S, over, stored) in _probed(weights, task).items():
+        found[name] = recall(S, over)
+        tokens = name in ("W_O2", "W_K2")
+        if tokens:
+            found[f"{name}_weighted"] = recall(S, over, stored.weight)
+        if over == "keys":
+            found[f"{name}_paper"] = recall(S, "queries")
+        if over == "keys" and tokens:
+            found[f"{name}_paper_weighted"] = recall(S, "queries", stored.weight)
+    return found if weights.W_F is None else {**found, "kl_W_F": kl_W_F(weights, task)}
+
+
+def margins(weights: Weights, task: Task) -> dict[str, float]:
+    """Mean margin of W_O2, W_K2, W_K1 and W_K1_early in logits: W_K's readings are divided by sqrt d."""
+    scale = {"W_O2": 1.0}
+    return {
+        name: margin(S, over) * scale.get(name, 1 / math.sqrt(weights.d))
+        for name, (S, over, _) in _probed(weights, task).items()
+    }
+
+
+def kl_W_F(weights: Weights, task: Task) -> float:
+    """Mean over tokens, fixed triggers left out, of KL(pi_b(. | k) || softmax(W_U W_F w_E(k))), in nats. Eq. 10 has
+    it the other way round, which is infinite: two thirds of all bigrams never occur."""
+    if weights.W_F is None:
+        raise ValueError("weights must have a W_F, got None")
+    kept = torch.ones(task.N, dtype=torch.bool)
+    if task.fixed_triggers is not None:
+        kept[task.fixed_triggers] = False
+    log_p = (weights.W_E @ weights.W_F.T @ weights.W_U.T).double().cpu().log_softmax(-1)
+    pi = task.bigram
+    return float((torch.xlogy(pi, pi) - pi * log_p).sum(1)[kept].mean())
+
+
+def memory_scores(name: str, weights: Weights, task: Task) -> Scores:
+    """The readings of W_K1, W_K2, W_O2 or W_F on the vectors it stores, with labels. Raw, not divided by sqrt d."""
+    stored = memory(name, weights, task)
+    matrix = scores(weights[name], stored.V, stored.U)
+    if name == "W_K1":
+        places = tuple(str(t) for t in range(1, len(weights.P) + 1))
+        return Scores(matrix, places[1:], places[:-1], "position of the query", "position of the key")
+    tokens = memory_tokens(task).tolist() if name == "W_K2" else range(task.N)
+    characters = tuple(task.characters[i] for i in tokens)
+    kinds = ("query", "key, remapped by layer 1") if name == "W_K2" else ("output", "input")
+    return Scores(matrix, characters, characters, *kinds)

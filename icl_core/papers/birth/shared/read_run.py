@@ -1,0 +1,122 @@
+"""From a run to what a figure needs: the weights at a moment, the visitor's sequence, what the model predicts on it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from icl_core.experiment import Run
+from icl_core.papers.birth.shared import model
+from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.settings import View
+from icl_core.papers.birth.shared.task import Task, masks, sample
+from icl_core.papers.birth.shared.train import FROZEN, task_of
+
+
+def steps(run: Run) -> list[int]:
+    """The training steps of the run's snapshots."""
+    return [int(step) for step in run.tensors.get("snapshot/step", ())]
+
+
+def moment_of(run: Run, view: View) -> int:
+    """The index of the snapshot shown; a moment beyond the last means the last."""
+    return min(view.moment, len(steps(run)) - 1)
+
+
+def weights_at(run: Run, moment: int) -> Weights:
+    """The weights at a snapshot, float32 on the CPU; the last one exactly, earlier ones as kept in float16."""
+    last = moment == len(steps(run)) - 1
+    names = [name.removeprefix("final/") for name in run.tensors if name.startswith("final/")]
+    source = {name: run[f"final/{name}"] if last else run[f"snapshot/{name}"][moment] for name in names}
+    frozen = {name: run[f"frozen/{name}"] for name in FROZEN}
+    source.setdefault("W_K1", np.zeros_like(source["W_K2"]))  # one layer has none, and never reads it
+    # a copy: memory-mapped arrays are read-only
+    return Weights(**{name: torch.tensor(array.astype(np.float32)) for name, array in {**frozen, **source}.items()})
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A sequence on screen, with its triggers and what follows them."""
+
+    task: Task
+    inputs: torch.Tensor  # [T]
+    targets: torch.Tensor  # [T], or [T - 1] if nothing is known to follow the last
+    triggers: torch.Tensor  # [k]
+    in_context: torch.Tensor  # [T] bool
+    truth: dict[int, int]  # trigger to its output, as far as known
+
+    @property
+    def characters(self) -> list[str]:
+        return [self.task.characters[token] for token in self.inputs.tolist()]
+
+
+def shown(run: Run, view: View) -> Shown:
+    """The sequence that the visitor typed, or a sampled one. `ValueError` for characters outside the vocabulary."""
+    return choose(task_of(run.config), view)
+
+
+def choose(task: Task, view: Any) -> Shown:
+    """The sequence that a view's fields sequence, marked, sample and length ask for."""
+    return _typed(task, view) if view.sequence else _sampled(task, view)
+
+
+def _sampled(task: Task, view: Any) -> Shown:
+    batch = sample(task, 1, torch.Generator().manual_seed(4_012 + view.sample))
+    length = min(view.length, task.T)
+    truth = dict(zip(batch.triggers[0].tolist(), batch.outputs[0].tolist(), strict=True))
+    tokens = batch.tokens[0]
+    return Shown(task, tokens[:length], tokens[1 : length + 1], batch.triggers[0], batch.in_context[0, :length], truth)
+
+
+def _typed(task: Task, view: Any) -> Shown:
+    tokens = torch.tensor(encode(task, view.sequence, "the sequence")[: task.T])
+    marked = encode(task, view.marked, "the triggers")
+    known, counts = tokens.unique(return_counts=True)
+    triggers = torch.tensor(marked) if marked else known[counts > 1]
+    inside = masks(tokens[None], triggers[None], task.N)[0][0] if len(triggers) else torch.zeros(len(tokens)).bool()
+    truth: dict[int, int] = {}
+    for here, after in zip(tokens.tolist(), tokens.tolist()[1:], strict=False):
+        if here in triggers.tolist():
+            truth.setdefault(here, after)  # the first thing that followed: what an induction head would repeat
+    return Shown(task, tokens, tokens[1:], triggers, inside, truth)
+
+
+def encode(task: Task, text: str, what: str) -> list[int]:
+    """The tokens of a text, ↵ and ␣ read as newline and space; `ValueError` names a character that is none."""
+    text = text.replace("↵", "\n").replace("␣", " ")
+    unknown = [character for character in text if character not in task.characters]
+    if unknown:
+        known = "".join(sorted(task.characters)).replace("\n", "↵").replace(" ", "␣")
+        raise ValueError(f"{what} must be made of the vocabulary's {task.N} characters {known}, got {unknown[0]!r}")
+    return [task.characters.index(character) for character in text]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model makes of a sequence: both maps [T, T] (layer 1's None if it has none), probabilities [T, N]."""
+
+    attention1: np.ndarray | None
+    attention2: np.ndarray
+    probabilities: np.ndarray
+
+
+def read(weights: Weights, sequence: Shown, layers: int) -> Reading:
+    """Run the model over the sequence."""
+    with torch.no_grad():
+        logits, first, second = model.forward(weights, sequence.inputs[None], layers)
+    maps = [None if attention is None else attention[0].numpy() for attention in (first, second)]
+    return Reading(maps[0], maps[1], logits[0].softmax(-1).numpy())  # type: ignore[arg-type]
+
+
+def boxes(sequence: Shown) -> list[tuple[int, int, str]]:
+    """Cells (query, key, kind) to box in layer 2's map, as in Figure 2: at every repeated character what followed its
+    earlier occurrences, the correct outputs of a trigger apart from others; and each in-context query itself."""
+    tokens, inside = sequence.inputs.tolist(), sequence.in_context.tolist()
+    found = [(query, query, "trigger") for query in range(len(tokens)) if inside[query]]
+    for query, token in enumerate(tokens):
+        for key in range(1, query + 1):
+            if tokens[key - 1] == token:
+                right = inside[query] and sequence.truth.get(token) == tokens[key]
+                found.append((query, key, "correct output" if right else "other output"))
+    return found

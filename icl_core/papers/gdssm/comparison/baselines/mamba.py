@@ -1,0 +1,107 @@
+"""Mamba (Gu and Dao, Linear-Time Sequence Modeling with Selective State Spaces, 2023), one layer (Figure 3).
+
+    u_t = s_t W_in
+    x_t, g_t = u_t W_x, u_t W_gate                             twice as wide as u
+    x_t <- silu(causal convolution of x over 4 tokens)
+    Δ_t = softplus(x_t W_down W_up + b_Δ),  B_t = x_t W_B,  C_t = x_t W_C      what depends on the token (Algorithm 2)
+    Z_t = exp(Δ_t A) * Z_{t-1} + (Δ_t * x_t) B_t^T             a state a channel; A diagonal, real, negative
+    y_t = Z_t C_t + D * x_t
+    answer_t = (u_t + (y_t * silu(g_t)) W_y) W_out
+
+The tokens select what is written, kept and read. Neighbouring tokens meet in the convolution before they do.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import pad, silu, softplus
+
+from icl_core.papers.gdssm.comparison.baselines.scan import scan
+from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, stacked
+
+EXPANSION, CONVOLVED = 2, 4  # channels a width, tokens of the convolution: the paper's
+STEPS = (1e-3, 1e-1)  # Δ at the start, between these (3.6)
+
+
+def parameters(features: int, width: int, state: int, generator: torch.Generator, seeds: int = 1) -> Parameters:
+    """Random parameters, float32, with a leading axis of seeds; A_n = -n (S4D-Real, 3.6), Δ log-uniform on `STEPS`."""
+    d, rank = EXPANSION * width, math.ceil(width / 16)
+
+    def normal(inputs: int, outputs: int) -> Tensor:
+        return torch.randn(inputs, outputs, generator=generator, device=generator.device) * inputs**-0.5
+
+    def uniform(*shape: int) -> Tensor:
+        return torch.rand(*shape, generator=generator, device=generator.device)
+
+    def draw() -> Parameters:
+        Δ = STEPS[0] * (STEPS[1] / STEPS[0]) ** uniform(d)
+        return {
+            "W_in": normal(features, width),
+            "W_x": normal(width, d),
+            "W_gate": normal(width, d),
+            "convolution": (2 * uniform(CONVOLVED, d) - 1) * CONVOLVED**-0.5,  # the newest token is the last row
+            "b_convolution": torch.zeros(d, device=generator.device),
+            "W_down": normal(d, rank),
+            "W_up": normal(rank, d),
+            "b_Δ": Δ.expm1().log(),  # the inverse of softplus
+            "W_B": normal(d, state),
+            "W_C": normal(d, state),
+            "log_A": torch.arange(1.0, state + 1, device=generator.device).log().repeat(d, 1),  # (d, state)
+            "D": torch.ones(d, device=generator.device),
+            "W_y": normal(d, width),
+            "W_out": normal(width, features) * 0.1,
+        }
+
+    return stacked(draw, seeds)
+
+
+def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
+    """The answers at all tokens, for one seed's parameters."""
+    T = tokens.shape[1]
+    u = tokens @ p["W_in"]  # (tasks, T, width)
+    x = pad(u @ p["W_x"], (0, 0, CONVOLVED - 1, 0))  # (tasks, T + 3, d)
+    x = sum(x[:, i : i + T] * row for i, row in enumerate(p["convolution"])) + p["b_convolution"]  # (tasks, T, d)
+    x = silu(x)
+    a, b, C = selected(p, x)
+    Z = scan(a, b)  # (tasks, T, d, state)
+    return answer(p, u, x, Z, C)
+
+
+def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
+    """The same, one token after the other: what is remembered is Z and the last inputs of the convolution."""
+    tasks, (d, state) = tokens.shape[0], p["log_A"].shape
+    Z, recent = tokens.new_zeros(tasks, d, state), tokens.new_zeros(tasks, CONVOLVED, d)
+    answers = []
+    for s in tokens.unbind(1):  # (tasks, f)
+        u = s @ p["W_in"]  # (tasks, width)
+        recent = torch.cat([recent[:, 1:], (u @ p["W_x"])[:, None]], 1)  # (tasks, 4, d)
+        x = silu((recent * p["convolution"]).sum(1) + p["b_convolution"])  # (tasks, d)
+        a, b, C = selected(p, x)
+        Z = a * Z + b  # (tasks, d, state)
+        answers.append(answer(p, u, x, Z, C))
+    return torch.stack(answers, 1)
+
+
+def selected(
+    p: Parameters, x: Float[Tensor, "*rest d"]
+) -> tuple[Float[Tensor, "*rest d state"], Float[Tensor, "*rest d state"], Float[Tensor, "*rest state"]]:
+    """Decay and drive of the recurrence and what reads it, as the token selects them: Z = a * Z + b, y = Z C."""
+    Δ = softplus(x @ p["W_down"] @ p["W_up"] + p["b_Δ"])  # (*rest, d)
+    a = (-Δ[..., None] * p["log_A"].exp()).exp()  # (*rest, d, state)
+    b = (Δ * x)[..., None] * (x @ p["W_B"])[..., None, :]  # (*rest, d, state): Euler's step, as the paper's code takes
+    return a, b, x @ p["W_C"]
+
+
+def answer(
+    p: Parameters,
+    u: Float[Tensor, "*rest width"],
+    x: Float[Tensor, "*rest d"],
+    Z: Float[Tensor, "*rest d state"],
+    C: Float[Tensor, "*rest state"],
+) -> Float[Tensor, "*rest f"]:
+    """What is read from the state, gated and added to the token."""
+    y = (Z * C[..., None, :]).sum(-1) + p["D"] * x  # (*rest, d); many tiny matrix products would be slower
+    y = y * silu(u @ p["W_gate"])
+    return (u + y @ p["W_y"]) @ p["W_out"]  # (*rest, f)

@@ -1,0 +1,75 @@
+"""The transformer with softmax attention (Vaswani et al. 2017; Eq. 1 of the paper), attention only, any layers.
+
+    u_t = s_t W_in + p_t
+    u_t <- u_t + W_O sum_s softmax_s(q_t . k_s / sqrt m) v_s, s <= t      for each layer; q, k, v = u W_Q, u W_K, u W_V
+    answer_t = u_t W_out
+
+A layer has one head. It differs from `linear_transformer` in the softmax alone, and so has no state of fixed size:
+token by token, it keeps all keys and values.
+"""
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, stacked
+
+
+def parameters(
+    features: int,
+    width: int,
+    state: int,
+    generator: torch.Generator,
+    seeds: int = 1,
+    layers: int = 1,
+    positions: int = 21,
+) -> Parameters:
+    """Random parameters, float32, with a leading axis of seeds, for sequences of up to `positions` tokens."""
+
+    def normal(*shape: int, scale: float) -> Tensor:
+        return scale * torch.randn(*shape, generator=generator, device=generator.device)
+
+    def draw() -> Parameters:
+        into = {name: normal(layers, width, state, scale=width**-0.5) for name in ("W_Q", "W_K", "W_V")}
+        return into | {
+            "W_in": normal(features, width, scale=features**-0.5),
+            "P": normal(positions, width, scale=0.5),
+            "W_O": normal(layers, state, width, scale=state**-0.5),
+            "W_out": normal(width, features, scale=0.1 * width**-0.5),
+        }
+
+    return stacked(draw, seeds)
+
+
+def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
+    """The answers at all tokens, for one seed's parameters."""
+    T = tokens.shape[1]
+    u = tokens @ p["W_in"] + p["P"][:T]  # (tasks, T, width)
+    future = torch.ones(T, T, dtype=torch.bool, device=u.device).triu(1)
+    for W_Q, W_K, W_V, W_O in zip(p["W_Q"], p["W_K"], p["W_V"], p["W_O"], strict=True):
+        q, k, v = (u @ W for W in (W_Q, W_K, W_V))  # (tasks, T, state)
+        scores = q @ k.mT / math.sqrt(q.shape[-1])  # (tasks, T, T), queries are rows
+        attention = scores.masked_fill(future, -torch.inf).softmax(-1)
+        u = u + attention @ v @ W_O  # (tasks, T, width)
+    return u @ p["W_out"]  # (tasks, T, f)
+
+
+def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
+    """The same, one token after the other, with a cache of keys and values for each layer."""
+    layers = len(p["W_Q"])
+    keys: list[list[Tensor]] = [[] for _ in range(layers)]
+    values: list[list[Tensor]] = [[] for _ in range(layers)]
+    answers = []
+    for t, s in enumerate(tokens.unbind(1)):  # (tasks, f)
+        u = s @ p["W_in"] + p["P"][t]  # (tasks, width)
+        for layer in range(layers):
+            q, k, v = (u @ p[name][layer] for name in ("W_Q", "W_K", "W_V"))
+            keys[layer].append(k)
+            values[layer].append(v)
+            scores = torch.einsum("nm,tnm->nt", q, torch.stack(keys[layer])) / math.sqrt(q.shape[-1])
+            mixed = torch.einsum("nt,tnm->nm", scores.softmax(-1), torch.stack(values[layer]))
+            u = u + mixed @ p["W_O"][layer]
+        answers.append(u @ p["W_out"])
+    return torch.stack(answers, 1)

@@ -1,0 +1,1 @@
+"""What comparison draws of its runs."""

@@ -1,0 +1,92 @@
+"""All models of the comparison behind one call: random weights, and the prediction they make of a batch of tasks."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, count
+from icl_core.papers.gdssm.comparison.match_sizes import BASELINES, Baseline, Size, matched
+from icl_core.papers.gdssm.comparison.settings import Config
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import tokens
+from icl_core.papers.gdssm.shared.settings import Config as Layer
+from icl_core.papers.gdssm.shared.task import Tasks
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A model at the size of a setting. `initial(seeds)` draws its weights, (seeds, ...) each, on the CPU;
+    `predict(weights, tasks)` is (seeds, n_o, tasks). `rival`: it is not the paper's own."""
+
+    name: str
+    layers: int
+    rival: bool
+    size: Size
+    initial: Callable[[list[int]], Parameters]
+    predict: Callable[[Parameters, Tasks], Float[Tensor, "seeds n_o tasks"]]
+
+
+@cache
+def learners(config: Config) -> tuple[Learner, ...]:
+    """Every model of the comparison. The tokens of the 1-D layer hold no x xᵀ, which a second step needs: no second
+    layer there."""
+    own = [_gd_ssm(config, layers) for layers in ((1,) if config.model == "1-D" else (1, 2))]
+    return (*own, *(_rival(config, baseline) for baseline in BASELINES.values()))
+
+
+def learner(config: Config, name: str) -> Learner:
+    """The one of that name."""
+    return next(each for each in learners(config) if each.name == name)
+
+
+def _gd_ssm(config: Config, layers: int) -> Learner:
+    recurrence = "row" if layers == 1 else "scalar"
+    layer = Layer(model=config.model, f=config.f, N=config.N, layers=layers, recurrence=recurrence, batch=config.batch)
+    like = models.initial(layer, [0])
+
+    def predict(weights: Parameters, tasks: Tasks) -> Tensor:
+        model = like.with_(**weights)
+        return models.forward(model, models.read(model, tasks))
+
+    many = count(like.tensors())
+    name = f"GD-SSM, {layers} layer{'s' * (layers > 1)}"
+    return Learner(
+        name, layers, False, Size(0, 0, many, many), lambda seeds: models.initial(layer, seeds).tensors(), predict
+    )
+
+
+def _rival(config: Config, baseline: Baseline) -> Learner:
+    features = 2 * config.f if config.model == "1-D" else config.f
+    more: dict[str, Any] = {}
+    if "layers" in baseline.made_with:  # a transformer
+        more["positions"] = config.N if config.model == "1-D" else 2 * config.N + 1
+    size = matched(baseline, features, config.parameters, **more)
+
+    def initial(seeds: list[int]) -> Parameters:
+        drawn = [baseline.draw(features, torch.Generator().manual_seed(s), 1, size, **more) for s in seeds]
+        return {name: torch.cat([each[name] for each in drawn]) for name in drawn[0]}
+
+    def predict(weights: Parameters, tasks: Tasks) -> Tensor:
+        answers = baseline.all_seeds(weights, sequence(config, tasks))  # (seeds, tasks, T, features)
+        return answers[:, :, -1, : tasks.y.shape[1]].mT  # the query's, as far as the label goes
+
+    return Learner(baseline.name, baseline.made_with.get("layers", 1), True, size, initial, predict)
+
+
+def sequence(config: Config, tasks: Tasks) -> Float[Tensor, "tasks T features"]:
+    """What every model reads: the constructed tokens, or x and y in turn."""
+    if config.model == "1-D":
+        return tokens.constructed(tasks).permute(2, 0, 1)
+    return tokens.interleaved(tasks).movedim(-1, 0)
+
+
+def chunked(each: Learner, weights: Parameters, tasks: Tasks, size: int) -> Float[Tensor, "seeds n_o tasks"]:
+    """`predict` for many tasks, some at a time, without gradients."""
+    with torch.no_grad():
+        parts = [each.predict(weights, tasks.part(start, start + size)) for start in range(0, len(tasks), size)]
+    return torch.cat(parts, -1)

@@ -1,0 +1,84 @@
+"""The paper's formulas, taken as printed, do not give gradient descent. Five small corrections make them do so; a
+sixth statement, on an MLP, cannot be repaired. Here both versions of each are run on the same tasks, without any
+training, and measured against plain gradient descent.
+
+The trained models decide the matter too: they end at the corrected formulas. None of it touches the paper's message,
+that a state-space layer can accumulate gradients; but whoever builds the layer as printed gets noise.
+
+Try:
+- Move the length of the step: where does the printed sign gain, and where the printed Q?
+- Take fewer features: from which size on does the printed Q not look hopeless?
+- Read the table: the last row cannot be repaired by a sign or a factor.
+"""
+
+import numpy as np
+
+from icl_core.experiment import Drawing, Experiment, Metric, Preset, Progress, Run
+from icl_core.papers.gdssm.corrections import claims
+from icl_core.papers.gdssm.corrections import draw as drawings
+from icl_core.papers.gdssm.corrections import measure as printed
+from icl_core.papers.gdssm.corrections.settings import Config, View
+from icl_core.papers.gdssm.shared.closed_forms import KAPPA
+from icl_core.papers.gdssm.shared.read_run import percent
+
+
+def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Measure, as in `printed.measure`."""
+    return printed.measure(config)
+
+
+def metrics(run: Run) -> list[Metric]:
+    """A number for each correction. What is known only of the paper's size is claimed there only."""
+    config, found = run.config, dict(run.tensors)
+    best, right = printed.best_gain(found, "right"), config.N / (config.N - 2 + KAPPA + config.f)
+    contexts = float(np.ptp(run["contexts/gradient"])) if np.ptp(run["contexts/state"]) == 0 else float("nan")
+    odd = [Metric(claims.ODD, 1 - printed.best_gain(found, "odd") / best)] if (config.f, config.N) == (10, 10) else []
+    return [
+        Metric(claims.gain_claim(right), best),
+        Metric(claims.SIGN, float(run["cosine/sign"])),
+        Metric(claims.q_claim(config.f), printed.best_gain(found, "Q") / best),
+        *odd,
+        Metric(claims.FACTOR, printed.gain(found, "factor")),
+        Metric(claims.PENALTY, float(run["error/penalty"])),
+        Metric(claims.TRANSPOSES, float(run["gain/mixed"] - run["gain/right"])),
+        Metric(claims.MLP, contexts),
+    ]
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: the gains of the right step and of three printed ones."""
+    found = dict(run.tensors)
+    right, sign = printed.best_gain(found, "right"), printed.gain(found, "sign")
+    return (
+        f"One step of gradient descent removes {percent(right)} of the loss of predicting zero; with the printed sign "
+        f"it {'adds' if sign < 0 else 'removes'} {percent(abs(sign))}, with the printed Q it removes "
+        f"{percent(printed.best_gain(found, 'Q'))}."
+    )
+
+
+def cost(config: Config) -> float:
+    """Giga-operations: six outputs for every task, and two steps of gradient descent for some."""
+    return 6 * config.tasks * config.N * config.f * 60 / 1e9
+
+
+EXPERIMENT = Experiment(
+    name="corrections",
+    title="Six corrections",
+    about=__doc__ or "",
+    version=1,
+    config=Config,
+    view=View,
+    run=run,
+    metrics=metrics,
+    drawings=(
+        Drawing("gains", drawings.gains, wide=True, moment=False),
+        Drawing("lengths", drawings.lengths, ("times",), wide=True, moment=False),
+        Drawing("table", drawings.table, wide=True, moment=False),
+    ),
+    presets=(
+        Preset("paper size", "f = N = 10", Config(), "Every printed formula beside the corrected one."),
+        Preset("small", "Two features", Config(f=2, tasks=32768), "With two features the printed Q is less hopeless."),
+    ),
+    headline=headline,
+    cost=cost,
+)

@@ -1,0 +1,101 @@
+"""What the paper prints beside what is right, both measured on the same tasks; no training.
+
+A gain is the share of the loss of predicting zero that a prediction removes: 1 is all of it, below 0 is worse
+than zero.
+"""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icl_core.papers.gdssm.corrections.settings import Config
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import closed_forms, construction, layer_nd, tokens
+from icl_core.papers.gdssm.shared import gradient_descent as descent
+from icl_core.papers.gdssm.shared.task import Tasks, sample
+
+PENALTY, FEW = 0.2, 512  # of the penalised loss; tasks on which whole iterates of gradient descent are compared
+PART = 1024  # tasks at a time
+
+
+def measure(config: Config) -> dict[str, np.ndarray]:
+    """`along/*`, `size/*`: <y, o> and <o, o> of every one-step output o at the best rate of the right one, over <y, y>;
+    `gain/*` of two steps; `cosine/sign`; `error/*` relative to gradient descent; `contexts/*` of A.3."""
+    generator = torch.Generator().manual_seed(5_000 + config.seed)
+    tasks = sample(config.f, config.N, config.tasks, generator, r=config.r)
+    eta = config.N * closed_forms.best_beta(config.f, config.N, config.r)  # not fitted to these tasks
+    found = {
+        **{name: np.array(value) for name, value in _one_step(config, tasks, eta).items()},
+        **{name: np.array(value) for name, value in _two_steps(config, tasks).items()},
+    }
+    return {**found, **contexts(), "rate/eta": np.array(eta)}
+
+
+def _one_step(config: Config, tasks: Tasks, eta: float) -> dict[str, float]:
+    right = construction.layer_nd(config.f, config.N, eta)
+    outputs = {
+        "right": _output(right, tasks),
+        "sign": _output(right.with_(beta=-right.beta), tasks),
+        "Q": _output(right.with_(Q=construction.unit(0, 1)[None]), tasks),
+        "odd": _output(right, tasks, odd=True),
+        "factor": _output(right.with_(beta=2 * right.beta), tasks),
+    }
+    label = tasks.y[-1]
+    found = {}
+    for name, output in outputs.items():
+        found[f"along/{name}"] = float((label * output).sum() / label.square().sum())
+        found[f"size/{name}"] = float(output.square().sum() / label.square().sum())
+    few = tasks.part(0, FEW)
+    step = descent.predict(descent.descend(few, eta, 1)[-1], few)
+    for name in ("right", "sign"):
+        found[f"cosine/{name}"] = float(torch.cosine_similarity(outputs[name][:, :FEW], step, dim=0).mean())
+    return found
+
+
+@torch.no_grad()
+def _output(weights: layer_nd.LayerND, tasks: Tasks, odd: bool = False) -> Tensor:
+    """The prediction [f, tasks], with the odd windows or without."""
+    parts = [tasks.part(i, i + PART) for i in range(0, len(tasks), PART)]
+    read = (tokens.windows(tokens.interleaved(part), odd) for part in parts)
+    return torch.cat([layer_nd.attention(weights, windows)[0] for windows in read], -1)
+
+
+def _two_steps(config: Config, tasks: Tasks) -> dict[str, float]:
+    """A.2 with W and its transpose mixed, and A.4 without its factor, each at the best rate of the right one."""
+    eta, few = construction.best_shared_eta(tasks, 2), tasks.part(0, 4 * FEW)
+    label, N = few.y[-1], config.N
+    M_1 = descent.descend(few, eta, 1)[-1]
+    moved = {"right": M_1, "mixed": M_1.transpose(0, 1)}
+    S = torch.einsum("nit,njt->ijt", few.x[:-1], few.x[:-1])
+    G = torch.einsum("nit,njt->ijt", few.y[:-1], few.x[:-1])
+    found = {}
+    for name, first in moved.items():
+        M_2 = M_1 - eta / N * (torch.einsum("ijt,jkt->ikt", first, S) - G)
+        miss = descent.predict(M_2, few) - label
+        found[f"gain/{name}"] = float(1 - miss.square().sum() / label.square().sum())
+    wanted = descent.predict(descent.descend(few, eta, 2, 2 * PENALTY)[-1], few)  # A.4: penalty |W|^2, slope 2 |W|
+    for name, penalty in (("penalty", 2 * PENALTY), ("printed penalty", PENALTY / N)):
+        made = construction.multi_layer(config.f, N, [eta] * 2, penalty)
+        off = models.predict(made, few)[0] - wanted
+        found[f"error/{name}"] = float(off.norm() / wanted.norm())
+    return found
+
+
+def contexts() -> dict[str, np.ndarray]:
+    """Two contexts of one pair with equal states of A.3, and the gradients of 1/2 (sigmoid(w x) − y)² at w = 0."""
+    states, gradients = [], []
+    for x, y in ((1.0, 1.0), (2.0, 0.5)):
+        w = torch.zeros((), requires_grad=True)
+        states.append(float((w.detach() * x - y) * x))
+        gradients.append(float(torch.autograd.grad((torch.sigmoid(w * x) - y) ** 2 / 2, w)[0]))
+    return {"contexts/state": np.array(states), "contexts/gradient": np.array(gradients)}
+
+
+def gain(found: dict[str, np.ndarray], name: str, times: float = 1.0) -> float:
+    """Of a one-step output that is `times` as long."""
+    return float(2 * times * found[f"along/{name}"] - times**2 * found[f"size/{name}"])
+
+
+def best_gain(found: dict[str, np.ndarray], name: str) -> float:
+    """Of a one-step output at the length that is best for it."""
+    return float(found[f"along/{name}"] ** 2 / found[f"size/{name}"])

@@ -1,0 +1,22 @@
+"""The settings of the experiment on the paper's corrections."""
+
+from icl_core.knobs import settings, slider
+from icl_core.papers.gdssm.shared.settings import REPEATS, TASK
+
+
+@settings
+class Config:
+    """The tasks on which both versions of every formula are measured; the paper's size is f = N = 10."""
+
+    f: int = slider("features, f", 2, 20, default=10, group=TASK)
+    N: int = slider("context pairs, N", 2, 40, default=10, group=TASK)
+    r: float = slider("scale of x, r", 0.1, 4.0, default=1.0, step=0.1, group=TASK)
+    tasks: int = slider("tasks", 1024, 32768, default=16384, step=1024, group=REPEATS)
+    seed: int = slider("seed of the tasks", 0, 99, default=0, group=REPEATS)
+
+
+@settings
+class View:
+    """How the corrections are shown."""
+
+    times: float = slider("length of the step, times the best", 0.0, 3.0, default=1.0, step=0.1)

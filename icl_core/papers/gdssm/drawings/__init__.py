@@ -1,1 +1,0 @@
-"""What can be drawn of GD-SSM."""

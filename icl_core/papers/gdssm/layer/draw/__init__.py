@@ -1,0 +1,1 @@
+"""What layer draws of its runs."""

@@ -1,0 +1,77 @@
+"""Any trained part replaced by its construction, its start or zero: the loss and one prediction, at once."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures.style import PAPER
+from icl_core.papers.gdssm.layer import grafts as grafting
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import closed_forms
+from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared.read_run import constructed_of, moment_of, row_of, steps, trained_at, written
+
+TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
+FIELDS = {kind: tuple(fields.values()) for kind, fields in grafting.FIELDS.items()}
+
+
+def on(kind: str) -> Callable[[Any], bool]:
+    """Whether a setting's model is of that kind."""
+    return lambda config: grafting.kind_of(config) == kind
+
+
+def draw(run: Run, view: Any) -> Panel:
+    """Loss before and after the replacements that the view asks for, beside construction and zero."""
+    moment, row = moment_of(run, view), row_of(run, view)
+    trained, start, constructed = trained_at(run, moment, row), trained_at(run, 0, row), constructed_of(run)
+    operated, said = grafting.graft(trained, start, constructed, view, run.config)
+    slow = 4 if run.config.recurrence == "full" else 1  # a decay an entry costs f times as much
+    tasks = learning.held_out(run.config, (TASKS[0] // slow, TASKS[1] // slow)).to("cpu")
+    found = [float(models.losses(each, tasks)[0]) for each in (trained, operated, constructed)]
+    zero = closed_forms.zero_loss(run.config.f, run.config.r)
+    labels = ["trained", "after the operation", "constructed"]
+    top = min(max(*found, zero), 2 * zero) * 1.15
+    figure = figures.bars(
+        labels, [min(value, 2 * zero) for value in found], "loss at the query",
+        kinds=["trained", "#7a6fb0", "construction"], lines=[("predicting zero", zero, "floor")], y_range=(0, top),
+        text="none",
+    )  # fmt: skip
+    for label, value in zip(labels, found, strict=True):
+        _number(figure, label, value, min(value, 2 * zero))
+    first = tasks.part(0, 1)
+    outputs = [float(models.predict(each, first)[0, 0, 0]) for each in (trained, operated, constructed)]
+    return Panel(
+        _title(found, said),
+        "Pick a replacement for a part. Where the construction is what training found, the second bar stays as high "
+        "as the first; a part that did nothing could be set to zero without harm. Several at once add up, and all of "
+        "them make the construction." + (MANY_LAYERS if run.config.layers > 2 else ""),
+        figure,
+        data=pd.DataFrame({"model": labels, "loss": found, "prediction": outputs}).round(5),
+        note=f"One task, first label {written(float(first.y[-1, 0, 0]))}: trained predicts {written(outputs[0])}, "
+        f"after the operation {written(outputs[1])}, the construction {written(outputs[2])}. {len(tasks):,} held-out "
+        f"tasks; step {steps(run)[moment]}, seed {row + 1}.",
+    )
+
+
+MANY_LAYERS = (
+    " Three and four layers share the work in many ways, so that one part alone may not fit where all together do."
+)
+
+
+def _number(figure: Any, label: str, value: float, height: float) -> None:
+    name = "<br>".join(label.split(" ", 1)) if len(label) > 16 else label
+    text = f"{value:.4g}" if np.isfinite(value) else "not finite"
+    figure.add_annotation(x=name, y=height, text=text, showarrow=False, yanchor="bottom", yshift=2, bgcolor=PAPER)
+
+
+def _title(found: list[float], said: dict[str, str]) -> str:
+    if not said:
+        return f"Untouched: loss {written(found[0])}, and {written(found[2])} for the construction"
+    parts = ", ".join(f"{grafting.SIGNS.get(name, name)} → {word}" for name, word in said.items())
+    if len(said) > 2 and len(set(said.values())) == 1:
+        parts = f"{len(said)} parts → {next(iter(said.values()))}"
+    return f"{parts}: loss {written(found[0])} → {written(found[1])}"

@@ -1,0 +1,112 @@
+"""The levels that the loss of trained layers is compared with (Figure 4 A): the best of as many steps of gradient
+descent, a single step, and steps that share one rate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from icl_core.experiment import Run
+from icl_core.papers.gdssm.shared import closed_forms
+from icl_core.papers.gdssm.shared.read_run import percent
+
+COUNTED = ("no", "one", "two", "three", "four")
+ZERO, SINGLE, SHARED = "predicting zero", "one step", "one rate"
+PLAIN = "gradient descent"  # the kind of a line that is grey and dashed
+ON = 0.27  # the share of the height from which on a label stands on its line, and not under it
+
+
+@dataclass(frozen=True)
+class Level:
+    """What some steps of gradient descent reach. `exact`: in closed form, on endlessly many tasks; else fitted to the
+    run's own held-out tasks."""
+
+    name: str
+    loss: float
+    kind: str = PLAIN  # of the line; "floor" is the best that as many steps can do as the model has layers
+    exact: bool = True
+
+
+def levels(run: Run) -> list[Level]:
+    """The best steps, a single one, and those of one rate; what is fitted is known once the run is judged.
+
+    The lines know no penalty: with one built in, the steps of one rate are the construction, and no line.
+    """
+    config, counted = run.config, COUNTED[run.config.layers]
+    f, N, r = config.f, config.N, config.r
+    one = closed_forms.best_loss(f, N, r)
+    if config.layers == 1:
+        return [Level("best expected loss", one, "floor")]
+    best = f"{counted} steps, " + ("no penalty" if config.penalty > 0 else f"{counted} rates")
+    exact = config.layers == 2
+    if exact:
+        low, tied = closed_forms.two_steps_free(f, N, r).loss, closed_forms.two_steps_shared(f, N, r).loss
+    else:
+        low, tied = (float(run.tensors.get(f"baseline/{name}", [np.nan])[0]) for name in ("floor", "shared"))
+    shared = np.nan if config.penalty > 0 else tied
+    found = [
+        Level(best, low, "floor", exact),
+        Level(SINGLE, one),
+        Level(f"{counted} steps, {SHARED}", shared, exact=exact),
+    ]
+    return [each for each in found if np.isfinite(each.loss)]
+
+
+def foot(found: Sequence[Level], others: Sequence[float], zero: float, top: float) -> float:
+    """The lower end of an axis up to `top` on which the floor's label stands under its line, for that is free, and the
+    next one's on its own."""
+    lowest = min(value for value in (*(each.loss for each in found), *others, zero) if np.isfinite(value))
+    low = lowest - 0.25 * (zero - lowest)
+    if any(each.kind == "floor" for each in found):
+        low = min([low, *((each.loss - ON * top) / (1 - ON) for each in found if each.kind == PLAIN)])
+    return max(0.0, low)
+
+
+def settle(figure: go.Figure) -> None:
+    """Moves labels to where the falling curve is not, and to where none is above another."""
+
+    def moved(label: go.layout.Annotation) -> None:
+        text = str(label["text"])
+        if text == SINGLE:
+            label.update(x=0.42)
+        elif text == ZERO or text.endswith(SHARED):
+            label.update(x=0.97, xanchor="right")
+
+    figure.for_each_annotation(moved)
+
+
+def beaten(run: Run, ratio: float) -> str:
+    """Which simpler steps a trained model is better than that is `ratio` times the construction, which is as good as
+    the best steps: so the tasks' noise drops out."""
+    best, *others = levels(run)
+    below = [each.name.replace(",", " of") for each in others if best.kind == "floor" and best.loss * ratio < each.loss]
+    return f", below {' and below '.join(below)}" if below else ""
+
+
+def words(run: Run, beside: float) -> str:
+    """What to look at, by case. `beside`: the construction's loss on the tasks that are drawn, NaN if not known."""
+    layers, found = run.config.layers, levels(run)
+    known = np.isfinite(beside)
+    off = f"; on these the construction is {percent(abs(beside / found[0].loss - 1))} off it" if known else ""
+    if layers == 1:
+        return (
+            "Look how far blue comes down to the construction and the dotted level, which is exact for endlessly many "
+            f"tasks{off}."
+        )
+    if run.config.penalty > 0:
+        said = (
+            "The construction keeps the penalty, and has one rate: look how far blue goes below it. Dashed is a single "
+            "step, and the lowest dotted level the best that as many steps without a penalty can do"
+        )
+    else:
+        said = (
+            "Look how far blue comes down to the construction, and below the dashed levels, one step and steps of one "
+            "rate: every layer finds a rate of its own. The lowest dotted level is the best that as many steps can do"
+        )
+    if layers == 2:
+        return f"{said}, exact for endlessly many tasks{off if run.config.penalty == 0 else ''}."
+    return (
+        f"{said}. With {COUNTED[layers]} layers there is no closed form: the levels but one step's are fitted to the "
+        "held-out tasks that the run is judged on at its end, which are others than these."
+    )

@@ -1,0 +1,89 @@
+"""Your own points: the line that the trained layer fits to them in one pass, beside gradient descent and the best."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import torch
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.figures.style import INK, PAPER
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared.any_layer import Model
+from icl_core.papers.gdssm.shared.points import points
+from icl_core.papers.gdssm.shared.read_run import constructed_of, moment_of, row_of, steps, trained_at, written
+from icl_core.papers.gdssm.shared.task import Tasks
+
+QUERIES = 41
+
+
+def draw(run: Run, view: Any) -> Panel:
+    """The prediction at every query x of the trained model, the construction and least squares."""
+    pairs = np.array(points(view.points), dtype=np.float32)
+    reach = max(1.0, float(np.abs(pairs[:, 0]).max())) * 1.1
+    queries = np.linspace(-reach, reach, QUERIES, dtype=np.float32)
+    moment, row = moment_of(run, view), row_of(run, view)
+    tasks = _prompt(pairs, queries, run.config.f, run.config.model == "1-D")
+    trained, constructed = (_line(m, tasks) for m in (trained_at(run, moment, row), constructed_of(run)))
+    best = float(pairs[:, 0] @ pairs[:, 1]) / (float(pairs[:, 0] @ pairs[:, 0]) or 1.0)
+    series = [
+        Curve("least squares", queries, best * queries, "floor"),
+        Curve("constructed", queries, constructed, "construction"),
+        Curve("trained", queries, trained, "trained", "dash"),
+    ]
+    figure = figures.curves(series, "x", "y", y_range=_range(pairs, [curve.mean() for curve in series]))
+    slopes = [_slope(queries, each) for each in (trained, constructed)]
+    return Panel(
+        f"Trained fits slope {written(slopes[0], 2)}, gradient descent {written(slopes[1], 2)}, least squares "
+        f"{written(best, 2)}",
+        "Your points are the prompt, and every x of the lines is a query. Blue should lie on the construction: one "
+        "step of gradient descent, whose rate is right on average over tasks and not fitted to your points, so that it "
+        "stops short of least squares or goes beyond. A layer that learned nothing would draw a flat line.",
+        figure.add_trace(_dots(pairs)),
+        data=pd.DataFrame({"x": queries, "trained": trained, "constructed": constructed, "best": best * queries}),
+        note=_applies(run, len(pairs)) + f" Step {steps(run)[moment]}, seed {row + 1}.",
+    )
+
+
+def _prompt(pairs: np.ndarray, queries: np.ndarray, f: int, scalar: bool) -> Tasks:
+    """A task for every query, with the same points: x and y in the first coordinate, zeros in the others."""
+    x, y = torch.zeros(len(pairs) + 1, f, len(queries)), torch.zeros(len(pairs) + 1, 1 if scalar else f, len(queries))
+    x[:-1, 0], y[:-1, 0] = torch.tensor(pairs[:, :1]), torch.tensor(pairs[:, 1:])
+    x[-1, 0] = torch.tensor(queries)
+    return Tasks(x, y)
+
+
+def _line(weights: Model, tasks: Tasks) -> np.ndarray:
+    return models.predict(weights, tasks)[0, 0].numpy()
+
+
+def _slope(queries: np.ndarray, line: np.ndarray) -> float:
+    return float(queries @ line / (queries @ queries))
+
+
+def _range(pairs: np.ndarray, lines: list[np.ndarray]) -> tuple[float, float]:
+    """What holds the points, and the lines as far as they are no more than three times as high."""
+    most = max(float(np.abs(pairs[:, 1]).max()), 0.5)
+    high = min(max(most, *(float(np.nanmax(np.abs(line))) for line in lines)), 3 * most) * 1.12
+    return -high, high
+
+
+def _dots(pairs: np.ndarray) -> go.Scatter:
+    marker = {"size": 11, "color": INK, "line": {"color": PAPER, "width": 1.5}}
+    return go.Scatter(x=pairs[:, 0], y=pairs[:, 1], mode="markers", marker=marker, name="your points")
+
+
+def _applies(run: Run, count: int) -> str:
+    config, said = run.config, []
+    if count != config.N:
+        more = "long" if count > config.N else "short"
+        said.append(f"Trained for {config.N} pairs and given {count}, its step is too {more}, as η/N is fixed.")
+    if config.f > 1:
+        said.append(
+            f"Trained on {config.f} features, it gets your x in the first and zeros in the others; its rates are "
+            "those of so many features. The preset of one feature is trained for this."
+        )
+    return " ".join(said) or "One feature, as many pairs as trained on."

@@ -1,0 +1,82 @@
+"""The loss on tasks of another scale than those trained on (Figures 1 D and 2 D)."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import closed_forms
+from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared.read_run import constructed_of, model_of, percent, row_of, written
+
+POINTS = 60  # of the closed form's line
+TASKS = (2**12, 2**19)  # at the scale that is looked at: at most, and numbers of x at most
+
+
+def draw(run: Run, view: Any) -> Panel:
+    """Loss against the test scale: trained and constructed, with the closed form drawn through."""
+    alpha, one = run["scale/alpha"], run.config.layers == 1
+    rows = {name: run[f"scale/{name}"] for name in ("trained", "constructed", "closed", "zero")}
+    series = [
+        Curve("constructed", alpha, rows["constructed"], "construction"),
+        Curve("trained", alpha, rows["trained"], markers=True),
+        Curve("predicting zero", alpha, rows["zero"], "gradient descent"),
+    ]
+    if np.isfinite(rows["closed"]).all():
+        dense = np.geomspace(alpha[0], alpha[-1], POINTS)
+        exact = [learning.expected(run.config, float(each)) for each in dense]
+        series.append(Curve("closed form", dense, np.array(exact), "floor"))
+    figure = figures.curves(
+        series,
+        "test scale α",
+        "loss at the query",
+        log_x=True,
+        log_y=True,
+        marks=[(1.0, "trained here", "trained"), *([(2**0.5, "α = √2", "floor")] if one else [])],
+        at=view.alpha,
+    )
+    figure.update_xaxes(tickvals=[0.1, 0.3, 1, 3], ticktext=["0.1", "0.3", "1", "3"])
+    return Panel(
+        _title(run),
+        "The finished model on tasks whose x is α times as large as in training. Trained, constructed and the closed "
+        "form should be one line: the model's rate was learned for α = 1 and stays, so for larger x its step is too "
+        "long"
+        + (", and from √2 on it is worse than predicting zero." if one else ".")
+        + " A model that solved the regression would run parallel to the dashed line, for the task only grows.",
+        figure,
+        data=pd.DataFrame({"alpha": alpha} | {n: r.mean(0) if r.ndim > 1 else r for n, r in rows.items()}).round(5),
+        note=_looked_at(run, view),
+    )
+
+
+def _looked_at(run: Run, view: Any) -> str:
+    """The losses at the scale that the view asks for, on fresh tasks."""
+    config, row, alpha = run.config, row_of(run, view), view.alpha
+    tasks = learning.held_out(config, TASKS).times(alpha).to("cpu")
+    trained = model_of(config, run.tensors, "final/", slice(row, row + 1))
+    ours, theirs = (float(models.losses(model, tasks)[0]) for model in (trained, constructed_of(run)))
+    zero = closed_forms.zero_loss(config.f, alpha * config.r)
+    exact = learning.expected(config, alpha)
+    known = f", in closed form {written(exact)}" if np.isfinite(exact) else ""
+    return (
+        f"At α = {alpha:g}, seed {row + 1}, on {len(tasks):,} tasks: trained {written(ours)}, constructed "
+        f"{written(theirs)}{known}; predicting zero {written(zero)}."
+    )
+
+
+def _title(run: Run) -> str:
+    cross, closed = worse_than_zero(run), bool(np.isfinite(run["scale/closed"]).all())
+    if np.isnan(cross):
+        worse = "never worse than zero"
+    elif cross <= run["scale/alpha"][0]:
+        worse = "worse than zero at every scale"
+    else:
+        worse = f"worse than zero beyond α = {written(cross, 2)}"
+    if not closed:
+        return f"The trained model is {worse}"
+    return f"At every scale within {percent(off_closed_form(run))} of the closed form; {worse}"

@@ -1,0 +1,121 @@
+"""The state as a gradient: what the model has accumulated after every token, beside the exact sum."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import gradient_descent as descent
+from icl_core.papers.gdssm.shared import layer_1d, layer_nd, multi_layer
+from icl_core.papers.gdssm.shared.any_layer import Model
+from icl_core.papers.gdssm.shared.layer_1d import Layer1D
+from icl_core.papers.gdssm.shared.layer_nd import LayerND
+from icl_core.papers.gdssm.shared.read_run import example, moment_of, percent, row_of, steps, trained_at, written
+from icl_core.papers.gdssm.shared.task import Tasks
+
+TYPICAL, PROMPTS = -1, 16  # the prompts, none of which can be looked at, that say how large a sum usually is
+
+
+def draw(run: Run, view: Any) -> Panel:
+    """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their difference."""
+    moment, tasks = moment_of(run, view), example(run.config, view.example)
+    which = view.state if run.config.layers > 1 else "first"
+    trained, many = trained_at(run, moment, row_of(run, view)), example(run.config, TYPICAL, PROMPTS)
+    ours, exact = _states(trained, tasks, which)[..., 0], _exact(tasks, which)[..., 0]  # [N, rows, columns]
+    typical = _sums(many, which)  # [N, rows, columns, prompts]
+    factor = _factor(_states(trained, many, which)[-1], typical[-1])
+    t = min(view.token, run.config.N)
+    scaled = ours * factor
+    shown = [_seen(each, t) for each in (scaled, exact, scaled - exact)]
+    figure = figures.maps(
+        (f"state × {written(factor, 3)}", "exact", "difference"), shown, None, None, _sum(which), columns=3,
+        limit=figures.largest(exact), row_title=_axes(run, which)[0], column_title=_axes(run, which)[1],
+    )  # fmt: skip
+    sizes = np.sqrt((typical**2).sum((1, 2)).mean(-1))  # [N]
+    away = [float(np.linalg.norm(scaled[n] - exact[n]) / (sizes[n] or 1.0)) for n in range(run.config.N)]
+    return Panel(
+        f"After {t} of {run.config.N} pairs the state is {percent(away[t - 1])} off the {_word(which)}",
+        _caption(run, which),
+        figure,
+        data=pd.DataFrame({"pairs": range(1, len(away) + 1), "relative difference": away}).round(6),
+        note=f"One factor, {written(factor)}, is fitted by least squares to the last states of {PROMPTS} other "
+        f"prompts: the state's own scale is free, β undoes it. Off: as a share of the sum's usual size after as many "
+        f"pairs. Step {steps(run)[moment]}, seed {row_of(run, view) + 1}.",
+    )
+
+
+@torch.no_grad()
+def _states(weights: Model, tasks: Tasks, which: str) -> np.ndarray:
+    """[N, rows, columns, tasks] of one seed."""
+    read = models.read(weights, tasks)
+    if isinstance(weights, Layer1D):
+        states = layer_1d.recurrent(weights, read)[1][:, 0]  # (N, f, tasks)
+        Theta = weights.Theta[0, :, tasks.f :]  # Theta^T z: in the basis of x, whatever basis z is in
+        return torch.einsum("nit,ij->njt", states, Theta)[:, None].numpy()
+    if isinstance(weights, LayerND):
+        return layer_nd.recurrent(weights, read)[1][:, 0].numpy()
+    found = multi_layer.recurrent(weights, read)[1]
+    every = {"first": found.Z[0], "last": found.Z[-1], "curvature": found.Z_tilde[-1]}
+    return every[which][:, 0].numpy()
+
+
+def _exact(tasks: Tasks, which: str) -> np.ndarray:
+    """The sum of y xᵀ over the first 1..N pairs as -N times the gradient at zero, by automatic differentiation; or of
+    x xᵀ, added up. [N, rows, columns, tasks]"""
+    return _sums(tasks, which) if which == "curvature" else descent.accumulated(tasks).numpy()
+
+
+def _sums(tasks: Tasks, which: str) -> np.ndarray:
+    """The same, added up in any case: quick for many tasks."""
+    x, y = tasks.x[:-1], tasks.y[:-1]
+    return ((x if which == "curvature" else y)[:, :, None] * x[:, None]).cumsum(0).numpy()
+
+
+def _factor(ours: np.ndarray, exact: np.ndarray) -> float:
+    """The factor that brings the last states nearest to the exact sums."""
+    size = float((ours * ours).sum())
+    return float((ours * exact).sum()) / size if size > 0 else 0.0
+
+
+def _seen(states: np.ndarray, t: int) -> np.ndarray:
+    """The state after t pairs; of a vector the states after 1..t as rows, of a number as columns, the others blank."""
+    if states.shape[1] > 1:
+        return states[t - 1]
+    rows = states[:, 0].copy()
+    rows[t:] = np.nan
+    return rows.T if rows.shape[1] == 1 else rows
+
+
+def _sum(which: str) -> str:
+    return "Σ x xᵀ" if which == "curvature" else "Σ y xᵀ"
+
+
+def _word(which: str) -> str:
+    return "curvature" if which == "curvature" else "gradient"
+
+
+def _axes(run: Run, which: str) -> tuple[str, str]:
+    if run.config.f == 1:
+        return "", "pairs read"
+    if run.config.model == "1-D":
+        return "pairs read", "feature"
+    return "entry of x" if which == "curvature" else "entry of y", "entry of x"
+
+
+def _caption(run: Run, which: str) -> str:
+    what = (
+        "the sum of x xᵀ, the curvature, added up directly"
+        if which == "curvature"
+        else "the sum of y xᵀ, minus N times the gradient at zero, by automatic differentiation"
+    )
+    turned = " The state is read out through Θ, as its own basis is arbitrary." if run.config.model == "1-D" else ""
+    return (
+        f"Left, what the layer holds for one fresh prompt; in the middle {what}. "
+        "Move the pairs read: the two should grow together, token by token, and the difference stay empty."
+        f"{turned} Before training the state is a mixture of all products of tokens, and the difference is as strong "
+        "as the state."
+    )

@@ -1,0 +1,121 @@
+"""Loss and alignment over the training (Figures 1 A, B and 2 A, B); also of a run that is still going."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.papers.gdssm.layer.draw.levels import ZERO, beaten, foot, levels, settle, words
+from icl_core.papers.gdssm.shared import closed_forms
+from icl_core.papers.gdssm.shared.read_run import mean_of, moment_of, percent, steps, written
+from icl_core.papers.gdssm.shared.train import WATCHED
+
+SEED = "#8fb8d8"
+NEAR = 0.02  # of the construction's loss: arrived
+LEAST = 1e-6  # a distance below it is rounding
+
+
+def loss(run: Run, view: Any) -> Panel:
+    """The loss on held-out tasks against the training step, beside the construction's on the same tasks and the levels
+    of fewer or simpler steps."""
+    config, x = run.config, _step(run)
+    trained, found = _curve(run, "loss"), levels(run)
+    zero = closed_forms.zero_loss(config.f, config.r)
+    beside = float(run.tensors.get("watched/constructed", [np.nan])[0])
+    series = [Curve(f"seed {i + 1}", x, row, SEED, dash="dot") for i, row in enumerate(trained) if view.single_seeds]
+    if np.isfinite(beside):
+        series.append(Curve("constructed", x[[0, -1]], [beside, beside], "construction"))
+    series.append(Curve("trained", x, trained))
+    top = max(zero * 1.15, np.nanmax(mean_of(trained)[-1:], initial=0))
+    figure = figures.curves(
+        series,
+        "training step",
+        "loss at the query",
+        y_range=(foot(found, [beside], zero, top), top),
+        lines=[*((each.name, each.loss, each.kind) for each in found), (ZERO, zero, "floor")],
+        at=_at(run, view),
+    )
+    if len(found) > 1:
+        settle(figure)
+    return Panel(
+        _loss_title(run, x, mean_of(trained), beside),
+        f"The same {_watched(run)} tasks at every step, none of which is trained on. {words(run, beside)} A "
+        "layer that learns nothing in context stays at predicting zero."
+        + (" The band is the spread over seeds." if len(trained) > 1 else ""),
+        figure,
+        data=pd.DataFrame({"step": x, "trained": mean_of(trained)}).round(5),
+    )
+
+
+def alignment(run: Run, view: Any) -> Panel:
+    """Distances between trained model and construction over training, all three falling on a log axis."""
+    x = _step(run)
+    kinds = {
+        "predictions, L2": ("trained", _curve(run, "prediction_distance")),
+        "sensitivities, L2": ("layer 2", _curve(run, "sensitivity_distance")),
+        "sensitivities, 1 − cosine": ("layer 4", 1 - _curve(run, "sensitivity_cosine")),
+    }
+    if run.config.f == 1:  # the cosine of two numbers is a sign
+        kinds.pop("sensitivities, 1 − cosine")
+    series = [Curve(name, x, np.maximum(rows, LEAST), kind) for name, (kind, rows) in kinds.items()]
+    figure = figures.curves(series, "training step", "distance", log_y=True, at=_at(run, view))
+    return Panel(
+        _alignment_title(run),
+        "How far the predictions are from those of the construction, and how far their derivatives by the query's x "
+        "are, in length and in direction. "
+        + (
+            "The construction keeps a penalty that training undoes, so the two stay apart."
+            if run.config.penalty > 0 and run.config.layers > 1
+            else "All three should fall together. A model that solves the task in another way could reach the loss and "
+            "would stay up here."
+        ),
+        figure,
+        data=pd.DataFrame({"step": x} | {name: mean_of(rows) for name, (_, rows) in kinds.items()}).round(6),
+    )
+
+
+def _step(run: Run) -> np.ndarray:
+    found = np.asarray(run.tensors.get("curve/step", []))
+    return found if len(found) else np.array([0])
+
+
+def _curve(run: Run, name: str) -> np.ndarray:
+    """A curve [seeds, points], all NaN where the run has not come to it."""
+    found = run.tensors.get(f"curve/{name}")
+    return found if found is not None and np.size(found) else np.full((run.config.seeds, len(_step(run))), np.nan)
+
+
+def _at(run: Run, view: Any) -> float | None:
+    return steps(run)[moment_of(run, view)] if steps(run) else None
+
+
+def _watched(run: Run) -> str:
+    return f"{max(256, min(WATCHED[0], WATCHED[1] // (run.config.N * run.config.f))):,}"
+
+
+def _alignment_title(run: Run) -> str:
+    now = "so far" if not run.finished else "at the end"
+    name = "sensitivity_cosine" if run.config.f > 1 else "prediction_distance"
+    last = written(float(mean_of(_curve(run, name))[-1]), 4)
+    if run.config.f == 1:
+        return f"Predictions are {last} from gradient descent's {now}"
+    along = "point" if float(mean_of(_curve(run, name))[-1]) >= 0.99 else "do not yet point"
+    return f"Sensitivities {along} along gradient descent's: cosine {last} {now}"
+
+
+def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> str:
+    if not run.finished:
+        return f"Loss so far: {written(float(trained[-1]))}"
+    away = trained[-1] / beside - 1
+    side = "above" if away >= 0 else "below"
+    ends = f"Trained ends {percent(abs(float(away)))} {side} the construction"
+    if run.config.penalty > 0 and run.config.layers > 1:
+        return f"{ends}, which keeps the penalty"
+    if run.config.layers > 1:
+        return ends + beaten(run, float(trained[-1] / beside))
+    far = np.flatnonzero(~(np.abs(trained / beside - 1) <= NEAR))
+    arrived = x[far[-1] + 1] if len(far) and far[-1] + 1 < len(x) else None
+    return ends + (f", within 2 % from step {arrived} on" if arrived is not None else "")

@@ -1,0 +1,112 @@
+"""Learned weights, decays and rates beside the constructed ones, the model's symmetries normalised away
+(Figures 3 and 5)."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
+from icl_core.papers.gdssm.layer.draw.weights_maps import Block
+from icl_core.papers.gdssm.layer.draw.weights_parts import DECAYS, RATE, Part, normalised, over_largest, raw
+from icl_core.papers.gdssm.shared.any_layer import Model
+from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, moment_of, row_of, steps, trained_at, written
+
+FREEDOMS = {
+    "N-D": "Scale and sign pass freely among Q, q and β. So Q is shown over its entry (y, x), q over its last, and the "
+    "rate is β times both times the mean decay",
+    "1-D": "The state has no basis of its own: Ψ → GΨ, Θ → G⁻ᵀΘ acts the same for any invertible G. So only "
+    "M = β Ψᵀ A Θ compares, in units of η/N, which leaves the rate on the diagonal of its upper right",
+    "2": "Scales pass among b, Q, Q̃ and q, and the second layer can do part of the first one's work. So the sum "
+    "Q̄ = b₁Q₁ + b₂Q₂ is shown, each matrix over its own leading entry, and the rates as the A and B of the "
+    "prediction A G x − B G S x",
+    "more": "Beyond two layers nobody has normalised the symmetries. So every matrix is shown over its largest entry; "
+    "a skip, which is 0 in the construction, as it is; rates, which mean nothing without their matrices, not at all",
+}
+LIMIT = 1.5  # of the scale, however large a quotient is before training
+
+
+def draw(run: Run, view: Any) -> Panel:
+    """Trained, constructed and difference, normalised or raw."""
+    trained, constructed = trained_at(run, moment_of(run, view), row_of(run, view)), constructed_of(run)
+    parts = compared(run, trained, constructed, view.raw)
+    laid = blocks.laid(parts)
+    every = [each for block in laid for each in (block.trained, block.constructed, block.trained - block.constructed)]
+    limit = figures.largest(*every) if view.raw else LIMIT
+    at = steps(run)[moment_of(run, view)]
+    return Panel(
+        f"Step {at}: {_found(run, parts, view.raw)}",
+        _caption(run, view.raw),
+        blocks.figure(laid, limit),
+        data=pd.concat([_table(block) for block in laid], ignore_index=True),
+        note=f"{_note(constructed, parts, view.raw)} Step {at}, seed {row_of(run, view) + 1}.",
+    )
+
+
+def compared(run: Run, trained: Model, constructed: Model, as_it_is: bool) -> list[Part]:
+    """The parts that are drawn, those of one seed."""
+    if as_it_is:
+        return raw(trained, constructed)
+    if run.config.layers > 2:
+        return over_largest(trained, constructed, run.config.N)
+    return normalised(folded(trained, run.config.f), constructed, run.config.N)
+
+
+def _found(run: Run, parts: list[Part], as_it_is: bool) -> str:
+    """How far each kind of part is from the construction."""
+    if as_it_is:
+        away = written(max(part.away for part in parts), 2)
+        return f"raw weights are up to {away} from the construction's numbers"
+    farthest: dict[str, float] = {}
+    for part in parts:
+        farthest[part.kind] = max(part.away, farthest.get(part.kind, 0.0))
+    if run.config.layers > 2:
+        weights, decays = written(farthest["weights"], 2), written(farthest[DECAYS])
+        return f"every matrix over its largest entry, up to {weights} off; decays within {decays} of 1"
+    first, *others = ((kind, written(value)) for kind, value in farthest.items())
+    return f"{first[0]} within {first[1]} of the construction" + "".join(f", {k} within {value}" for k, value in others)
+
+
+def _caption(run: Run, as_it_is: bool) -> str:
+    if as_it_is:
+        several = run.config.layers > 1
+        rate = "The rates b are η/N of a layer each" if several else "β is η/N"
+        left = "every matrix over its largest entry" if run.config.layers > 2 else "what is left of the difference"
+        return (
+            f"The numbers as training left them, none in units of another. {rate} in the construction, and all decays "
+            "are 1. They look unlike the construction, and differ from seed to seed, for the model cannot tell its "
+            f"symmetries apart. Switch this off to see {left}."
+        )
+    kind = "more" if run.config.layers > 2 else "2" if run.config.layers == 2 else run.config.model
+    one = "; with one feature Q and Qᵀ act alike, so its halves are added" * (run.config.f == 1 and kind == "N-D")
+    undone = " Training undoes the penalty, which the construction keeps, by larger rates." * (run.config.penalty > 0)
+    return (
+        f"{FREEDOMS[kind]}{one}. A decay counts as the mean of a^(N − t) over the examples, 1 if none is forgotten. "
+        "All maps have one scale. The difference should be empty; before training it is as strong as the learned "
+        f"weights themselves (colours end at ±1.5).{undone * (kind == '2')}"
+    )
+
+
+def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
+    """Decays and rates in words, with a digit more than the maps have."""
+    said = []
+    for part in (part for part in parts if part.kind in (DECAYS, RATE)):
+        low, high = written(float(part.trained.min())), written(float(part.trained.max()))
+        word = "decay " * (part.kind == DECAYS and part.name != "decay")
+        words = f"{word}{part.name} {low}" + (f" to {high}" if high != low else "")
+        if as_it_is and part.kind == RATE:
+            words += f" (constructed: {written(float(part.constructed.max()))})"
+        said.append(words)
+    rate = constructed.tensors().get("beta")
+    unit = f" η/N is {written(float(rate[0]))}." if rate is not None and not as_it_is else ""
+    return f"{', '.join(said)}.{unit}"
+
+
+def _table(block: Block) -> pd.DataFrame:
+    """One row a number."""
+    rows, columns = np.repeat(block.rows, len(block.columns)), np.tile(block.columns, len(block.rows))
+    ours, theirs = block.trained.ravel(), block.constructed.ravel()
+    values = {"learned": ours, "constructed": theirs, "difference": ours - theirs}
+    return pd.DataFrame({"part": block.heading, "row": rows, "column": columns} | values).round(4)

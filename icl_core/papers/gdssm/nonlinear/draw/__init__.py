@@ -1,0 +1,1 @@
+"""What nonlinear draws of its runs."""

@@ -1,0 +1,150 @@
+"""What the models of sines fit to a prompt, and what their embeddings have learned."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.figures.style import FAINT, INK, PAPER
+from icl_core.papers.gdssm.nonlinear.read_run import (
+    GRID,
+    asked_at,
+    descended,
+    example,
+    learned,
+    lines,
+    model_at,
+    sine,
+    sine_through,
+)
+from icl_core.papers.gdssm.nonlinear.settings import VARIANTS
+from icl_core.papers.gdssm.shared.points import points
+from icl_core.papers.gdssm.shared.read_run import moment_of, percent, row_of, steps, written
+
+SHOWN = {"linear": "dash", "state": "dot", "linear gate": "solid", "mlp": "solid", "mlp gate": "solid"}
+
+STRAIGHT = {
+    "construction": "With a linear embedding the model is a straight line, also with an MLP on the state",
+    "trained": "With a linear embedding it is nearly a straight line, quite straight with an MLP on the state",
+}
+
+
+def fit(run: Run, view: Any) -> Panel:
+    """One prompt, and what every model predicts at every x."""
+    pairs = example(run, view.prompt)
+    made = _fit(run, view, pairs)
+    away = {name: made.off(name) for name in made.found}
+    return Panel(
+        f"Prompt {view.prompt}: the gated MLP is {written(away['mlp gate'], 2)} off the sine, gradient descent on "
+        f"sin x and cos x {written(away['descent'], 2)}, the gated linear embedding {written(away['linear gate'], 2)}",
+        f"The {len(pairs)} dots are the prompt, and every x of the curves is a query. Both blue curves should follow "
+        f"the dotted sine as the grey one does. {STRAIGHT[run.config.ssm]}; the gated unit bends it, mostly to the "
+        "mean of all sines, whatever the dots say. Look at another prompt: a curve that stays has not read the dots.",
+        made.figure("examples", "the sine", (-0.85, 0.85)),
+        data=made.table("the sine"),
+        note=f"Off: root mean square over all x from −5 to 5. {made.at}",
+    )
+
+
+def prompt(run: Run, view: Any) -> Panel:
+    """The visitor's points, and what every model predicts at every x."""
+    pairs = np.array(points(view.points), dtype=np.float32)
+    made = _fit(run, view, pairs)
+    missed = {name: made.missed(name) for name in made.found}
+    far = "" if np.abs(pairs[:, 0]).max() <= 5 else " No training saw an x beyond ±5."
+    count = "" if len(pairs) == run.config.N else (
+        f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too "
+        f"{'long' if len(pairs) > run.config.N else 'short'}, as η/N is fixed."
+    )  # fmt: skip
+    top = 1.4 * max(0.5, float(np.abs(pairs[:, 1]).max()))
+    return Panel(
+        f"Your points: the gated MLP is {written(missed['mlp gate'], 2)} off them, the nearest sine "
+        f"{written(missed['truth'], 2)}, the gated linear embedding {written(missed['linear gate'], 2)}",
+        "Type points of a sine with an amplitude of up to 0.5, and the blue curves go near them. Turn all signs: the "
+        "MLP turns with them, the gated one not quite, as all sines of its training are above zero at x = 0. Type "
+        "points of a line or a faster wave: they still draw a sine of period 2π, for the features are learned once "
+        "and the prompt only weighs them. A model that fitted any curve would follow those too.",
+        made.figure("your points", "nearest sine", (-top, top)),
+        data=made.table("nearest sine"),
+        note=f"Off: root mean square over your points.{count}{far} {made.at}",
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """All curves over one prompt."""
+
+    pairs: np.ndarray  # [N, 2]
+    queries: np.ndarray
+    found: dict[str, np.ndarray]  # by variant, "descent" and "truth"
+    at: str  # step and seed
+
+    def off(self, name: str) -> float:
+        """How far a curve is from the sine, in the mean over the x of the training."""
+        inside = np.abs(self.queries) <= 5
+        return float(np.sqrt(np.mean((self.found[name] - self.found["truth"])[inside] ** 2)))
+
+    def missed(self, name: str) -> float:
+        """How far a curve is from the points."""
+        at = np.interp(self.pairs[:, 0], self.queries, self.found[name])
+        return float(np.sqrt(np.mean((at - self.pairs[:, 1]) ** 2)))
+
+    def figure(self, dots: str, truth: str, y_range: tuple[float, float]) -> go.Figure:
+        x = self.queries
+        series = [
+            Curve("gradient descent on sin x, cos x", x, self.found["descent"], "gradient descent"),
+            *(Curve(v.shown, x, self.found[v.name], v.kind, SHOWN[v.name]) for v in VARIANTS),
+            Curve(truth, x, self.found["truth"], "floor"),
+        ]
+        figure = figures.curves(series, "x", "y", y_range=y_range, height=460)
+        marker = {"size": 11, "color": INK, "line": {"color": PAPER, "width": 1.5}}
+        return figure.add_trace(
+            go.Scatter(x=self.pairs[:, 0], y=self.pairs[:, 1], mode="markers", marker=marker, name=dots)
+        )
+
+    def table(self, truth: str) -> pd.DataFrame:
+        named = {variant.shown: self.found[variant.name] for variant in VARIANTS}
+        last = {"gradient descent": self.found["descent"], truth: self.found["truth"]}
+        return pd.DataFrame({"x": self.queries} | named | last).round(4)
+
+
+def _fit(run: Run, view: Any, pairs: np.ndarray) -> _Fit:
+    queries, moment, row = asked_at(pairs), moment_of(run, view), row_of(run, view)
+    found = lines(run, pairs, queries, moment, row)
+    found |= {"descent": descended(run, pairs, queries), "truth": sine(sine_through(pairs), queries)}
+    return _Fit(pairs, queries, found, f"Step {steps(run)[moment]}, seed {row + 1}.")
+
+
+def features(run: Run, view: Any) -> Panel:
+    """The two leading directions of an embedding's features, turned to be as near to sin x and cos x as they can."""
+    moment, row = moment_of(run, view), row_of(run, view)
+    variant = next(variant for variant in VARIANTS if variant.name == view.features_of)
+    found = learned(model_at(run, variant, moment, row))
+    series = [
+        Curve("nearest to sin x", GRID, found.fitted[:, 0], "trained"),
+        Curve("nearest to cos x", GRID, found.fitted[:, 1], "layer 1"),
+        Curve("sin x", GRID, found.waves[:, 0], "floor"),
+        Curve("cos x", GRID, found.waves[:, 1], "floor", "dashdot"),
+    ]
+    figure = figures.curves(series, "x", "feature", y_range=(-1.35, 1.35))
+    raw = found.features / (np.abs(found.features).max() or 1.0)
+    line = {"color": FAINT, "width": 1}
+    for number, each in enumerate(raw.T[: run.config.features]):
+        single = go.Scatter(x=GRID, y=each, mode="lines", line=line, opacity=0.35, hoverinfo="skip")
+        figure.add_trace(single.update(name="single features", legendgroup="single", showlegend=number == 0))
+    sine_r2, cosine_r2 = (written(float(each), 2) for each in found.r2)
+    return Panel(
+        f"{variant.shown}: two directions hold {percent(found.share)} of the features, and of sin x and cos x "
+        f"R² = {sine_r2} and {cosine_r2}",
+        "Single features (thin) mean nothing, as the layers only see their inner products: turned, they are the same "
+        "model. Their two leading directions, turned towards sin x and cos x, should cover the dotted waves. An "
+        "embedding that had found other features would leave them; a linear one can only draw straight lines.",
+        figure,
+        data=pd.DataFrame({"x": GRID, "near sin": found.fitted[:, 0], "near cos": found.fitted[:, 1]}).round(4),
+        note=f"Step {steps(run)[moment]}, seed {row + 1}.",
+    )

@@ -1,0 +1,117 @@
+"""The five models of sines side by side: their losses, and how training came to them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.figures.style import INK, PAPER, colour, traces
+from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Variant
+from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
+from icl_core.papers.gdssm.shared.read_run import mean_of, percent, written
+
+
+def losses(run: Run, view: Any) -> Panel:
+    """A bar a model, with its seeds, and with the loss that it has when the labels in its prompt are zeros."""
+    base = {name: float(run[f"baseline/{name}"][0]) for name in ("zero", "mean", "line", "ideal")}
+    rows = {variant.shown: run[f"judged/{variant.name}"] for variant in VARIANTS}
+    blind = [float(run[f"judged/{variant.name}/blind"].mean()) for variant in VARIANTS]
+    values = [float(row.mean()) for row in rows.values()]
+    figure = figures.bars(
+        list(rows), values, "loss at the query", kinds=[variant.kind for variant in VARIANTS], text="none",
+        y_range=(0, 1.18 * max(base["zero"], *values, *blind)), height=420,
+    )  # fmt: skip
+    bar = traces(figure)[0].update(showlegend=False)
+    figure.add_traces(_marks(bar.x, list(rows.values()), blind))
+    _write(figure, bar.x, values, base["zero"])
+    _level(figure, run, base)
+    kept = (base["zero"] - blind[2]) / (base["zero"] - values[2])
+    return Panel(
+        f"The gated MLP costs {percent(values[4] / base['zero'])} of predicting zero, the gated linear embedding "
+        f"{percent(values[2] / base['zero'])}, and {percent(kept)} of what that gains needs no labels",
+        "A diamond is the same model's loss when the labels in its prompt are zeros: what it does not owe to the "
+        "examples. The gated linear embedding ends near the mean of all sines, 0.19 cos x, and reads them little. "
+        "What is linear in the query's x cannot pass the line of best straight lines, an MLP on the state included. "
+        "If the embedding did not matter, all bars would be equal.",
+        figure,
+        data=pd.DataFrame({"model": list(rows), "loss": values, "labels hidden": blind,
+                           "worst seed": [float(row.max()) for row in rows.values()]}).round(5),
+        note="All bars and lines are of the same held-out tasks; the mean sine is "
+        f"{MEAN:.2f} cos x. Best straight lines: fitted to each whole sine, exact.",
+    )  # fmt: skip
+
+
+def _write(figure: go.Figure, labels: Sequence[str], values: Sequence[float], zero: float) -> None:
+    """Every bar's number, in the bar or, where there is no room, above it."""
+    for label, value in zip(labels, values, strict=True):
+        inside = value > 0.3 * zero
+        spot = {"y": value / 2, "yanchor": "middle"} if inside else {"y": value, "yanchor": "bottom", "yshift": 8}
+        figure.add_annotation(x=label, text=f"{value:.4f}", showarrow=False, bgcolor=PAPER, **spot)
+
+
+def _level(figure: go.Figure, run: Run, base: dict[str, float]) -> None:
+    """The reference lines, named in the legend: on the lines their names would hide diamonds."""
+    what = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
+    named = {
+        "predicting zero": (base["zero"], "floor", "dot"),
+        "best straight lines": (base["line"], "floor", "longdash"),
+        "mean sine": (base["mean"], "floor", "dashdot"),
+        f"{what} on sin x, cos x": (base["ideal"], "gradient descent", "dash"),
+    }
+    for name, (value, kind, dash) in named.items():
+        figure.add_hline(value, line={"color": colour(kind), "width": 2, "dash": dash}, name=name, showlegend=True)
+    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 14}}
+    figure.update_layout(showlegend=True, legend=legend)
+
+
+def _marks(labels: Sequence[str], rows: list[np.ndarray], blind: list[float]) -> list[go.Scatter]:
+    """The single seeds, and the losses without labels."""
+    places = [label for label, row in zip(labels, rows, strict=True) for _ in row]
+    dots = {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}}
+    diamonds = {"size": 13, "symbol": "diamond-open", "color": INK, "line": {"color": INK, "width": 2}}
+    every = [float(value) for row in rows for value in row]
+    return [
+        go.Scatter(x=places, y=every, mode="markers", marker=dots, name="single seeds"),
+        go.Scatter(x=list(labels), y=blind, mode="markers", marker=diamonds, name="labels hidden"),
+    ]
+
+
+def training(run: Run, view: Any) -> Panel:
+    """The loss of every model over its training; also of a run that is still going."""
+    x = np.asarray(run.tensors.get("curve/step", []))
+    x = x if len(x) else np.array([0])
+    rows = {variant: _curve(run, variant.name, len(x)) for variant in VARIANTS}
+    series = [Curve(variant.shown, x, row, variant.kind) for variant, row in rows.items()]
+    floor = [float(each[0]) for each in (run.tensors.get("baseline/ideal", [np.nan]),) if np.isfinite(each[0])]
+    named = [*(("gradient descent", value, "gradient descent") for value in floor), ("predicting zero", ZERO, "floor")]
+    figure = figures.curves(series, "training step", "loss at the query", log_y=True, lines=named, height=420)
+    return Panel(
+        _title(run, {variant: mean_of(row) for variant, row in rows.items()}),
+        f"The loss on {WATCHED:,} tasks that no training sees, one model after the other. A model with an MLP falls as "
+        "its features turn into waves: play the training beside the features. One that cannot fit a sine stays up."
+        + (" The bands are the spread over seeds." if run.config.seeds > 1 else ""),
+        figure,
+        data=pd.DataFrame({"step": x} | {variant.shown: mean_of(row) for variant, row in rows.items()}).round(6),
+    )
+
+
+def _title(run: Run, means: dict[Variant, np.ndarray]) -> str:
+    ends = {variant: float(mean[np.isfinite(mean)][-1]) for variant, mean in means.items() if np.isfinite(mean).any()}
+    if not run.finished or len(ends) < len(VARIANTS):
+        last = [f"{variant.shown} is at {written(value, 4)}" for variant, value in ends.items()]
+        return last[-1] if last else "Nothing trained yet"
+    waves = " and ".join(written(value, 4) for variant, value in ends.items() if variant.mlp)
+    others = min(value for variant, value in ends.items() if not variant.mlp)
+    return f"With an MLP embedding they end at {waves}, without one at {written(others, 4)} and above"
+
+
+def _curve(run: Run, name: str, points: int) -> np.ndarray:
+    """A model's curve [seeds, points], NaN where its training has not arrived."""
+    found = run.tensors.get(f"curve/{name}")
+    seen = np.atleast_2d(found) if found is not None and np.size(found) else np.empty((run.config.seeds, 0))
+    return np.pad(seen, ((0, 0), (0, points - seen.shape[1])), constant_values=np.nan)

@@ -1,0 +1,97 @@
+"""Reads a run of the sine experiment: its models at a training step, prompts to ask them, what an embedding learned."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from icl_core.experiment import Run
+from icl_core.papers.gdssm.nonlinear import model
+from icl_core.papers.gdssm.nonlinear import train as learning
+from icl_core.papers.gdssm.nonlinear.nonlinear_weights import Model, initial
+from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Variant
+from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
+
+GRID = np.linspace(-5, 5, 401)
+
+
+def model_at(run: Run, variant: Variant, moment: int, row: int) -> Model:
+    """The model of one seed at a snapshot."""
+    like = initial(run.config, variant, [0])
+    names = (f"snapshot/{variant.name}/{name}" for name in like.tensors())
+    found = (torch.tensor(run[name][moment, row : row + 1]) for name in names)
+    return like.with_(**dict(zip(like.tensors(), found, strict=True)))
+
+
+def example(run: Run, index: int) -> np.ndarray:
+    """Fresh points of one sine to look at, [N, 2]: the same for all models, seeds and moments."""
+    tasks = sample_sine(run.config.N, 1, torch.Generator().manual_seed(2**31 + 1000 + index))
+    return torch.stack((tasks.x[:-1, 0, 0], tasks.y[:-1, 0, 0]), 1).numpy()
+
+
+def asked_at(pairs: np.ndarray) -> np.ndarray:
+    """The queries of a drawn line: x from -5 to 5, and as far as the points go."""
+    reach = 1.04 * max(5.0, float(np.abs(pairs[:, 0]).max()))
+    return np.linspace(-reach, reach, 121)
+
+
+def asked(pairs: np.ndarray, queries: np.ndarray) -> Tasks:
+    """A task for every query, all with the same points; the queries' labels are not known."""
+    x = np.concatenate([np.repeat(pairs[:, :1], len(queries), 1), queries[None]])
+    y = np.concatenate([np.repeat(pairs[:, 1:], len(queries), 1), 0 * queries[None]])
+    return Tasks(*(torch.tensor(each[:, None], dtype=torch.float32) for each in (x, y)))
+
+
+def lines(run: Run, pairs: np.ndarray, queries: np.ndarray, moment: int, row: int) -> dict[str, np.ndarray]:
+    """What every model predicts at the queries, by its name."""
+    tasks = asked(pairs, queries)
+    return {v.name: learning.predict(model_at(run, v, moment, row), tasks)[0].numpy() for v in VARIANTS}
+
+
+def descended(run: Run, pairs: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """What gradient descent on sin x and cos x predicts, at the rates that are best over tasks."""
+    tasks = learning.ideal(asked(pairs, queries))
+    x, y, u, line = tasks.x[:-1], tasks.y[:-1, 0], tasks.x[-1], 0.0
+    for c in run["ideal/mixture"]:
+        along = (x * u).sum(1)  # (N, queries)
+        line = line + float(c) * (y * along).sum(0)
+        u = (x * along[:, None]).sum(0)
+    return np.asarray(line)
+
+
+def sine_through(pairs: np.ndarray) -> np.ndarray:
+    """The amplitudes of sin x and cos x whose sum is nearest to the points: exact on a sine."""
+    return np.linalg.lstsq(_waves(pairs[:, 0]), pairs[:, 1], rcond=None)[0]
+
+
+def sine(amplitudes: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Their sum at every x."""
+    return _waves(x) @ amplitudes
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What an embedding makes of x from -5 to 5, on `GRID`."""
+
+    features: np.ndarray  # [grid, m]
+    share: float  # of the features' square that their two leading directions hold
+    waves: np.ndarray  # [grid, 2]: sin x and cos x
+    fitted: np.ndarray  # [grid, 2]: the best of both in the two leading directions
+    r2: np.ndarray  # [2]
+
+
+def learned(weights: Model) -> Learned:
+    """Of a model of one seed. The features have no basis of their own, for the layers only take their inner products:
+    so it is their leading directions that are compared, and any two that span the same are the same."""
+    x = torch.tensor(GRID, dtype=torch.float32)[:, None, None]
+    phi = model.embed(weights, x)[0, :, :, 0].numpy().astype(float).T  # [grid, m]
+    U, s, _ = np.linalg.svd(phi, full_matrices=False)
+    leading, waves = U[:, :2], _waves(GRID)
+    fitted = leading @ (leading.T @ waves)
+    r2 = 1 - ((waves - fitted) ** 2).sum(0) / (waves**2).sum(0)
+    return Learned(phi, float((s[:2] ** 2).sum() / max((s**2).sum(), 1e-30)), waves, fitted, r2)
+
+
+def _waves(x: Any) -> np.ndarray:
+    return np.stack([np.sin(x), np.cos(x)], -1)

@@ -1,0 +1,79 @@
+"""The settings of the experiment on sines: which models are compared, how they are trained, what is drawn of them."""
+
+from dataclasses import dataclass
+
+from icl_core import device
+from icl_core.knobs import choice, settings, slider, text
+from icl_core.papers.gdssm.shared.points import points
+from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
+
+KINDS = {"construction": "the construction, rates trained", "trained": "trained freely"}
+POINTS = "-4.5:.14, -3.6:-.21, -2.8:-.39, -1.9:-.31, -.9:.04, 0:.34, .8:.39, 2.1:.02, 3.1:-.33, 4.4:-.31"
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model of the comparison: its name in a run, the name shown, what embeds x, and what bends beside it."""
+
+    name: str
+    shown: str
+    kind: str  # colour
+    mlp: bool = False
+    gate: bool = False
+    state: bool = False  # an MLP on the state, as in A.3
+
+
+VARIANTS = (
+    Variant("linear", "linear", "layer 3"),
+    Variant("state", "linear, MLP on the state", "layer 4", state=True),
+    Variant("linear gate", "linear, gated", "layer 2", gate=True),
+    Variant("mlp", "MLP", "layer 1", mlp=True),
+    Variant("mlp gate", "MLP, gated", "trained", mlp=True, gate=True),
+)
+EMBEDDINGS = {variant.name: variant.shown for variant in VARIANTS if not variant.state}
+
+
+@settings
+class Config:
+    """What is trained; Section 4.3, Figure 4 B, Appendices A.3 and A.7. Five models, one after the other."""
+
+    ssm: str = choice(
+        "GD-SSM layers", KINDS, default="construction", group=MODEL,
+        help="the MLP on the state is on the construction in any case",
+    )  # fmt: skip
+    layers: int = slider("layers", 1, 3, default=1, group=MODEL, help="each takes a step of gradient descent")
+    features: int = slider("features of the embedding", 1, 20, default=10, group=MODEL)
+    hidden: int = slider("hidden width of the MLPs", 4, 100, default=40, group=MODEL)
+    N: int = slider("context pairs, N", 1, 50, default=10, group=TASK)
+    batch: int = slider("tasks a batch", 16, 1024, default=128, step=16, group=TRAINING)
+    steps: int = slider("steps a model", 10, 6000, default=1000, step=10, group=TRAINING)
+    rate: float = slider("learning rate", 1e-4, 0.1, default=0.01, log=True, group=TRAINING)
+    seed: int = slider("seed", 0, 99, default=0, group=REPEATS, help="of the tasks and of the first initial weights")
+    seeds: int = slider(
+        "number of seeds", 1, 5, default=1, group=REPEATS, help="initial weights that train side by side on equal tasks"
+    )
+
+    def check(self) -> None:
+        """Refuse what does not fit the memory: for every seed and token the hidden units, and the features once for
+        every time that a state is applied."""
+        a_token = 3 * self.hidden + self.features * (4 + 4 * self.layers**2)
+        what = (
+            f"batch {self.batch}, N {self.N}, features {self.features}, hidden {self.hidden}, layers {self.layers}, "
+            f"seeds {self.seeds}"
+        )
+        device.check_memory(4 * self.batch * (self.N + 1) * self.seeds * a_token, what)
+
+
+@settings
+class View:
+    """What is drawn of the models, or asked of them."""
+
+    moment: int = slider("training step", 0, 31, default=31)
+    prompt: int = slider("prompt", 0, 99, default=0)
+    seed_shown: int = slider("seed", 1, 5, default=1, at_most="seeds")
+    features_of: str = choice("features of", EMBEDDINGS, default="mlp")
+    points: str = text("points x:y", 400, default=POINTS, help="x from −5 to 5 is what the models were trained on")
+
+    def check(self) -> None:
+        """Refuse points that are none."""
+        points(self.points)

@@ -1,0 +1,157 @@
+"""Trains the five models on sines one after the other, all seeds in one pass, and judges them on the same tasks.
+
+Plain Adam without weight decay, a cosine to zero, as for the linear tasks.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icl_core import device
+from icl_core.experiment import Progress, Tensors
+from icl_core.papers.gdssm.nonlinear import model
+from icl_core.papers.gdssm.nonlinear.nonlinear_weights import Model, frozen, initial
+from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, Variant
+from icl_core.papers.gdssm.shared import construction
+from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
+from icl_core.training import loop, phases
+
+SNAPSHOTS, EVALUATIONS = 10, 30
+WATCHED, JUDGED = 2**11, 2**15  # held-out tasks
+CHUNK = 2**17  # hidden units and seeds times tokens held at a time
+CEILING = 100.0  # a loss above it, where predicting zero costs 0.026, counts as diverged
+ZERO = 0.31 / 12  # E amplitude^2 / 4: predicting zero, the phase all but averaged over x
+MEAN = 0.3 * 2 / math.pi  # of the labels at x, times cos x: E amplitude times E sin phase
+
+
+def held_out(config: Config, count: int) -> Tasks:
+    """Tasks that no training saw, the same for every seed and model."""
+    return sample_sine(config.N, count, torch.Generator().manual_seed(2**31 + 17)).to(device.device())
+
+
+def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Train and judge all variants.
+
+    For each, by its name: `curve/*` and `judged/*`, `/blind` (its labels set to zero) [seeds, ...], `snapshot/*/`
+    its tensors [moments, seeds, ...]; `curve/step`, `snapshot/step`; `baseline/*` [1].
+    """
+    parts = [
+        phases.Phase(variant.name, config.steps, partial(train, config, variant), partial(_curves, variant))
+        for variant in VARIANTS
+    ]
+
+    def curves(made: phases.Made) -> dict[str, np.ndarray]:
+        everything = {name: array for each in made.values() for name, array in each.items()}
+        found = {name: array for name, array in everything.items() if name.startswith("curve/")}
+        longest = max((each["curve/step"] for each in made.values()), key=len, default=np.array([], np.int64))
+        return {**found, "curve/step": longest} if found else {}
+
+    made = phases.run(parts, progress, curves)
+    return {name: array for each in made.values() for name, array in each.items()} | baselines(config)
+
+
+def train(config: Config, variant: Variant, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+    """One training from start to end, or on from `resumed`."""
+    seeds = list(range(config.seed, config.seed + config.seeds))
+    weights = initial(config, variant, seeds).to(device.device())
+    at = loop.log_spaced(config.steps, SNAPSHOTS)
+    evaluated = loop.evaluations(config.steps, EVALUATIONS)
+    state = loop.train(problem(config, variant, weights), config.steps, at, evaluated, resumed, report)
+    kept = {f"snapshot/{variant.name}/{n}": np.stack([s[n] for s in state.snapshots]) for n in state.snapshots[0]}
+    tasks = held_out(config, JUDGED)
+    blind = Tasks(tasks.x, torch.cat((torch.zeros_like(tasks.y[:-1]), tasks.y[-1:])))
+    judged = {"": losses(weights, tasks), "/blind": losses(weights, blind)}
+    return {
+        **_curves(variant, state),
+        "snapshot/step": np.array(at),
+        **kept,
+        **{f"judged/{variant.name}{end}": values for end, values in judged.items()},
+    }
+
+
+def problem(config: Config, variant: Variant, weights: Model) -> loop.Problem:
+    """What the loop trains; `weights` change in place, but for those that are frozen."""
+    watched, fixed = held_out(config, WATCHED), frozen(config, variant)
+    generator = torch.Generator().manual_seed(10_000 + config.seed)
+
+    def fresh() -> Tasks:
+        return sample_sine(config.N, config.batch, generator).to(device.device())
+
+    return loop.Problem(
+        parameters=weights.tensors(),
+        gradient=lambda step: gradient(weights, fixed, fresh()),
+        evaluate=lambda step: {"loss": losses(weights, watched)},
+        optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.rate),
+        generators=(generator,),
+        loss="loss",
+        schedule=lambda step: (1 + math.cos(math.pi * step / config.steps)) / 2,
+        ceiling=CEILING,
+    )
+
+
+def gradient(weights: Model, fixed: tuple[str, ...], tasks: Tasks) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
+    """The gradient of every seed's loss by its own trained weights, and the losses [seeds]."""
+    leaves = {n: tensor.detach().requires_grad_() for n, tensor in weights.tensors().items() if n not in fixed}
+    errors = model.forward(weights.with_(**leaves), tasks) - tasks.y[-1, 0]
+    found = errors.square().mean(-1) / 2  # (seeds,)
+    gradients = torch.autograd.grad(found.sum(), list(leaves.values()))  # no seed's weights are in another's loss
+    return dict(zip(leaves, gradients, strict=True)), {"loss": found.detach().cpu().numpy()}
+
+
+@torch.no_grad()
+def predict(weights: Model, tasks: Tasks) -> Tensor:
+    """The prediction of many tasks, some at a time, (seeds, tasks)."""
+    numbers = len(weights.W) * max(weights.W.shape[1:]) * (tasks.N + 1)
+    size = max(1, CHUNK // numbers)
+    parts = [tasks.part(start, start + size) for start in range(0, len(tasks), size)]
+    return torch.cat([model.forward(weights, part) for part in parts], -1)
+
+
+def losses(weights: Model, tasks: Tasks) -> np.ndarray:
+    """Half the squared error at the query, [seeds]."""
+    return ((predict(weights, tasks) - tasks.y[-1, 0]).square().mean(-1) / 2).cpu().numpy()
+
+
+def ideal(tasks: Tasks) -> Tasks:
+    """The tasks with features (sin x, cos x), in which every sine is linear."""
+    return Tasks(torch.cat((tasks.x.sin(), tasks.x.cos()), 1), tasks.y)
+
+
+def baselines(config: Config) -> dict[str, np.ndarray]:
+    """On the tasks that the models are judged on: predicting zero; the mean over all sines, which ignores the prompt;
+    `layers` steps of gradient descent at the best rates on raw x and on (sin x, cos x); and `line`, what a straight
+    line costs that is fitted to each whole sine: no model that is linear in the query's x is better, whatever it read.
+    `ideal/mixture` [layers] is what those steps on (sin x, cos x) mix, as in `construction.best_mixture`.
+    """
+    tasks = held_out(config, JUDGED)
+    label, x = tasks.y[-1, 0], tasks.x[-1, 0]
+    c, ideally = construction.best_mixture(ideal(tasks), config.layers)
+    found = {
+        "zero": float(label.square().mean()) / 2,
+        "mean": float((MEAN * x.cos() - label).square().mean()) / 2,
+        "raw": construction.best_mixture(tasks, config.layers)[1],
+        "ideal": ideally,
+        "line": best_line(),
+    }
+    rows = {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}
+    return {**rows, "ideal/mixture": c.astype(np.float32)}
+
+
+def best_line() -> float:
+    """The mean loss over all sines of the straight line that is best for each, exact but for the grid.
+
+    y = amplitude (cos(phase) sin x + sin(phase) cos x), and cos and sin of the phase have mean square 1/2 and no
+    correlation, so that it is the mean over sin x and cos x of what a line leaves of them.
+    """
+    x = np.linspace(-5, 5, 20_001)
+    line, waves = np.stack([np.ones_like(x), x], 1), np.stack([np.sin(x), np.cos(x)], 1)
+    left = waves - line @ np.linalg.lstsq(line, waves, rcond=None)[0]
+    return 0.31 / 3 * float((left**2).mean(0).sum()) / 4
+
+
+def _curves(variant: Variant, state: loop.State) -> dict[str, np.ndarray]:
+    rows = np.array(state.curve.get("loss", []), np.float32)
+    return {"curve/step": np.array(state.curve.get("step", []), np.int64), f"curve/{variant.name}": rows.T}

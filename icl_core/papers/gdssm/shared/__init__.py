@@ -1,0 +1,1 @@
+"""What two or more experiments of this paper use."""

@@ -1,0 +1,92 @@
+"""The three models behind one call: what a setting starts from, what it predicts, and its construction."""
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from icl_core.papers.gdssm.shared import construction, layer_1d, layer_nd, multi_layer, tokens
+from icl_core.papers.gdssm.shared.layer_1d import Layer1D
+from icl_core.papers.gdssm.shared.layer_nd import LayerND
+from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
+from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.papers.gdssm.shared.task import Tasks, loss
+
+Model = Layer1D | LayerND | MultiLayer
+CHUNK = 2**16  # numbers of x held at a time: what is made of them stays near the cache
+
+
+def initial(config: Config, seeds: list[int]) -> Model:
+    """The weights before training, on the CPU; a seed's are the same whatever else trains beside it."""
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    if config.model == "1-D":
+        return layer_1d.initialise(config.f, config.N, generators, config.recurrence)
+    if config.layers == 1:
+        return layer_nd.initialise(config.f, config.N, generators, config.recurrence, config.skip)
+    return multi_layer.initialise(
+        config.f, config.N, generators, config.layers, config.recurrence, config.skip, config.penalty
+    )
+
+
+def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
+    """The construction with the rates that are best on these tasks; `shared`: one rate for all layers.
+
+    With a penalty the rates are shared in any case. A skip connection is zero. On the CPU.
+    """
+    made = _constructed(config, tasks, shared)
+    return made.with_(skip=torch.zeros(1, 3 if config.layers == 1 else 2)) if config.skip else made
+
+
+def _constructed(config: Config, tasks: Tasks, shared: bool) -> Model:
+    if config.model == "1-D":
+        return construction.layer_1d(config.f, config.N, construction.best_eta(tasks))
+    if config.layers == 1:
+        return construction.layer_nd(config.f, config.N, construction.best_eta(tasks), config.recurrence)
+    if shared or config.penalty > 0:
+        etas = [construction.best_shared_eta(tasks, config.layers, config.penalty)] * config.layers
+    else:
+        etas = construction.best_rates(tasks, config.layers)
+    return construction.multi_layer(config.f, config.N, etas, config.penalty, config.recurrence)
+
+
+def read(weights: Model, tasks: Tasks) -> Tensor:
+    """The tokens that the model reads: c_t (N, 2f, tasks), or the windows C_t (N, 3, f, tasks)."""
+    if isinstance(weights, Layer1D):
+        return tokens.constructed(tasks)
+    return tokens.windows(tokens.interleaved(tasks))
+
+
+def forward(weights: Model, read: Tensor) -> Float[Tensor, "seeds n_o tasks"]:
+    """The prediction of the query's label, in the form that trains."""
+    if isinstance(weights, Layer1D):
+        return layer_1d.attention(weights, read)[:, None]
+    if isinstance(weights, LayerND):
+        return layer_nd.attention(weights, read)
+    return multi_layer.attention(weights, read)
+
+
+@torch.no_grad()
+def predict(weights: Model, tasks: Tasks) -> Float[Tensor, "seeds n_o tasks"]:
+    """The prediction of many tasks, some at a time."""
+    size = max(1, CHUNK // (tasks.N * tasks.f))
+    parts = [tasks.part(start, start + size) for start in range(0, len(tasks), size)]
+    return torch.cat([forward(weights, read(weights, part)) for part in parts], -1)
+
+
+def losses(weights: Model, tasks: Tasks) -> np.ndarray:
+    """The loss of every seed, [seeds]."""
+    return loss(predict(weights, tasks), tasks.y[-1]).cpu().numpy()
+
+
+@torch.no_grad()
+def sensitivity(weights: Model, tasks: Tasks) -> Float[Tensor, "seeds n_o f tasks"]:
+    """The derivative of the prediction by the query's x (Section 4.1), in one forward pass with f copies of the tasks,
+    each with a tangent of its own."""
+    f, count = tasks.f, len(tasks)
+    copies = Tasks(tasks.x.repeat(1, 1, f), tasks.y.repeat(1, 1, f))
+    tangent = Tasks(torch.zeros_like(copies.x), torch.zeros_like(copies.y))
+    tangent.x[-1] = torch.eye(f, dtype=tasks.x.dtype, device=tasks.x.device).repeat_interleave(count, 1)
+    primal = read(weights, copies)
+    moved = read(weights, tangent)  # the query enters the tokens linearly, and alone where all else is zero
+    derivative = torch.func.jvp(lambda tokens: forward(weights, tokens), (primal,), (moved,))[1]
+    return derivative.unflatten(-1, (f, count))  # (seeds, n_o, f, tasks)

@@ -1,0 +1,132 @@
+"""The weights written down instead of learned, and the learning rates they need.
+
+Where this departs from the paper (each departure has a test): beta is +eta / N, as the state accumulates +y x^T;
+Q = e_2 e_1^T, as C Q C^T must be y x^T; only windows that begin at an x are read.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icl_core.papers.gdssm.shared.layer_1d import Layer1D
+from icl_core.papers.gdssm.shared.layer_nd import LayerND, decay_shape
+from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
+from icl_core.papers.gdssm.shared.task import Tasks
+
+
+def layer_1d(f: int, N: int, eta: float, dtype: torch.dtype = torch.float32) -> Layer1D:
+    """A = I, Psi = [I 0], Theta = [0 I], beta = eta / N: one step of rate eta. One seed, on the CPU."""
+    eye, nothing = torch.eye(f, dtype=dtype), torch.zeros(f, f, dtype=dtype)
+    Psi, Theta = torch.cat((eye, nothing), 1), torch.cat((nothing, eye), 1)
+    return Layer1D(torch.ones(1, f, dtype=dtype), Psi[None], Theta[None], torch.full((1,), eta / N, dtype=dtype))
+
+
+def layer_nd(f: int, N: int, eta: float, recurrence: str = "row", dtype: torch.dtype = torch.float32) -> LayerND:
+    """A = 1, Q = e_2 e_1^T, q = e_3, beta = eta / N: one step of rate eta. One seed, on the CPU."""
+    a = torch.ones(1, *decay_shape(f, recurrence), dtype=dtype)
+    return LayerND(a, unit(1, 0, dtype)[None], _third(dtype), torch.full((1,), eta / N, dtype=dtype))
+
+
+def multi_layer(
+    f: int,
+    N: int,
+    etas: Sequence[float],
+    penalty: float = 0.0,
+    recurrence: str = "row",
+    dtype: torch.dtype = torch.float32,
+) -> MultiLayer:
+    """A step of rate etas[l - 1] in layer l, on the loss with that L2 penalty. One seed, on the CPU."""
+    L, rows = len(etas), f if recurrence == "row" else 1
+    a = torch.ones(1, L, rows, 1, dtype=dtype)
+    Q, Q_tilde = unit(1, 0, dtype).expand(1, L, 3, 3), unit(0, 0, dtype).expand(1, L - 1, 3, 3)
+    b = torch.tensor([etas], dtype=dtype) / N
+    return MultiLayer(a, a[:, 1:].clone(), Q.clone(), Q_tilde.clone(), _third(dtype), b, None, penalty)
+
+
+def unit(row: int, column: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """The 3 x 3 matrix with a single 1: (1, 0) makes C Q C^T = y x^T, (0, 0) makes x x^T."""
+    matrix = torch.zeros(3, 3, dtype=dtype)
+    matrix[row, column] = 1
+    return matrix
+
+
+def _third(dtype: torch.dtype) -> Tensor:
+    return torch.tensor([[0.0, 0.0, 1.0]], dtype=dtype)
+
+
+@dataclass(frozen=True, eq=False)
+class Inner:
+    """Inner products over tasks, float64, of the label y and the predictions K_k = G S^k x_q with G = sum y x^T and
+    S = sum x x^T: whatever k steps of gradient descent predict is a mixture of them."""
+
+    labels: float  # <y, y> / 2 a coordinate
+    along: np.ndarray  # (steps,): <y, K_k>
+    gram: np.ndarray  # (steps, steps): <K_j, K_k>
+
+    def loss(self, c: np.ndarray) -> np.ndarray:
+        """Of the prediction sum_k c_k K_k; c is (..., steps)."""
+        return self.labels - c @ self.along + ((c @ self.gram) * c).sum(-1) / 2
+
+
+def inner(tasks: Tasks, steps: int) -> Inner:
+    """The inner products on these tasks."""
+    x, y, u, K = tasks.x[:-1], tasks.y[:-1], tasks.x[-1], []
+    for _ in range(steps):
+        along = (x * u).sum(1, keepdim=True)  # x_n . S^k x_q: (N, 1, tasks)
+        K.append((y * along).sum(0).flatten().double())  # G S^k x_q: (n_o tasks)
+        u = (x * along).sum(0)  # (f, tasks)
+    rows, label = torch.stack(K), tasks.y[-1].flatten().double()
+    count = len(label)
+    gram, along = (rows @ rows.T / count).cpu().numpy(), (rows @ label / count).cpu().numpy()
+    return Inner(float(label @ label) / count / 2, along, gram)
+
+
+def best_eta(tasks: Tasks) -> float:
+    """N <y, g> / <g, g>: the prediction is linear in the rate, so the best one on these tasks needs no search."""
+    found = inner(tasks, 1)
+    return tasks.N * float(found.along[0] / found.gram[0, 0])
+
+
+def best_mixture(tasks: Tasks, steps: int) -> tuple[np.ndarray, float]:
+    """The best c of sum_k c_k G S^k x_q on these tasks, and its loss; with two steps c = (A, -B), 2 x 2 least squares.
+
+    No choice of scales in that many layers does better: the floor of `multi_layer`.
+    """
+    found = inner(tasks, steps)
+    scale = 1 / np.sqrt(found.gram.diagonal())  # the K_k differ by powers of N
+    c = scale * np.linalg.lstsq(found.gram * scale[:, None] * scale, found.along * scale, rcond=None)[0]
+    return c, float(found.loss(c))
+
+
+def best_rates(tasks: Tasks, steps: int) -> list[float]:
+    """The rates, one a step and largest first, whose steps without penalty make the best mixture.
+
+    1 - sum_k c_k s^(k+1) = prod_l (1 - eta_l s / N). In expectation its roots are real, as those of orthogonal
+    polynomials are; where too few tasks make a pair complex, the real parts are taken.
+    """
+    c, _ = best_mixture(tasks, steps)
+    roots = np.roots([1.0, *(-c)])  # of the reversed polynomial: the eta_l / N themselves
+    return sorted((tasks.N * roots.real).tolist(), reverse=True)
+
+
+def shared_mixture(eta: np.ndarray, N: int, steps: int, penalty: float = 0.0) -> np.ndarray:
+    """(..., steps): the c that `steps` steps of one rate eta predict by, from M_l = M_{l-1} (keep - h S) + h G."""
+    h, keep = eta / N, 1 - eta * penalty
+    columns = [h * (-h) ** k * sum(math.comb(j, k) * keep ** (j - k) for j in range(k, steps)) for k in range(steps)]
+    return np.stack(columns, -1)
+
+
+def best_shared_eta(tasks: Tasks, steps: int, penalty: float = 0.0) -> float:
+    """The one rate for all steps with the least loss on these tasks: a polynomial, searched by zooming in."""
+    found, top = inner(tasks, steps), 3 * best_eta(tasks)
+    low, high = 0.0, top
+    for _ in range(16):
+        tried = np.linspace(low, high, 201)
+        best = float(tried[found.loss(shared_mixture(tried, tasks.N, steps, penalty)).argmin()])
+        reach = 2 * (high - low) / 200
+        low, high = max(0.0, best - reach), min(top, best + reach)
+    return best

@@ -1,0 +1,132 @@
+"""The N-D layer on the plain sequence x_1, y_1, x_2, y_2, … (Section 3.2, Appendix A.1), vector labels.
+
+    Z_t = A * Z_{t-1} + C_t Q C_t^T       C_t = [x_t, y_t, x_{t+1}],  A one number, one a row, or one an entry
+    o_t = beta Z_t C_t q + C_t skip       the prediction of y_{t+1}; the skip is optional
+
+`recurrent` runs over the windows and shows every state; `attention` gives the last output without forming a state,
+beta sum_t a^(N-t) C_t Q (C_t^T C_N q), and is what trains. Tasks are the last axis, seeds the first of every weight.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from icl_core.papers.gdssm.shared.weights import Weights, decays, normal, powers
+
+RECURRENCES = ("scalar", "row", "full")
+
+
+@dataclass(frozen=True, eq=False)
+class LayerND(Weights):
+    """All weights of the layer. a's shape says which recurrence it is; it is broadcast against the state."""
+
+    a: Tensor  # (seeds, 1, 1) one number, (seeds, f, 1) one a row, (seeds, f, f) one an entry
+    Q: Tensor  # (seeds, 3, 3)
+    q: Tensor  # (seeds, 3)
+    beta: Tensor  # (seeds,)
+    skip: Tensor | None = None  # (seeds, 3)
+
+
+def decay_shape(f: int, recurrence: str) -> tuple[int, int]:
+    """What a state of f x f is multiplied with, entry by entry: one number, one a row or one an entry."""
+    return {"scalar": (1, 1), "row": (f, 1), "full": (f, f)}[recurrence]
+
+
+def initialise(
+    f: int, N: int, generators: Sequence[torch.Generator], recurrence: str = "row", skip: bool = False
+) -> LayerND:
+    """Random weights of one model a generator; beta starts at 1 / N. Float32, where the generators live."""
+    if recurrence not in RECURRENCES:
+        raise ValueError(f"recurrence must be one of {', '.join(RECURRENCES)}, got {recurrence!r}")
+    a = decays(generators, *decay_shape(f, recurrence))
+    Q, q = normal(generators, 3, 3), normal(generators, 3)
+    return LayerND(a, Q, q, q.new_full((len(generators),), 1 / N), normal(generators, 3) if skip else None)
+
+
+def states(
+    a: Float[Tensor, "seeds rows columns"], Q: Float[Tensor, "seeds 3 3"], C: Float[Tensor, "windows 3 f tasks"]
+) -> Float[Tensor, "windows seeds f f tasks"]:
+    """Z_t after every window, from Z_0 = 0."""
+    f, tasks = C.shape[2:]
+    Z = C.new_zeros(len(Q), f, f, tasks)
+    kept = []
+    for window in C:  # (3, f, tasks)
+        left = torch.einsum("kit,skl->slit", window, Q)  # C Q: (seeds, 3, f, tasks)
+        Z = a[..., None] * Z + sum(left[:, k, :, None] * window[k] for k in range(3))  # (seeds, f, f, tasks)
+        kept.append(Z)
+    return torch.stack(kept)
+
+
+def recurrent(
+    weights: LayerND, C: Float[Tensor, "windows 3 f tasks"]
+) -> tuple[Float[Tensor, "windows seeds f tasks"], Float[Tensor, "windows seeds f f tasks"]]:
+    """Outputs and states after every window."""
+    Z = states(weights.a, weights.Q, C)
+    queries = torch.einsum("wkit,sk->wsit", C, weights.q)  # C_t q: (windows, seeds, f, tasks)
+    outputs = weights.beta[:, None, None] * (Z * queries[:, :, None]).sum(3)  # (windows, seeds, f, tasks)
+    if weights.skip is not None:
+        outputs = outputs + torch.einsum("wkit,sk->wsit", C, weights.skip)
+    return outputs, Z
+
+
+def attention(weights: LayerND, C: Float[Tensor, "windows 3 f tasks"]) -> Float[Tensor, "seeds f tasks"]:
+    """The last output, by linear attention."""
+    if weights.a.shape[2] == 1:
+        applied = attend(C, scores_of_query(C, weights.q), weights.a, weights.Q)
+    else:
+        applied = attend_by_entry(C, read(C, weights.q), weights.a, weights.Q)
+    output = weights.beta[:, None, None] * applied
+    return output if weights.skip is None else output + read(C, weights.skip)
+
+
+def read(C: Float[Tensor, "windows 3 f tasks"], q: Float[Tensor, "seeds k"]) -> Float[Tensor, "seeds f tasks"]:
+    """C_N q: what the last window gives to its k first weights."""
+    last = C[-1, : q.shape[1]]  # (k, f, tasks)
+    return (q @ last.flatten(1)).view(len(q), *last.shape[1:])
+
+
+def scores_of_query(
+    C: Float[Tensor, "windows 3 f tasks"], q: Float[Tensor, "seeds 3"]
+) -> Float[Tensor, "seeds 3 windows tasks"]:
+    """C_t^T C_N q. The products of tokens are the same for all seeds: seeds after the first cost little."""
+    last = C[-1]  # (3, f, tasks)
+    products = last[:, None, None, 0] * C[:, :, 0].movedim(1, 0)  # (3 of the query, 3, windows, tasks)
+    for j in range(1, C.shape[2]):
+        products = products.addcmul_(last[:, None, None, j], C[:, :, j].movedim(1, 0))
+    return (q @ products.flatten(1)).view(len(q), *products.shape[1:])
+
+
+def scores(
+    C: Float[Tensor, "windows 3 f tasks"], u: Float[Tensor, "seeds f tasks"]
+) -> Float[Tensor, "seeds 3 windows tasks"]:
+    """C_t^T u for any u."""
+    return (C.transpose(0, 1) * u[:, None, None]).sum(3)
+
+
+def attend(
+    C: Float[Tensor, "windows 3 f tasks"],
+    scores: Float[Tensor, "seeds 3 windows tasks"],
+    a: Float[Tensor, "seeds rows 1"],
+    Q: Float[Tensor, "seeds 3 3"],
+) -> Float[Tensor, "seeds f tasks"]:
+    """Z_N u from the scores C_t^T u: sum_t a^(N-t) C_t Q scores_t."""
+    mixed = (Q @ scores.flatten(2)).view(scores.shape)  # (seeds, 3, windows, tasks)
+    values = (C * mixed.transpose(1, 2)[:, :, :, None]).sum(2)  # (seeds, windows, f, tasks)
+    return (powers(a, len(C)) * values).sum(1)
+
+
+def attend_by_entry(
+    C: Float[Tensor, "windows 3 f tasks"],
+    u: Float[Tensor, "seeds f tasks"],
+    a: Float[Tensor, "seeds f f"],
+    Q: Float[Tensor, "seeds 3 3"],
+) -> Float[Tensor, "seeds f tasks"]:
+    """Z_N u where every entry of the state has its own decay: the scores then differ from row to row of the output."""
+    seeds, f, tasks = u.shape
+    weighted = C.transpose(1, 2) * u[:, None, :, None]  # (seeds, windows, f, 3, tasks)
+    by_row = (powers(a, len(C)) @ weighted.flatten(3)).view(seeds, len(C), f, 3, tasks)
+    left = torch.einsum("wkit,skl->swilt", C, Q)  # C Q: (seeds, windows, f, 3, tasks)
+    return (left * by_row).sum((1, 3))

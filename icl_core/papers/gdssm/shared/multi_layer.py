@@ -1,0 +1,103 @@
+"""Several layers, a step of gradient descent each (Section 3.3, Appendix A.2), on the windows of the N-D layer.
+
+    Z^(l)  = sum_t a^(N-t) C_t Q_l C_t^T        first head of a layer: accumulates y x^T
+    Z~^(l) = sum_t a~^(N-t) C_t Q~_l C_t^T      second head: accumulates x x^T
+    M_l    = M_{l-1} - b_l (M_{l-1} Z~^(l) - Z^(l) + N penalty M_{l-1}),  M_0 = 0
+    o      = M_L C_N q
+
+M is W^T of the paper, which mixes the two; b = eta / N. The first layer has no second head, as M_0 = 0 hides it. The
+optional skip adds the last window's x and y, not the raw query, which would cost sigma^2 / 2. `attention` applies the
+layers from the last to the first to the vector C_N q and forms neither Z nor M.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from icl_core.papers.gdssm.shared.layer_nd import attend, read, scores, scores_of_query, states
+from icl_core.papers.gdssm.shared.weights import Weights, decays, normal
+
+
+@dataclass(frozen=True, eq=False)
+class MultiLayer(Weights):
+    """All weights of L layers."""
+
+    a: Tensor  # (seeds, L, 1, 1) or one a row, (seeds, L, f, 1)
+    a_tilde: Tensor  # (seeds, L - 1, 1, 1) or (seeds, L - 1, f, 1); entry l - 2 belongs to layer l, as in Q_tilde
+    Q: Tensor  # (seeds, L, 3, 3)
+    Q_tilde: Tensor  # (seeds, L - 1, 3, 3)
+    q: Tensor  # (seeds, 3)
+    b: Tensor  # (seeds, L)
+    skip: Tensor | None = None  # (seeds, 2), of x_N and y_N
+    penalty: float = 0.0  # lambda of lambda / 2 |M|^2; given, not learned
+
+    @property
+    def layers(self) -> int:
+        return self.Q.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """What the layers hold after every window; the implicit models M_0..M_L too."""
+
+    Z: Tensor  # (L, windows, seeds, f, f, tasks)
+    Z_tilde: Tensor  # (L - 1, windows, seeds, f, f, tasks)
+    M: Tensor  # (L + 1, windows, seeds, f, f, tasks)
+
+
+def initialise(
+    f: int,
+    N: int,
+    generators: Sequence[torch.Generator],
+    layers: int = 2,
+    recurrence: str = "row",
+    skip: bool = False,
+    penalty: float = 0.0,
+) -> MultiLayer:
+    """Random weights of one model a generator; every b starts at 1 / N. Float32, where the generators live."""
+    if recurrence not in ("scalar", "row"):
+        raise ValueError(f"recurrence must be scalar or row, got {recurrence!r}")
+    if layers < 1:
+        raise ValueError(f"layers must be at least 1, got {layers}")
+    rows = f if recurrence == "row" else 1
+    a, a_tilde = decays(generators, layers, rows, 1), decays(generators, layers - 1, rows, 1)
+    Q, Q_tilde, q = normal(generators, layers, 3, 3), normal(generators, layers - 1, 3, 3), normal(generators, 3)
+    b = q.new_full((len(generators), layers), 1 / N)
+    return MultiLayer(a, a_tilde, Q, Q_tilde, q, b, normal(generators, 2) if skip else None, penalty)
+
+
+def recurrent(
+    weights: MultiLayer, C: Float[Tensor, "windows 3 f tasks"]
+) -> tuple[Float[Tensor, "windows seeds f tasks"], States]:
+    """Outputs after every window, and all states."""
+    Z = torch.stack([states(weights.a[:, i], weights.Q[:, i], C) for i in range(weights.layers)])
+    tilde = [states(weights.a_tilde[:, i], weights.Q_tilde[:, i], C) for i in range(weights.layers - 1)]
+    Z_tilde = torch.stack(tilde) if tilde else Z[:0]
+    M = [torch.zeros_like(Z[0])]  # (windows, seeds, f, f, tasks)
+    for i in range(weights.layers):
+        gradient = -Z[i] + len(C) * weights.penalty * M[-1]
+        if i > 0:
+            gradient = gradient + torch.einsum("wsijt,wsjkt->wsikt", M[-1], Z_tilde[i - 1])
+        M.append(M[-1] - weights.b[:, i, None, None, None] * gradient)
+    queries = torch.einsum("wkit,sk->wsit", C, weights.q)  # C_t q: (windows, seeds, f, tasks)
+    outputs = (M[-1] * queries[:, :, None]).sum(3)  # (windows, seeds, f, tasks)
+    if weights.skip is not None:
+        outputs = outputs + torch.einsum("wkit,sk->wsit", C[:, :2], weights.skip)
+    return outputs, States(Z, Z_tilde, torch.stack(M))
+
+
+def attention(weights: MultiLayer, C: Float[Tensor, "windows 3 f tasks"]) -> Float[Tensor, "seeds f tasks"]:
+    """The last output: M_l u = M_{l-1} u' + b_l Z^(l) u with u' = (1 - b_l N penalty) u - b_l Z~^(l) u."""
+    u, known = read(C, weights.q), scores_of_query(C, weights.q)  # (seeds, f, tasks), (seeds, 3, windows, tasks)
+    output = torch.zeros_like(u) if weights.skip is None else read(C, weights.skip)
+    for i in reversed(range(weights.layers)):
+        b = weights.b[:, i, None, None]
+        output = output + b * attend(C, known, weights.a[:, i], weights.Q[:, i])
+        if i > 0:
+            towards = attend(C, known, weights.a_tilde[:, i - 1], weights.Q_tilde[:, i - 1])
+            u = (1 - b * len(C) * weights.penalty) * u - b * towards
+            known = scores(C, u)
+    return output

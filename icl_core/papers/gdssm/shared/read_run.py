@@ -1,0 +1,82 @@
+"""Reads a finished run: its models at a training step, what they are compared with, a prompt to look at."""
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from icl_core.experiment import Run, Tensors
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared.any_layer import Model
+from icl_core.papers.gdssm.shared.layer_nd import LayerND
+from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.papers.gdssm.shared.task import Tasks, sample
+
+
+def steps(run: Run) -> list[int]:
+    """The training steps of the run's snapshots; none of a run that is still going."""
+    return [int(step) for step in run["snapshot/step"]] if "snapshot/step" in run.tensors else []
+
+
+def moment_of(run: Run, view: Any) -> int:
+    """The snapshot that the view asks for; the last if there are not so many."""
+    return min(view.moment, len(steps(run)) - 1)
+
+
+def row_of(run: Run, view: Any) -> int:
+    """The row of the seed that the view asks for; the last if there are not so many."""
+    return min(view.seed_shown, run.config.seeds) - 1
+
+
+def model_of(config: Config, tensors: Tensors, prefix: str, rows: Any = slice(None)) -> Model:
+    """The model whose weights stand under `prefix`, "final/" or "constructed/", those rows of the seeds."""
+    like = models.initial(config, [0])
+    return like.with_(**{name: torch.tensor(tensors[prefix + name][rows]) for name in like.tensors()})
+
+
+def trained_at(run: Run, moment: int, row: int | None = None) -> Model:
+    """The model at a snapshot: of one seed, or (None) of all."""
+    seeds = slice(None) if row is None else slice(row, row + 1)
+    like = models.initial(run.config, [0])
+    found = {name: torch.tensor(run[f"snapshot/{name}"][moment, seeds]) for name in like.tensors()}
+    return like.with_(**found)
+
+
+def constructed_of(run: Run) -> Model:
+    """The construction that the run was judged beside."""
+    return model_of(run.config, run.tensors, "constructed/")
+
+
+def folded(weights: Model, f: int) -> Model:
+    """With one feature C Q C^T is a number, in which Q and its transpose are alike: Q with its upper half added to the
+    lower one. Any other model as it is."""
+    if not isinstance(weights, LayerND) or f > 1:
+        return weights
+    return weights.with_(Q=weights.Q.tril() + weights.Q.triu(1).mT)
+
+
+def example(config: Config, index: int, count: int = 1) -> Tasks:
+    """Fresh tasks to look at: the same for all seeds and moments."""
+    generator = torch.Generator().manual_seed(2**31 + 1000 + index)
+    return sample(config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f, config.r)
+
+
+def mean_of(rows: Any) -> np.ndarray:
+    """The mean over seeds of [seeds, points], NaN where none has a finite value."""
+    values = np.atleast_2d(np.asarray(rows, dtype=float))
+    seen = np.isfinite(values)
+    return np.where(seen.any(0), np.where(seen, values, 0).sum(0) / np.maximum(seen.sum(0), 1), np.nan)
+
+
+def written(value: float, places: int = 3) -> str:
+    """A number as a title shows it: with a true minus sign, a dash where there is none."""
+    if not np.isfinite(value):
+        return "–"
+    return f"{np.round(value, places) + 0.0:.{places}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def percent(share: float) -> str:
+    """A small share as a title shows it: "0.03 %", with as many digits as it needs."""
+    if not np.isfinite(share):
+        return "–"
+    return f"{100 * share:.2g} %" if abs(share) < 0.1 else f"{100 * share:.0f} %"

@@ -1,0 +1,130 @@
+"""Trains GD-SSM on fresh tasks, all seeds in one pass, and judges it beside its construction on the same tasks.
+
+Seeds differ in their initial weights and read the same tasks, whose products are then computed once for all.
+Settings that converge for every seed: plain Adam without weight decay, a cosine to zero, weights N(0, 0.1^2),
+a ~ U(0.95, 1) left free, beta = 1 / N at first.
+"""
+
+import math
+from functools import partial
+
+import numpy as np
+import torch
+
+from icl_core import device
+from icl_core.experiment import Progress, Tensors
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import closed_forms, construction
+from icl_core.papers.gdssm.shared.any_layer import Model
+from icl_core.papers.gdssm.shared.compare import measure, watch
+from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
+from icl_core.training import loop, phases
+
+SNAPSHOTS, EVALUATIONS = 12, 30
+WATCHED, JUDGED = (2**11, 2**21), (2**15, 2**24)  # held-out tasks at most, and numbers of x at most
+CEILING = 1e4  # times the loss of predicting zero
+
+
+def draw(config: Config, tasks: int, generator: torch.Generator) -> Tasks:
+    """Fresh tasks of a setting, on the device."""
+    n_o = 1 if config.model == "1-D" else config.f
+    return sample(config.f, config.N, tasks, generator, n_o, config.r).to(device.device())
+
+
+def held_out(config: Config, most: tuple[int, int] = JUDGED) -> Tasks:
+    """Tasks that no training saw, the same for every seed."""
+    count = max(256, min(most[0], most[1] // (config.N * config.f)))
+    return draw(config, count, torch.Generator().manual_seed(2**31 + 17))
+
+
+def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Train and judge.
+
+    `curve/*` [seeds, evaluations] and `batch/loss` [seeds, steps] beside `curve/step`; `snapshot/*` [moments, seeds,
+    ...] beside `snapshot/step`; `final/*` [seeds, ...]; `constructed/*` [1, ...]; `judged/*` [seeds]; `baseline/*` [1].
+    Raises `Diverged` and `Cancelled`.
+    """
+    one = phases.Phase("train", config.steps, partial(train, config), partial(curves, config))
+    return phases.run([one], progress, lambda made: made.get("train", {}))["train"]
+
+
+def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+    """One training from start to end, or on from `resumed`."""
+    weights = models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(device.device())
+    at = loop.log_spaced(config.steps, SNAPSHOTS)
+    evaluated = loop.evaluations(config.steps, EVALUATIONS)
+    state = loop.train(problem(config, weights), config.steps, at, evaluated, resumed, report)
+    kept = {f"snapshot/{n}": np.stack([s[n] for s in state.snapshots]) for n in state.snapshots[0]}
+    final = {f"final/{n}": array for n, array in state.snapshots[-1].items()}
+    return {**curves(config, state), "snapshot/step": np.array(at), **kept, **final, **judge(config, weights)}
+
+
+def problem(config: Config, weights: Model) -> loop.Problem:
+    """What the loop trains; `weights` change in place."""
+    tasks = held_out(config, WATCHED)
+    beside = watch(tasks, models.constructed(config, tasks).to(device.device()))
+    generator = torch.Generator().manual_seed(10_000 + config.seed)
+    return loop.Problem(
+        parameters=weights.tensors(),
+        gradient=lambda step: gradient(weights, draw(config, config.batch, generator)),
+        evaluate=lambda step: measure(weights, beside),
+        optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.rate),
+        generators=(generator,),
+        loss="loss",
+        schedule=lambda step: (1 + math.cos(math.pi * step / config.steps)) / 2,
+        ceiling=CEILING * closed_forms.zero_loss(config.f, config.r),
+    )
+
+
+def gradient(weights: Model, tasks: Tasks) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray]]:
+    """The gradient of every seed's loss by its own weights, and the losses [seeds]."""
+    leaves = {name: tensor.detach().requires_grad_() for name, tensor in weights.tensors().items()}
+    changed = weights.with_(**leaves)
+    losses = loss(models.forward(changed, models.read(changed, tasks)), tasks.y[-1])
+    gradients = torch.autograd.grad(losses.sum(), list(leaves.values()))  # no seed's weights are in another's loss
+    return dict(zip(leaves, gradients, strict=True)), {"loss": losses.detach().cpu().numpy()}
+
+
+def judge(config: Config, weights: Model) -> dict[str, np.ndarray]:
+    """Losses of trained models and of constructions on the same tasks.
+
+    `judged/scaled` is the expected loss of the construction times trained / constructed: what the trained model
+    would reach on infinitely many tasks, without most of the tasks' noise. NaN where there is no closed form.
+    """
+    tasks = held_out(config)
+    best, shared = (models.constructed(config, tasks, shared=s).to(device.device()) for s in (False, True))
+    trained = models.losses(weights, tasks)
+    reached, baseline = models.losses(best, tasks), expected(config)
+    found = {
+        "judged/loss": trained,
+        "judged/ratio": trained / reached,
+        "judged/scaled": baseline * trained / reached,
+        "baseline/constructed": reached,
+        "baseline/shared": models.losses(shared, tasks),
+        "baseline/floor": np.array([construction.best_mixture(tasks, config.layers)[1]]),
+        "baseline/expected": np.array([baseline]),
+        "baseline/zero": np.array([closed_forms.zero_loss(config.f, config.r)]),
+    }
+    kept = {f"constructed/{name}": tensor.cpu().numpy() for name, tensor in best.tensors().items()}
+    return {**{name: value.astype(np.float32) for name, value in found.items()}, **kept}
+
+
+def expected(config: Config, alpha: float = 1.0) -> float:
+    """The construction's mean loss in closed form, on tasks alpha times as large as those that its rates are best for:
+    one step, or two without penalty; NaN otherwise."""
+    f, N, r = config.f, config.N, config.r
+    if config.layers == 1:
+        return closed_forms.one_step_loss(closed_forms.best_beta(f, N, r), f, N, alpha * r)
+    if config.layers == 2 and config.penalty == 0:
+        best = closed_forms.two_steps_free(f, N, r)
+        return closed_forms.two_step_loss(best.A, best.B, f, N, alpha * r)
+    return math.nan
+
+
+def curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:
+    """The curves so far: `curve/step`, and of every measure [seeds, evaluations]."""
+    found = {"curve/step": np.array(state.curve.get("step", []), dtype=np.int64)}
+    for rows, kind in ((state.batch, "batch"), (state.curve, "curve")):
+        found |= {f"{kind}/{n}": np.array(values, np.float32).T for n, values in rows.items() if n != "step"}
+    return found

@@ -1,0 +1,108 @@
+"""One layer for every number of examples, and one for every number of dimensions, each trained from random weights. All
+come to be one step of gradient descent: the closed form runs through all of them.
+
+More examples help one step of gradient descent, as they average out its noise; more dimensions hurt it. The best loss
+is (f σ²/2) (1 − N / (N − 2 + κ + f)), with κ = 1.8 for uniform x.
+
+Try:
+- Show the loss as a share of predicting zero: at how many examples is half of it left?
+- Type "1, 2, 3" as the numbers of pairs: does the layer still find the step?
+- Train for 50 steps only: which sizes are late?
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from icl_core.experiment import Drawing, Experiment, Metric, Preset, Progress, Run
+from icl_core.papers.gdssm.layer.claims import SHORT, SIZES
+from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.sizes import draw as drawings
+from icl_core.papers.gdssm.sizes.settings import BASE, Config, View, layer_of, sizes_of
+from icl_core.training import phases
+
+
+def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Train every size. `size/f`, `size/N` [sizes]; `judged/loss`, `/ratio` and `/scaled` [seeds, sizes];
+    `baseline/expected`, `/constructed` and `/zero` [sizes]; `curve/*` of the first size."""
+    sizes = sizes_of(config)
+    models = {f"f {f} N {N}": layer_of(config, f, N) for f, N in sizes}
+    parts = [
+        phases.Phase(name, layer.steps, partial(learning.train, layer), partial(learning.curves, layer))
+        for name, layer in models.items()
+    ]
+
+    def curves(made: phases.Made) -> dict[str, np.ndarray]:
+        return {key: array for key, array in made.get(parts[0].name, {}).items() if key.startswith("curve/")}
+
+    made = phases.run(parts, progress, curves)
+    columns = [made[name] for name in models]
+    return {
+        **curves(made),
+        "size/f": np.array([f for f, _ in sizes]),
+        "size/N": np.array([N for _, N in sizes]),
+        **{f"judged/{n}": np.stack([each[f"judged/{n}"] for each in columns], 1) for n in ("loss", "ratio", "scaled")},
+        **{
+            f"baseline/{n}": np.concatenate([each[f"baseline/{n}"] for each in columns])
+            for n in ("expected", "constructed", "zero")
+        },
+    }
+
+
+def worst(run: Run) -> float:
+    """The largest |trained / constructed − 1| of any size and seed."""
+    return float(np.abs(run["judged/ratio"] - 1).max())
+
+
+def metrics(run: Run) -> list[Metric]:
+    """How far the worst size and seed is from the closed form. The presets should bear the claim out."""
+    known = replace(run.config, seed=0, seeds=1) in [preset.config for preset in EXPERIMENT.presets]
+    return [Metric(replace(SIZES, reason="" if known else SHORT), worst(run))]
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: how close every size is."""
+    N, f = run["size/N"], run["size/f"]
+    return (
+        f"{len(N)} models of one layer, each trained for its own size, {N.min()} to {N.max()} examples and "
+        f"{f.min()} to {f.max()} dimensions: every one is within {percent(worst(run))} of one step of gradient descent."
+    )
+
+
+def cost(config: Config) -> float:
+    """Giga-operations, forward and back, in training and where it is judged."""
+    numbers = sum(f * N for f, N in sizes_of(config))
+    tasks = config.batch * config.steps + (30 * 2**11 + 2**15) / 3
+    return 6 * tasks * numbers * (20 + 10 * config.seeds) / 1e9
+
+
+EXPERIMENT = Experiment(
+    name="sizes",
+    title="More examples, more dimensions",
+    about=__doc__ or "",
+    version=1,
+    config=Config,
+    view=View,
+    run=run,
+    metrics=metrics,
+    drawings=(
+        Drawing("pairs", drawings.pairs, ("relative",), moment=False),
+        Drawing("features", drawings.features, ("relative",), moment=False),
+        Drawing("gaps", drawings.gaps, moment=False),
+        Drawing("training", drawings.training, live=True, moment=False),
+    ),
+    presets=(
+        Preset("N-D", "Figure 2 C: vector labels", Config(), f"All lie on the closed form; f or N is {BASE}.", seeds=5),
+        Preset(
+            "1-D",
+            "Figure 1 C: scalar labels",
+            Config(model="1-D", batch=1024, rate=0.01, steps=600),
+            "One label a task instead of f: more tasks are needed for the same closeness.",
+            seeds=5,
+        ),
+    ),
+    headline=headline,
+    cost=cost,
+)

@@ -1,0 +1,100 @@
+"""Loss against the number of examples and of dimensions (Figures 1 C and 2 C)."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.figures.style import TICKS
+from icl_core.papers.gdssm.shared import closed_forms, construction
+from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared.read_run import mean_of, percent, written
+from icl_core.papers.gdssm.sizes.settings import BASE, layer_of, sizes_of
+
+
+def pairs(run: Run, view: Any) -> Panel:
+    """Loss against N at f = 10."""
+    return _against(run, view, "N", "context pairs, N", (
+        "More examples average out the noise of a single step, so the loss falls, and slowly: like f / (N + f). A "
+        "layer that ignored its examples would stay level at predicting zero."
+    ))  # fmt: skip
+
+
+def features(run: Run, view: Any) -> Panel:
+    """Loss against f at N = 10."""
+    return _against(run, view, "f", "features, f", (
+        "With more dimensions than examples one step cannot do much: the loss comes closer to predicting zero, which "
+        "itself grows with f. Blue dots off the line would be layers that did not find the step."
+    ))  # fmt: skip
+
+
+def gaps(run: Run, view: Any) -> Panel:
+    """How far every size is from the closed form, in percent."""
+    away = 100 * np.abs(run["judged/ratio"] - 1).max(0)
+    labels = [f"f = {f}, N = {N}" for f, N in zip(run["size/f"], run["size/N"], strict=True)]
+    short = [label.replace(", ", "<br>").replace(" ", "") for label in labels]
+    figure = figures.bars(short, away.tolist(), "gap, percent", lines=[("1 %", 1.0, "floor")], text="none")
+    for place, value in enumerate(away):
+        text = {"text": f"{value:.1g}", "font": {"size": TICKS}, "textangle": -90 if len(away) > 7 else 0}
+        figure.add_annotation(x=place, y=value, showarrow=False, yanchor="bottom", **text)
+    far = int(away.argmax())
+    return Panel(
+        f"Farthest from gradient descent: {labels[far]}, by {percent(away[far] / 100)}",
+        "The trained loss over that of the best step of gradient descent on the same tasks, minus one, at the worst "
+        "seed. Sizes that did not converge would stand out above the dotted line.",
+        figure,
+        data=pd.DataFrame({"size": labels, "gap in percent": away.round(4)}),
+    )
+
+
+def training(run: Run, view: Any) -> Panel:
+    """The loss of the first size over its training; also of a run that is still going."""
+    f, N = sizes_of(run.config)[0]
+    x = np.asarray(run.tensors.get("curve/step", [0]))
+    loss = run.tensors.get("curve/loss", np.full((1, len(x)), np.nan))
+    last = float(mean_of(loss)[-1])
+    tasks = learning.held_out(layer_of(run.config, f, N), learning.WATCHED)
+    lines = [
+        ("predicting zero", float(tasks.y[-1].square().mean()) / 2, "floor"),
+        ("best step", construction.best_mixture(tasks, 1)[1], "gradient descent"),
+    ]
+    return Panel(
+        f"f = {f}, N = {N} {'is at' if not run.finished else 'ends at'} loss {written(last)}",
+        "The loss of the layer that is trained first, on held-out tasks; the lines are on the same tasks. It should "
+        "reach the best step of gradient descent long before the end; a curve that stays level has not found it.",
+        figures.curves([Curve("trained", x, loss, band="minmax")], "training step", "loss at the query", lines=lines),
+        data=pd.DataFrame({"step": x, "loss": mean_of(loss)}).round(5),
+    )
+
+
+def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
+    at = run["size/f" if name == "N" else "size/N"] == BASE
+    order = np.flatnonzero(at)[np.argsort(run[f"size/{name}"][at])]
+    x, rows = run[f"size/{name}"][order], run["judged/scaled"][:, order]
+    dense = np.arange(max(1, int(x.min())), int(x.max()) + 1)
+    sizes = [(BASE, int(n)) if name == "N" else (int(n), BASE) for n in dense]
+    zero = np.array([closed_forms.zero_loss(f) for f, _ in sizes])
+    exact = np.array([closed_forms.best_loss(f, N) for f, N in sizes])
+    share = zero if view.relative else np.ones_like(zero)
+    trained = rows / np.interp(x, dense, share)
+    series = [
+        Curve("predicting zero", dense, zero / share, "gradient descent"),
+        Curve("closed form", dense, exact / share, "floor"),
+        Curve("trained", x, trained, band="minmax", markers=True),
+    ]
+    unit = "share of predicting zero" if view.relative else "loss at the query"
+    figure = figures.curves(series, title, unit, y_range=(0, 1.08 * float((zero / share).max())))
+    figure.update_traces(mode="markers", selector={"name": "trained"})  # a line between them would hide the curve
+    figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x], range=[x.min() - 0.5, x.max() + 0.5])
+    away = float(np.abs(run["judged/ratio"][:, order] - 1).max())
+    ends = f"{written(float(trained[:, 0].mean()), 2)} to {written(float(trained[:, -1].mean()), 2)}"
+    return Panel(
+        f"From {name} = {x[0]} to {x[-1]} the loss goes from {ends}, within {percent(away)} of the closed form",
+        caption + " Measured as the closed form times trained over constructed on the same tasks, which removes most "
+        "of the tasks' noise.",
+        figure,
+        data=pd.DataFrame({name: x, "trained": trained.mean(0), "closed form": run["baseline/expected"][order]}),
+    )

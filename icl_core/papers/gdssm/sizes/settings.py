@@ -1,0 +1,46 @@
+"""The settings of the experiment on sizes: which are trained, and what is drawn of them."""
+
+from icl_core.knobs import choice, settings, slider, text, toggle
+from icl_core.papers.gdssm.shared.points import whole
+from icl_core.papers.gdssm.shared.settings import MODEL, MODELS, REPEATS, TASK, TRAINING
+from icl_core.papers.gdssm.shared.settings import Config as Layer
+
+BASE = 10  # the number of examples at which dimensions are tried, and of dimensions at which examples are
+
+
+@settings
+class Config:
+    """What is trained; Figures 1 C and 2 C. A layer for every N at f = 10, and for every f at N = 10."""
+
+    model: str = choice("model", MODELS, default="N-D", group=MODEL)
+    pairs: str = text("context pairs N, at f = 10", 40, default="5, 10, 20, 40", group=TASK)
+    features: str = text("features f, at N = 10", 40, default="5, 10, 20", group=TASK)
+    batch: int = slider("tasks a batch", 16, 2048, default=256, step=16, group=TRAINING)
+    steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING)
+    rate: float = slider("learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING)
+    seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
+    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+
+    def check(self) -> None:
+        """Refuse lists that hold no sizes, and what does not fit the memory."""
+        for f, N in sizes_of(self):
+            layer_of(self, f, N)
+
+
+def sizes_of(config: Config) -> list[tuple[int, int]]:
+    """Every (f, N) that is trained, each once: first those of equal f."""
+    pairs, features = whole("pairs", config.pairs, 6, 1, 80), whole("features", config.features, 5, 1, 30)
+    return list(dict.fromkeys([*((BASE, N) for N in pairs), *((f, BASE) for f in features)]))
+
+
+def layer_of(config: Config, f: int, N: int) -> Layer:
+    """The training of one size."""
+    shared = {name: getattr(config, name) for name in ("model", "batch", "steps", "rate", "seed", "seeds")}
+    return Layer(f=f, N=N, **shared)
+
+
+@settings
+class View:
+    """What is drawn of the sizes."""
+
+    relative: bool = toggle("as a share of predicting zero", default=False)

@@ -1,0 +1,173 @@
+"""No attention at all: the coefficients Λ of a first-order method are learned directly, from a number of prompts that
+are kept for the whole training. From few prompts the method learns these prompts: on them it beats conjugate gradient
+by far, and on fresh ones it fails. From many it learns the task.
+
+Theorem 5.1 bounds how much is lost by learning from N prompts only. Here the loss on fresh prompts stands against N,
+with what endlessly many prompts would give as the level it falls to.
+
+Try:
+- Compare the two panels: the same methods, on their own prompts and on fresh ones.
+- Free Λ for every step: what does that change at 1000 prompts, and what at 10?
+- Type "1, 3, 10, 30, 100, 300": how many prompts are enough?
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from icl_core.experiment import Claim, Drawing, Experiment, Metric, Preset, Progress, Run
+from icl_core.papers.memformers.learned import draw as drawings
+from icl_core.papers.memformers.learned.risk import power
+from icl_core.papers.memformers.learned.settings import Config, View, model_of, sizes_of
+from icl_core.papers.memformers.shared import train as learning
+from icl_core.papers.memformers.shared.baselines import baselines
+from icl_core.papers.memformers.shared.draw.losses import written
+from icl_core.papers.memformers.shared.logarithms import log_from_least
+from icl_core.training import phases
+
+FEW_FIT = Claim(
+    "few-prompts-fit",
+    "log-loss on 10 prompts, below CGD's",
+    "Learned from 10 prompts, the method is far ahead of conjugate gradient on them.",
+    "Section 5, Figure 11",
+    2.0,
+    0.0,
+    "at least",
+)
+FEW_FAIL = Claim(
+    "few-prompts-fail",
+    "the same on fresh prompts",
+    "On fresh prompts the method learned from 10 is behind conjugate gradient.",
+    "not in the paper; against Figure 11's reading",
+    0.0,
+    0.0,
+    "at most",
+)
+MANY_SHARED = Claim(
+    "many-prompts-shared",
+    "log-loss from 1000 prompts",
+    "With one Λ_i for all steps and 1000 prompts, four steps end near -0.9, far from conjugate gradient's -6.4.",
+    "Section 5, Figure 11",
+    -0.9,
+    0.1,
+)
+RISK_FALLS = Claim(
+    "risk-falls",
+    "power of N in the excess risk",
+    "The excess risk of a learned method falls with the number of prompts, at least as fast as the bound, N^(-1/2).",
+    "Theorem 5.1",
+    -0.5,
+    0.0,
+    "at most",
+)
+POWER_AT = 2  # steps of the method: of more, the mean over fresh prompts is heavy-tailed
+
+
+def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Learn from every number of prompts N and for every number of steps, all seeds together. `size/prompts` [N];
+    `judged/loss`, `/train` [seeds, N, K] on fresh prompts and on its own; `endless/loss` [seeds, K]; `curve/*` of the
+    fewest prompts; `baseline/*` [K], `baseline/cg_train` [seeds, N, K]."""
+    depths, sizes = range(1, config.layers + 1), [*sizes_of(config), None]
+    models = {f"{size or 'endless'} {L}": replace(model_of(config, size), layers=L) for size in sizes for L in depths}
+    # the deepest first: its curves are the ones to watch
+    order = sorted(models, key=lambda name: -models[name].layers)
+    first = order[0]
+
+    def curves(made: phases.Made) -> dict[str, np.ndarray]:
+        return {key: array for key, array in made.get(first, {}).items() if key.startswith("curve/")}
+
+    made = phases.run([learning.training_phase(name, models[name]) for name in order], progress, curves)
+    on_own = [learning.on_own_batch(model_of(config, size))["baseline/cg_train"] for size in sizes if size]
+    return {
+        **curves(made),
+        **{
+            f"judged/{key}": np.stack(
+                [np.stack([made[f"{size} {L}"][f"judged/{key}"] for L in depths], 1) for size in sizes if size], 1
+            )
+            for key in ("loss", "error", "train")
+        },
+        "endless/loss": np.stack([made[f"endless {L}"]["judged/loss"] for L in depths], 1),
+        "size/prompts": np.array(sizes[:-1]),
+        **baselines(model_of(config, None)),
+        "baseline/cg_train": np.stack(on_own, 1),
+    }
+
+
+def metrics(run: Run) -> list[Metric]:
+    """Few prompts on themselves and on fresh ones; many; and the fall of the excess risk."""
+    found = []
+    sizes = list(run["size/prompts"])
+    shared = run.config.memory == "learned shared"
+    if 10 in sizes and shared and 3 <= run.config.layers < run.config.d <= run.config.n:
+        own, fresh, cg = (
+            log_from_least(run[f"{name}"])[:, sizes.index(10)]
+            for name in ("judged/train", "judged/loss", "baseline/cg_train")
+        )
+        found.append(Metric(FEW_FIT, float((cg - own)[:, -1].mean())))
+        found.append(Metric(FEW_FAIL, float((log_from_least(run["baseline/cg"]) - fresh)[:, -1].max())))
+    if 1000 in sizes and run.config.layers == 4 and run.config.memory == "learned shared" and run.config.d == 5:
+        found.append(Metric(MANY_SHARED, float(log_from_least(run["judged/loss"])[:, sizes.index(1000), -1].mean())))
+    found.append(Metric(RISK_FALLS, power(run, min(POWER_AT, run.config.layers))))
+    return found
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: the method from the fewest prompts, on them and on fresh ones."""
+    own, fresh = (float(log_from_least(run[f"judged/{name}"][:, 0, -1]).mean()) for name in ("train", "loss"))
+    count, steps = int(run["size/prompts"][0]), run.config.layers
+    return (
+        f"Learned from {count} prompt{'s' * (count > 1)}, {steps} step{'s' * (steps > 1)} end at a log-loss of "
+        f"{written(own, 1)} there and {written(fresh, 1)} on fresh prompts; predicting zero gives "
+        f"{written(np.log(run.config.d), 1)}."
+    )
+
+
+def cost(config: Config) -> float:
+    """Giga-operations: two products with S and three with Λ a step, for every prompt of a batch, for every method."""
+    steps = config.steps * config.layers * (config.layers + 1) / 2
+    prompts = sum(sizes_of(config)) + 1000
+    return config.seeds * steps * (10 * config.d**2 * prompts + 2e5 * (len(sizes_of(config)) + 1)) / 1e9
+
+
+EXPERIMENT = Experiment(
+    name="learned",
+    title="Learned from few prompts",
+    about=__doc__ or "",
+    version=2,
+    config=Config,
+    view=View,
+    run=run,
+    metrics=metrics,
+    drawings=(
+        Drawing("own", drawings.own, moment=False),
+        Drawing("fresh", drawings.fresh, moment=False),
+        Drawing("risk", drawings.risk, ("steps_shown",), moment=False),
+        Drawing("training", drawings.training, live=True, moment=False),
+    ),
+    presets=(
+        Preset(
+            "figure 11",
+            "From 10, 100 and 1000 prompts",
+            Config(),
+            "On its own ten prompts the method beats conjugate gradient; on fresh ones it fails.",
+            "figure 11",
+            seeds=5,
+        ),
+        Preset(
+            "free",
+            "Λ free for every step",
+            Config(memory="learned"),
+            "More to learn: more prompts are needed, and more is gained.",
+            seeds=5,
+        ),
+        Preset(
+            "how many",
+            "How many prompts are enough",
+            Config(layers=2, sizes="3, 10, 30, 100, 300, 1000"),
+            "Theorem 5.1's bound falls with the root of the number of prompts; what comes out falls faster.",
+            seeds=5,
+        ),
+    ),
+    headline=headline,
+    cost=cost,
+)

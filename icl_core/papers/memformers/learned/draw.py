@@ -1,0 +1,115 @@
+"""What can be drawn of methods learned from a number of prompts: their loss on these, on fresh ones, and against it."""
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.papers.memformers.learned.risk import excess, power
+from icl_core.papers.memformers.learned.settings import View
+from icl_core.papers.memformers.shared.draw.losses import roomy, written
+from icl_core.papers.memformers.shared.logarithms import log_from_least
+
+
+def own(run: Run, view: View) -> Panel:
+    """Log-loss against steps on the prompts that were learned from (Figure 11)."""
+    cg = log_from_least(run["baseline/cg_train"])[:, 0]
+    series = [*_by_size(run, "judged/train"), Curve("CGD, fewest prompts", _steps(run), cg, "conjugate gradient")]
+    few, many = (float(log_from_least(run["judged/train"])[:, place, -1].mean()) for place in (0, -1))
+    sizes = run["size/prompts"]
+    return Panel(
+        f"On its own {sizes[0]} prompts {written(few)}, on its own {sizes[-1]} {written(many)}",
+        "Each line is a method learned from that many prompts, on these very prompts. A line far below conjugate "
+        "gradient looks like a better method. Look at the same methods on fresh prompts before you believe it.",
+        _against_steps(run, series),
+        data=_table(run, "judged/train"),
+    )
+
+
+def fresh(run: Run, view: View) -> Panel:
+    """The same methods on fresh prompts, and one learned from endlessly many."""
+    endless = Curve("endlessly many", _steps(run), log_from_least(run["endless/loss"]), "floor")
+    cg = Curve("CGD", _steps(run), log_from_least(run["baseline/cg"]), "conjugate gradient")
+    few, best = (float(log_from_least(loss)[:, -1].mean()) for loss in (run["judged/loss"][:, 0], run["endless/loss"]))
+    return Panel(
+        f"On fresh prompts: {written(few)} from {run['size/prompts'][0]}, {written(best)} from endlessly many",
+        "The same methods on 65,536 prompts that none has seen. A method that has learned its prompts by heart lies "
+        "high, even above predicting zero. With enough of them it comes to the dotted line, which is all that its "
+        "coefficients can do.",
+        _against_steps(run, [*_by_size(run, "judged/loss"), endless, cg]),
+        note="A log-loss beyond the axis is cut off." if few > _top(run) else "",
+        data=_table(run, "judged/loss"),
+    )
+
+
+def risk(run: Run, view: View) -> Panel:
+    """Excess risk against the number of prompts (Theorem 5.1)."""
+    depth = min(view.steps_shown, run.config.layers)
+    sizes = run["size/prompts"].astype(float)
+    more = excess(run, depth)
+    more = np.where(more > 0, more, np.nan)
+    bound = np.nanmean(more[:, 0]) * (sizes / sizes[0]) ** -0.5
+    series = [
+        Curve("excess risk", sizes, more, "trained", band="minmax", markers=True),
+        Curve("N to the power -1/2", sizes, bound, "floor"),
+    ]
+    figure = figures.curves(series, "prompts learned from, N", "excess risk", log_x=True, log_y=True)
+    slope = power(run, depth)
+    return Panel(
+        f"With {depth} step{'s' * (depth > 1)} the excess risk falls like N to the power {written(slope, 1)}"
+        if np.isfinite(slope)
+        else "One number of prompts says nothing about a fall",
+        "How much more a method loses on fresh prompts than one learned from endlessly many. Theorem 5.1 promises a "
+        "fall like the dotted line or faster. A method that learned nothing general would stay level.",
+        figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes]),
+        data=pd.DataFrame({"prompts": sizes, "excess risk": np.nanmean(more, 0)}),
+    )
+
+
+def training(run: Run, view: View) -> Panel:
+    """Loss on fresh prompts while the method of most steps learns from the fewest prompts."""
+    steps, loss = run["curve/step"], run["curve/loss"]
+    figure = figures.curves([Curve("fresh prompts", steps, loss, "trained")], "training step", "loss", log_y=True)
+    seen = np.flatnonzero(np.isfinite(loss).any(0))
+    mean = np.full(len(steps), np.nan)
+    mean[seen] = np.nanmean(loss[:, seen], 0)
+    least = int(steps[seen[np.argmin(mean[seen])]]) if len(seen) else 0
+    return Panel(
+        f"On fresh prompts the method from the fewest is best at step {least}",
+        "Loss on fresh prompts while the method learns from its few. Where it falls, general things are learned; "
+        "where it rises, the method learns its own prompts by heart.",
+        figure,
+        data=pd.DataFrame({"step": steps, "loss": mean}),
+    )
+
+
+def _steps(run: Run) -> np.ndarray:
+    return np.arange(1, run.config.layers + 1)
+
+
+def _by_size(run: Run, name: str) -> list[Curve]:
+    return [
+        Curve(f"{size} prompts", _steps(run), log_from_least(run[name])[:, place], f"layer {place + 1}", markers=True)
+        for place, size in enumerate(run["size/prompts"])
+    ]
+
+
+def _top(run: Run) -> float:
+    return float(np.log(run.config.d)) + 1.0
+
+
+def _against_steps(run: Run, series: list[Curve]) -> go.Figure:
+    lowest = min(float(np.nanmin(curve.mean())) for curve in series)
+    highest = min(_top(run), max(float(np.nanmax(curve.mean())) for curve in series) + 0.3)
+    zero = ("predicting zero", float(np.log(run.config.d)), "floor")
+    figure = figures.curves(
+        series, "steps of the method", "log-loss", y_range=(lowest - 0.5, max(highest, zero[1] + 0.3)), lines=[zero]
+    )
+    return roomy(figure).update_xaxes(tickvals=_steps(run))
+
+
+def _table(run: Run, name: str) -> pd.DataFrame:
+    mean = log_from_least(run[name]).mean(0)
+    return pd.DataFrame({"steps": _steps(run), **{f"{s} prompts": mean[i] for i, s in enumerate(run["size/prompts"])}})

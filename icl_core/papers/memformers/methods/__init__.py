@@ -1,0 +1,88 @@
+"""Layers of linear attention learn to take steps of gradient descent on the examples in their prompt. A Memformer keeps
+what earlier layers found in a register and may use it again: so it can learn momentum, or any method that combines
+past gradients linearly, and the same learned numbers serve every prompt.
+
+One model is trained for every depth. Beside it stand the classical methods, and the floor: what the best method of its
+kind could do. Decode the trained model, and the method that it has learned lies open as a triangle of coefficients.
+
+Try:
+- "Every variant, trained to the end": which gaps between the models of Figures 1 to 3 are left?
+- "A batch of ten prompts": compare the two panels on training and fresh prompts.
+- Follow the trajectories of one prompt layer by layer: who takes the straight way, and why?
+"""
+
+import numpy as np
+
+from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, overfit, trajectory
+from icl_core.papers.memformers.methods.metrics import metrics
+from icl_core.papers.memformers.methods.presets import PRESETS
+from icl_core.papers.memformers.methods.view import View
+from icl_core.papers.memformers.shared.draw import preconditioner, training
+from icl_core.papers.memformers.shared.draw.losses import floor_of, written
+from icl_core.papers.memformers.shared.logarithms import log_from_least
+from icl_core.papers.memformers.shared.read_run import steps
+from icl_core.papers.memformers.shared.settings import VARIANTS, Config
+from icl_core.papers.memformers.shared.train import companions, run
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: the deepest model's loss beside its floor and conjugate gradient's."""
+    config = run.config
+    trained = float(log_from_least(run["judged/loss"])[:, -1].mean())
+    key, _ = floor_of(config)
+    cg, floor = (float(np.log(run[f"baseline/{name}"][-1])) for name in ("cg", key))
+    name = VARIANTS[config.variant].partition(",")[0].partition(" (")[0]
+    layers = f"{config.layers} layer{'s' * (config.layers > 1)}"
+    start = f"{name}, {layers}: log-loss {written(trained)} on fresh prompts"
+    what = "A_l ∝ Σ⁻¹" if key == "floor" else "A_l = a_l I"
+    known = "" if config.variant == "gd++" else f"; the best method with {what} reaches {written(floor)}"
+    if config.n < config.d:
+        return f"{start}{known}. The prompt is underdetermined: {config.n} examples for {config.d} unknowns."
+    return f"{start}{known}, conjugate gradient {written(cg)}."
+
+
+def cost(config: Config) -> float:
+    """Giga-operations: what a layer costs a prompt, for every depth and everything trained; and what judges them."""
+    per_prompt = {"token": 12 * config.n * config.d, "gd++": 30 * config.d**3}.get(config.variant, 10 * config.d**2)
+    layers = config.layers * (config.layers + 1) / 2
+    one = config.seeds * config.steps * layers * (config.batch * per_prompt + 2e5)
+    return (
+        (1 + len(companions(config))) * one + 2**16 * 20 * config.d**3 * layers * (1 + len(companions(config))) + 4e9
+    ) / 1e9
+
+
+MODEL = ("depth", "seed_shown")  # what panels on one model depend on
+PROMPT = (*MODEL, "prompt")
+
+EXPERIMENT = Experiment(
+    name="methods",
+    title="Learned first-order methods",
+    about=__doc__ or "",
+    version=2,
+    config=Config,
+    view=View,
+    run=run,
+    metrics=metrics,
+    drawings=(
+        Drawing("depth", depth.depth, ("overlay", "average"), wide=True, moment=False),
+        Drawing("training", training.training, ("single_seeds",), live=True),
+        Drawing("overfit", overfit.overfit, moment=False),
+        Drawing("optimiser", optimiser.optimiser, ("unit", *MODEL), wide=True, applies=optimiser.applies),
+        Drawing("trajectory", trajectory.trajectory, (*PROMPT, "first_axis", "second_axis", "after"), wide=True),
+        Drawing("forms", forms.forms, (*PROMPT, "reading", "layer"), wide=True),
+        Drawing("distances", training.distances, live=True, wide=True, applies=preconditioner.applies),
+        Drawing("whitened", preconditioner.whitened, ("layer", *MODEL), wide=True, applies=preconditioner.applies),
+        Drawing(
+            "preconditioner",
+            preconditioner.preconditioner,
+            ("layer", *MODEL),
+            wide=True,
+            applies=preconditioner.applies,
+        ),
+    ),
+    presets=PRESETS,
+    headline=headline,
+    cost=cost,
+    steps=steps,
+)

@@ -1,0 +1,1 @@
+"""What methods draws of its runs."""

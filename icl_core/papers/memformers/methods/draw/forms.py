@@ -1,0 +1,144 @@
+"""One layer of the forward pass both ways (Lemma 2.1): as attention over tokens, and as an iteration in w."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import torch
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.papers.memformers.methods.token_form import forward, takes_whitened
+from icl_core.papers.memformers.methods.view import View
+from icl_core.papers.memformers.shared.draw.losses import written
+from icl_core.papers.memformers.shared.read_run import (
+    covariance_of,
+    depth_of,
+    iterates,
+    moment_of,
+    parameters_at,
+    prompt_of,
+    step_of,
+    steps,
+)
+from icl_core.papers.memformers.shared.task import Batch
+from icl_core.regression import gram
+
+BOTH = ("tokens", "in w", "gap")
+
+
+@dataclass(frozen=True, eq=False)
+class Forms:
+    """A prompt in one layer: who attends to whom, and what is left of every token's label after it."""
+
+    attention: np.ndarray  # [n + 1, n + 1]; a row is a token and shows where it looks, NaN at the query
+    labels: np.ndarray  # [n + 1] as attention leaves them
+    residuals: np.ndarray | None  # [n + 1] y − <x, w>; None where tokens have no w in common
+    given: np.ndarray  # [n] the labels in the prompt
+    truth: float  # the query's label
+
+    @property
+    def gap(self) -> np.ndarray:
+        return np.zeros(0) if self.residuals is None else self.labels - self.residuals
+
+
+def forms(run: Run, view: View) -> Panel:
+    """The chosen layer's attention, or the labels that it leaves beside those that the iteration in w leaves."""
+    depth, moment = depth_of(run, view.depth), moment_of(run, view)
+    layer = min(view.layer, depth)
+    found = _read(run, view, depth, layer, moment)
+    both = view.reading == "difference" and found.residuals is not None
+    return Panel(
+        _title(found, layer, depth),
+        _caption(run, found, both),
+        _labels(found) if both else _attention(found, _read(run, view, depth, layer, len(steps(run)) - 1)),
+        data=_label_table(found) if both else _attention_table(found),
+        note=f"Prompt {view.prompt} after training step {step_of(run, depth, moment)}: the query's label is predicted "
+        f"as {written(-float(found.labels[-1]))}, in truth it is {written(found.truth)}.",
+    )
+
+
+def _read(run: Run, view: View, depth: int, layer: int, moment: int) -> Forms:
+    config = replace(run.config, layers=depth)
+    # in double precision: where eigenvalues are far apart, rounding would else be seen
+    root = covariance_of(run, view.seed_shown).root[None]
+    parameters = {n: each.double() for n, each in parameters_at(run, view.seed_shown, depth, moment).items()}
+    U, target, query = (each.double() for each in prompt_of(run, view.prompt))
+    white = torch.cat([U, query[:, None]], 1)  # [d, n + 1]
+    X, y = white if takes_whitened(config) else root[0] @ white, target @ U
+    passage = forward(parameters, config, root, X[None], y[None])
+    attention = passage.attention[layer - 1, 0].T.clone()
+    attention[:, -1] = torch.nan  # M: no token attends to the query
+    residuals = None
+    if config.variant not in ("token", "gd++"):
+        batch = Batch(gram(U[..., None])[None], target[None, :, None, None])
+        w = iterates(parameters, config, root, batch)[layer, :, 0]  # [d], whitened
+        residuals = torch.cat([y, y.new_zeros(1)]) - w @ white
+    return Forms(
+        attention.numpy(),
+        passage.labels[layer, 0].numpy(),
+        None if residuals is None else residuals.numpy(),
+        y.numpy(),
+        float(target @ query),
+    )
+
+
+def _tokens(found: Forms) -> list[str]:
+    return [*(str(token + 1) for token in range(len(found.given))), "q"]
+
+
+def _attention(found: Forms, last: Forms) -> go.Figure:
+    limit = figures.largest(found.attention, last.attention)  # the same for every training step before the last
+    names = _tokens(found)
+    return figures.heatmap(
+        found.attention, names, names, "attention", limit=limit, row_title="attending", column_title="attended to"
+    )
+
+
+def _labels(found: Forms) -> go.Figure:
+    """On the scale of the prompt's own labels, in which every layer can be compared."""
+    rows = np.stack([found.labels, found.residuals if found.residuals is not None else found.labels, found.gap])
+    limit = figures.largest(found.given)
+    name = "what is left of the label"
+    figure = figures.heatmap(rows, BOTH, _tokens(found), name, limit=limit, column_title="token")
+    return figure.update_yaxes(tickvals=[0, 1, 2], ticktext=BOTH)  # all three, however many tokens there are
+
+
+def _title(found: Forms, layer: int, depth: int) -> str:
+    if found.residuals is None:
+        left = np.abs(found.labels[:-1]).mean() / np.abs(found.given).mean()
+        return f"After layer {layer} of {depth}, {left:.0%} of the examples' labels is left"
+    largest = float(np.abs(found.gap).max())
+    said = "agree exactly" if largest == 0 else f"agree to {largest:.0e}".replace("e-0", "e-")
+    return f"Layer {layer} of {depth}: tokens and iteration {said}"
+
+
+def _caption(run: Run, found: Forms, both: bool) -> str:
+    if both:
+        return (
+            "What this layer leaves of every token's label: above as attention over tokens has it, below as "
+            "y − ⟨x, w⟩ with the w of the iteration, and last their difference, which is rounding. As w comes closer "
+            "to the true weights, the examples fade; the query q starts at 0 and ends at minus its prediction."
+        )
+    why = {
+        "gd++": " The covariates move here, so no single w explains every token's label.",
+        "token": " Γ differs from token to token here, so no single w explains every token's label.",
+    }
+    return (
+        "Each row is a token and shows which labels it takes, and with which sign: that is −⟨x, A x'⟩, large for "
+        "examples alike in the directions that A counts. Taken together, a row gives its token A ∇R(w) as its x sees "
+        "it. The query q is the last row; no token attends to it."
+        + why.get(run.config.variant, "")
+        + (" Heads are summed." if run.config.heads > 1 else "")
+    )
+
+
+def _attention_table(found: Forms) -> pd.DataFrame:
+    names = _tokens(found)
+    return pd.DataFrame({"token": names} | dict(zip(names, found.attention.T.round(5), strict=True)))
+
+
+def _label_table(found: Forms) -> pd.DataFrame:
+    columns = {"token": _tokens(found), "tokens": found.labels, "iteration in w": found.residuals}
+    return pd.DataFrame({**columns, "difference": found.gap})

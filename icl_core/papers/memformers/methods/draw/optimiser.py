@@ -1,0 +1,137 @@
+"""The decoded optimiser: what every method makes of each past gradient, as triangles on one scale."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.papers.memformers.methods import decode as decoded
+from icl_core.papers.memformers.methods.view import View
+from icl_core.papers.memformers.shared.draw.losses import MAIN, written
+from icl_core.papers.memformers.shared.read_run import (
+    constructed,
+    depth_of,
+    moment_of,
+    parameters_at,
+    root_of,
+    step_of,
+    steps,
+    tuned,
+)
+
+WRITTEN = 6  # layers up to which the numbers are written
+HELD = 0.9  # a table that holds less of the matrices than this share says little of where they end
+TRAINED, BUILT, CGD, PRE = "trained", "constructed", "CGD", "CGD with Σ⁻¹"
+Tables = dict[str, np.ndarray]
+
+
+def applies(config: Any) -> bool:
+    """A Γ per token and moving covariates are no tables of numbers on past gradients."""
+    return config.variant not in ("token", "gd++")
+
+
+def optimiser(run: Run, view: View) -> Panel:
+    """Λ of the trained model beside those of gradient descent, momentum, Nesterov, CGD and the construction."""
+    depth, moment = depth_of(run, view.depth), moment_of(run, view)
+    trained, share = _learned(run, view.seed_shown, depth, moment)
+    last, _ = _learned(run, view.seed_shown, depth, len(steps(run)) - 1)
+    tables = {TRAINED: trained, **references(run, depth)}
+    shown = {name: _shown(table, view) for name, table in tables.items()}
+    figure = figures.maps(
+        list(shown),
+        list(shown.values()),
+        [str(layer + 1) for layer in range(depth)],
+        [str(layer) for layer in range(depth)],
+        "Λ, as a share of Σ⁻¹ ∇R",
+        limit=figures.largest(*shown.values(), _shown(last, view)),
+        row_title="after layer",
+        column_title="past gradient",
+        written=depth <= WRITTEN,
+    )
+    return Panel(
+        _title(run, tables, depth, step_of(run, depth, moment)),
+        _caption(view, share),
+        figure,
+        data=_table(shown),
+        note=_note(run, tables, depth) if share > HELD else "",
+    )
+
+
+def references(run: Run, depth: int) -> Tables:
+    """The tables of the methods that need no training, in shares of Σ⁻¹ ∇R, best settings for this depth."""
+    unit = float(run["frozen/eigenvalues"].mean())  # a step η in the original coordinates is η Σ in whitened ones
+    return {
+        BUILT: decoded.transformer(_built(run, depth)),
+        PRE: run["reference/pcg"][:depth, :depth].astype(float),
+        CGD: unit * run["reference/cg"][:depth, :depth],
+        "gradient descent": unit * decoded.gradient_descent(depth, *tuned(run, "gd", depth)),
+        "momentum, tuned": unit * decoded.momentum(depth, *tuned(run, "momentum", depth)),
+        "Nesterov, tuned": unit * decoded.nesterov(depth, *tuned(run, "nesterov", depth)),
+    }
+
+
+def _built(run: Run, depth: int) -> np.ndarray:
+    """The constructed transformer's steps in shares of Σ⁻¹ ∇R."""
+    found, white = constructed(run, depth)
+    return found if white else found * float(run["frozen/eigenvalues"].mean())
+
+
+def _learned(run: Run, seed: int, depth: int, moment: int) -> tuple[np.ndarray, float]:
+    return decoded.learned(parameters_at(run, seed, depth, moment), run.config, root_of(run, seed))
+
+
+def _shown(table: np.ndarray, view: View) -> np.ndarray:
+    """The lower triangle, per step or summed up; blank above it."""
+    values = decoded.summed(table) if view.unit == "sum" else table
+    return np.where(np.tri(len(table), dtype=bool), values, np.nan)
+
+
+def _title(run: Run, tables: Tables, depth: int, step: int) -> str:
+    start = f"{MAIN[run.config.variant]}, {depth} layer{'s' * (depth > 1)}, step {step}"
+    if depth == 1:
+        return f"{start}: one step of {written(float(tables[TRAINED][0, 0]))}, CGD's is {written(tables[CGD][0, 0])}"
+    own, cg, pre = (decoded.memory(tables[name]) for name in (TRAINED, CGD, PRE))
+    return f"{start}: {own:.0%} of its weight lies on past gradients; CGD {cg:.0%}, CGD with Σ⁻¹ {pre:.0%}"
+
+
+def _caption(view: View, share: float) -> str:
+    what = (
+        "wₗ₊₁ − wₗ = − Σⱼ Λⱼˡ ∇R(wⱼ): a row is a step, a column the gradient at an earlier iterate. Look left "
+        "of the diagonal, where memory is; gradient descent and a transformer without memory have nothing there."
+        if view.unit == "step"
+        else "wₗ₊₁ = w₀ − Σᵢ Λᵢˡ ∇R(wᵢ) (eq. 1.1): rows summed up from the start, so a method without memory "
+        "has columns of one colour. Look for columns that change on the way down: that is memory."
+    )
+    held = "" if share > 0.995 else f" The number is a mean over eigenvectors and holds {share:.0%} of the matrix."
+    return (
+        f"{what}{held} Nesterov takes its gradients at look-ahead points; R is quadratic, so they are written here as "
+        "combinations of those at the iterates. CGD chooses anew for every prompt: this is its mean. What is "
+        "constructed has no memory and attains the floor."
+    )
+
+
+def _note(run: Run, tables: Tables, depth: int) -> str:
+    own, best = decoded.equivalent(tables[TRAINED]), _built(run, depth)
+    if not np.isfinite(own).all():
+        return ""
+    if np.iscomplexobj(own):
+        return "No plain linear transformer does the same: its polynomial has complex roots."
+    said = " ".join(written(step) for step in own)
+    if not np.isfinite(best).all():
+        return f"After its last layer it does what a linear transformer with steps {said} does."
+    return (
+        f"After its last layer it does what a linear transformer without memory does with the steps {said}; "
+        f"the best there are: {' '.join(written(float(step)) for step in best)}."
+    )
+
+
+def _table(shown: Tables) -> pd.DataFrame:
+    rows = [
+        {"method": name, "after layer": layer + 1, "gradient": j, "coefficient": round(float(table[layer, j]), 5)}
+        for name, table in shown.items()
+        for layer in range(len(table))
+        for j in range(layer + 1)
+    ]
+    return pd.DataFrame(rows)

@@ -1,0 +1,86 @@
+"""Loss on the prompts that a model was trained on, beside fresh ones (Figures 5 and 6)."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.papers.memformers.methods.view import View
+from icl_core.papers.memformers.shared.draw.losses import mean_of, roomy, window, written
+from icl_core.papers.memformers.shared.logarithms import log_of
+
+WIDE = 0.3  # between both log-losses: the batch has been learned
+
+
+def overfit(run: Run, view: View) -> Panel:
+    """Training and fresh loss by depth, for the trained model and for CGD."""
+    x, zero = run["depth/layers"], float(np.log(run.config.d))
+    logs = {name: log_of(run[key]) for name, key in _lines(run).items()}
+    series = [
+        Curve(name, x, each, _kind(name), "solid" if "fresh" in name else "dot", markers=True)
+        for name, each in logs.items()
+    ]
+    fresh = [each for name, each in logs.items() if "fresh" in name]
+    figure = figures.curves(
+        series,
+        "layers",
+        "log of the mean loss",
+        x_range=(0.85, x[-1] + 0.15),
+        y_range=window([*fresh, [zero]], list(logs.values())),
+        lines=[("predicting zero", zero, "floor")],
+    )
+    figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x])
+    table = pd.DataFrame({"layers": x} | {name: mean_of(each) for name, each in logs.items()}).round(4)
+    return Panel(_title(run), _caption(run), roomy(figure), data=table, note=_note(run))
+
+
+def _lines(run: Run) -> dict[str, str]:
+    batch = "prompts in training" if run.config.batches == "fresh" else "its own batch"
+    own = {"trained, fresh prompts": "judged/loss", f"trained, {batch}": "judged/train"}
+    classical = {"CGD, fresh prompts": "baseline/cg", "CGD, that batch": "baseline/cg_train"}
+    return {name: key for name, key in (own | classical).items() if key in run.tensors}
+
+
+def _kind(name: str) -> str:
+    return "trained" if name.startswith("trained") else "conjugate gradient"
+
+
+def _ends(run: Run) -> tuple[float, float]:
+    own, fresh = (float(mean_of(log_of(run[f"judged/{name}"]))[-1]) for name in ("train", "loss"))
+    return own, fresh
+
+
+def _title(run: Run) -> str:
+    own, fresh = _ends(run)
+    where = "the prompts it was trained on" if run.config.batches == "fresh" else "its own batch"
+    said = f"On {where} {written(own)}, on fresh prompts {written(fresh)}"
+    if not np.isfinite(fresh - own):
+        return said
+    if fresh - own < WIDE and fresh >= np.log(run.config.d):
+        return f"{said}: nothing is learned that beats predicting zero"
+    if fresh - own < WIDE:
+        return f"{said}: what it has learned holds for fresh prompts"
+    worse = ", and fresh ones worse than predicting zero" if fresh > np.log(run.config.d) else ""
+    return f"{said}: it has learned the batch{worse}"
+
+
+def _caption(run: Run) -> str:
+    text = (
+        "Full lines are fresh prompts, dotted ones those of training. If the model had learned the task and not the "
+        "batch, both blue lines would lie on each other. Predicting zero gives log d."
+    )
+    if "baseline/cg_train" not in run.tensors:
+        return text
+    own, cg = (float(mean_of(log_of(run[key]))[-1]) for key in ("judged/train", "baseline/cg_train"))
+    fresh, cg_fresh = (float(mean_of(log_of(run[key]))[-1]) for key in ("judged/loss", "baseline/cg"))
+    if own < cg and fresh > cg_fresh:
+        return f"{text} On the batch the model is ahead of CGD; on fresh prompts CGD, which learns nothing, is ahead."
+    return text
+
+
+def _note(run: Run) -> str:
+    if run.config.batches == "fresh":
+        return "Every step has fresh prompts; what is dotted is the mean over the last tenth of the training."
+    kept = "kept throughout" if run.config.batches == "fixed" else "the last of those that change every 100 steps"
+    return f"One batch of {run.config.batch:,} prompts, {kept}, each with one w* and one query."

@@ -1,0 +1,154 @@
+"""One prompt: the iterates of every method in the plane of two eigenvectors of Σ."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Bowl, Track
+from icl_core.papers.memformers.methods import decode as decoded
+from icl_core.papers.memformers.methods.view import View
+from icl_core.papers.memformers.shared.read_run import (
+    constructed,
+    covariance_of,
+    depth_of,
+    iterates,
+    knows_covariance,
+    moment_of,
+    parameters_at,
+    prompt_of,
+    root_of,
+    tuned,
+)
+from icl_core.papers.memformers.shared.task import Batch
+from icl_core.regression import conjugate_gradient, gradient_descent, gram, momentum, nesterov
+
+# name and colour, in the order of drawing
+KINDS = {
+    "gradient descent": "gradient descent",
+    "momentum": "momentum",
+    "Nesterov": "nesterov",
+    "construction": "construction",
+    "CGD": "conjugate gradient",
+    "trained": "trained",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A prompt in the eigenbasis of Σ, with a last axis of one prompt: S [d, d, 1], w* [d, 1]; eigenvalues [d]."""
+
+    S: Tensor
+    target: Tensor
+    eigenvalues: Tensor
+
+    def losses(self, path: Tensor) -> np.ndarray:
+        """What a fresh query loses in the mean, e^T Σ e, at iterates [points, d, 1]."""
+        error = path[..., 0] - self.target[:, 0]
+        return (error.square() * self.eigenvalues).sum(-1).double().numpy()
+
+
+def trajectory(run: Run, view: View) -> Panel:
+    """The paths of all methods over the contours of this prompt's loss in the plane of two eigenvectors."""
+    depth, (across, up) = depth_of(run, view.depth), axes(run.config.d, view)
+    problem, paths = solved(run, view, depth)
+    shown = min(view.after, depth)
+    losses = {name: problem.losses(path) for name, path in paths.items()}
+    tracks = [
+        Track(name, path[:, across, 0].numpy(), path[:, up, 0].numpy(), KINDS[name], values=losses[name])
+        for name, path in paths.items()
+    ]
+    plane = [across, up]
+    centre = tuple(problem.target[plane, 0].tolist())
+    figure = figures.paths(
+        tracks, Bowl(problem.S[plane][:, plane, 0].double().numpy(), centre), *_names(problem, plane), at=shown
+    )
+    return Panel(
+        _title(losses, shown),
+        _caption(run),
+        figure,
+        data=_table(paths, losses, plane),
+        note="The lines of equal loss are those of this prompt's own examples, with all other coordinates at w*; the "
+        "iterates are seen from above the plane. Loss is that of a fresh query, eᵀ Σ e.",
+    )
+
+
+def axes(d: int, view: View) -> tuple[int, int]:
+    """The two eigenvectors asked for, from 0; those that are not there become the last, and two equal ones differ."""
+    across, up = min(view.first_axis, d) - 1, min(view.second_axis, d) - 1
+    return across, up if up != across else (across + 1) % d
+
+
+def solved(run: Run, view: View, depth: int) -> tuple[Problem, dict[str, Tensor]]:
+    """The prompt, and the iterates [depth + 1, d, 1] of every method on it."""
+    U, target, _ = prompt_of(run, view.prompt)
+    found = covariance_of(run, view.seed_shown)
+    white, turn = gram(U[..., None]), found.rotation.float()
+    shrink = found.eigenvalues.float().sqrt()[:, None]
+    S = torch.einsum("ia,abp,jb->ijp", shrink * turn, white, shrink * turn)
+    problem = Problem(S, (turn @ target / shrink[:, 0])[:, None], found.eigenvalues.float())
+    batch = Batch(white[None], target[None, :, None, None], U[None, ..., None])
+    seed = view.seed_shown
+    parameters = parameters_at(run, seed, depth, moment_of(run, view))
+    learned = iterates(parameters, replace(run.config, layers=depth, seeds=1), root_of(run, seed), batch)
+    return problem, {
+        "gradient descent": gradient_descent(S, problem.target, depth, *tuned(run, "gd", depth)),
+        "momentum": momentum(S, problem.target, depth, *tuned(run, "momentum", depth)),
+        "Nesterov": nesterov(S, problem.target, depth, *tuned(run, "nesterov", depth)),
+        **_construction(run, depth, problem, white, target[:, None], turn / shrink),
+        "CGD": conjugate_gradient(S, problem.target, depth).iterates,
+        "trained": torch.einsum("ia,lap->lip", turn / shrink, learned),
+    }
+
+
+def _construction(
+    run: Run, depth: int, problem: Problem, white: Tensor, target: Tensor, back: Tensor
+) -> dict[str, Tensor]:
+    """The plain linear transformer that attains the floor: A_l = Σ⁻¹ / r_l, or I / r_l; none if roots are complex."""
+    steps, is_white = constructed(run, depth)
+    if not np.isfinite(steps).all():
+        return {}
+    if not is_white:
+        return {"construction": decoded.replay(decoded.transformer(steps), problem.S, problem.target)}
+    path = decoded.replay(decoded.transformer(steps), white, target)
+    return {"construction": torch.einsum("ia,lap->lip", back, path)}
+
+
+def _names(problem: Problem, plane: list[int]) -> list[str]:
+    values = problem.eigenvalues.tolist()
+    return [f"along eigenvector {axis + 1} of Σ (eigenvalue {values[axis]:.3g})" for axis in plane]
+
+
+def _title(losses: dict[str, np.ndarray], shown: int) -> str:
+    order = ("trained", "construction", "CGD", "gradient descent")
+    said = ", ".join(f"{name} {losses[name][shown]:.2g}" for name in order if name in losses)
+    return f"Loss on this prompt after {shown} layer{'s' * (shown != 1)}: {said}"
+
+
+def _caption(run: Run) -> str:
+    whoever = (
+        "The construction knows Σ⁻¹ and heads for w*, and so does a model that has learned Σ⁻¹; gradient descent "
+        "first falls down the steep side and then creeps along the valley."
+        if knows_covariance(run.config)
+        else "Only CGD, which looks at the prompt, can correct for it: Aₗ = aₗ I takes the same steps along every axis."
+    )
+    return (
+        "Every dot is an iterate, from w₀ = 0 towards the star w*; gradient descent, momentum and Nesterov have their "
+        "best constant settings. The valley is longest along the eigenvector of the "
+        f"smallest eigenvalue. {whoever} Without training the blue path would stay at the start or leave the picture."
+    )
+
+
+def _table(paths: dict[str, Tensor], losses: dict[str, np.ndarray], plane: list[int]) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = [
+        {"method": name, "layer": layer, "across": float(point[plane[0], 0]), "up": float(point[plane[1], 0]),
+         "loss": float(losses[name][layer])}
+        for name, path in paths.items()
+        for layer, point in enumerate(path)
+    ]  # fmt: skip
+    return pd.DataFrame(rows).round(6)

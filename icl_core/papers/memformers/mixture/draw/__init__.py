@@ -1,0 +1,1 @@
+"""What mixture draws of its runs."""

@@ -1,0 +1,66 @@
+"""Heads on a Gaussian mixture as what they are: polynomials in S, a prompt's mean square, and where S lies."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.papers.memformers.mixture.draw.losses import OWN, WAYS
+from icl_core.papers.memformers.mixture.settings import View, mixture_of
+from icl_core.papers.memformers.shared.draw.losses import roomy
+
+
+def polynomials(run: Run, view: View) -> Panel:
+    """What is left of w* as a function of S, over where S lies."""
+    seed, x = min(view.seed_shown, run.config.seeds) - 1, run["shape/at"]
+    keys = (*WAYS, ("linear/mixture", OWN, "layer 5", "dot"))
+    shapes = {name: run[f"shape/{key}"][seed] for key, name, *_ in keys if f"shape/{key}" in run.tensors}
+    series = [
+        Curve(name, x, np.maximum(shapes[name], 1e-5), kind, dash) for _, name, kind, dash in keys if name in shapes
+    ]
+    at, density = run["density/at"], run["density/S"][-1]
+    figure = figures.curves(
+        [*series, Curve("how often S is there", at, np.maximum(density, 1e-5), "gradient descent", "solid")],
+        "S / E x² of the mixture", "part of w* left", log_y=True, x_range=(0.0, 3.0), y_range=(1e-4, 30.0), height=430,
+    )  # fmt: skip
+    far = density < 0.01 * density.max()
+    inside = (x >= at[~far][0]) & (x <= at[~far][-1])
+    worst = float(max((shape[inside].max(initial=0.0) for shape in shapes.values()), default=0.0))
+    return Panel(
+        f"Where S mostly lies, at most {worst:.2g} of w* is left; elsewhere it may be anything",
+        f"S is the mean of x² over a prompt's examples. A model of {run.config.layers} layers multiplies w* by a "
+        "polynomial of S that is 1 at S = 0; each zero is a prompt that it solves. Every line should stay low "
+        "under the grey hill. A model that overfits has its zeros crowded "
+        "where its own prompts were, and rises too early at the hill's edges.",
+        roomy(figure),
+        data=pd.DataFrame({"S / E x²": x} | shapes).round(6),
+    )
+
+
+def spread(run: Run, view: View) -> Panel:
+    """The distribution of S for prompts of each component and of the mixture."""
+    at, density = run["density/at"], run["density/S"]
+    mixture = mixture_of(run.config)
+    parts = zip(mixture.means, mixture.variances, strict=True)
+    names = [*(f"N({m:g}, {v:g})" for m, v in parts), "mixture"]
+    kinds = [*(f"layer {i + 1}" for i in range(len(names) - 1)), "conjugate gradient"]
+    series = [Curve(n, at, each, kind) for n, each, kind in zip(names, density, kinds, strict=True)]
+    seen = at[(density > 0.01 * density.max(1, keepdims=True)).any(0)]
+    figure = figures.curves(
+        series, "S / E x² of the mixture", "density", x_range=(0.0, float(seen.max()) * 1.05),
+        y_range=(0.0, float(density.max()) * 1.05),
+    )  # fmt: skip
+    # S is a mean of n squares
+    every = [*mixture.components, mixture]
+    relative = np.array([(max(each.fourth / each.second**2 - 1, 0) / run.config.n) ** 0.5 for each in every])
+    most = f"{names[int(relative[:-1].argmin())]} is spread by {relative[:-1].min():.0%} of its mean"
+    return Panel(
+        f"S of a mixed prompt is spread by {relative[-1]:.0%} of its mean; {most}",
+        "S is the mean of x² over a prompt's examples; each curve is where it lies. A head learns zeros under its own "
+        "curve. Where curves are apart, "
+        "one gate moves them onto each other; where they differ in width, relative to their mean, a gate cannot help, "
+        "and the zeros lie too close or too wide. If one polynomial were to serve all, all curves would coincide.",
+        roomy(figure),
+        data=pd.DataFrame({"S / E x²": at} | dict(zip(names, density, strict=True))).round(5),
+    )

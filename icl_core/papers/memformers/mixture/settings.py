@@ -1,0 +1,73 @@
+"""The settings of the experiment on a Gaussian mixture."""
+
+from dataclasses import dataclass
+
+from icl_core.knobs import settings, slider, text
+from icl_core.papers.memformers.shared.lists import numbers, shares
+
+TASK, HEADS, GATES, REPEATS = "the mixture", "the heads", "at test time", "repetition"
+MOST = 4  # components
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A Gaussian mixture on the line, from which the tokens of a prompt come one by one."""
+
+    means: tuple[float, ...]
+    variances: tuple[float, ...]
+    weights: tuple[float, ...]
+
+    @property
+    def second(self) -> float:
+        """E x²."""
+        parts = zip(self.means, self.variances, self.weights, strict=True)
+        return sum(weight * (mean**2 + variance) for mean, variance, weight in parts)
+
+    @property
+    def fourth(self) -> float:
+        """E x⁴."""
+        parts = zip(self.means, self.variances, self.weights, strict=True)
+        return sum(weight * (m**4 + 6 * m**2 * v + 3 * v**2) for m, v, weight in parts)
+
+    @property
+    def components(self) -> list["Distribution"]:
+        """Each component as a distribution of its own."""
+        return [Distribution((m,), (v,), (1.0,)) for m, v in zip(self.means, self.variances, strict=True)]
+
+
+@settings
+class Config:
+    """What is trained, and on what it is tried; Section 4.2, Figures 9 and 10. One head for each component, in one
+    dimension as in the authors' code; then gates are learned on prompts of the whole mixture."""
+
+    means: str = text("means, a component each", 60, default="2.5, 0, -1", group=TASK)
+    variances: str = text("variances", 60, default="0.5, 1, 2", group=TASK)
+    weights: str = text("weights", 60, default="0.2, 0.3, 0.5", group=TASK, help="they sum to 1")
+    n: int = slider("examples in a prompt, n", 2, 100, default=20, group=TASK)
+    layers: int = slider("layers, up to L", 1, 6, default=4, group=HEADS, help="heads of their own for every depth")
+    steps: int = slider("steps of training", 10, 3000, default=800, step=10, group=HEADS)
+    batch: int = slider("prompts a batch", 10, 5000, default=1000, log=True, group=HEADS)
+    gate_steps: int = slider("steps at test time", 10, 1000, default=200, step=10, group=GATES)
+    gate_prompts: int = slider("prompts at test time", 1, 5000, default=1000, log=True, group=GATES)
+    seed: int = slider("seed", 0, 19, default=0, group=REPEATS)
+    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+
+    def check(self) -> None:
+        """Refuse lists that make no mixture."""
+        mixture_of(self)
+
+
+def mixture_of(config: Config) -> Distribution:
+    """The mixture that a config spells out. Raises `ValueError` where it spells none."""
+    means = numbers("means", config.means, 1, MOST, -10.0, 10.0)
+    variances = numbers("variances", config.variances, len(means), len(means), 0.01, 100.0)
+    weights = shares("weights", config.weights, len(means))
+    return Distribution(tuple(means), tuple(variances), tuple(weights))
+
+
+@settings
+class View:
+    """What is drawn of the mixture's heads."""
+
+    depth_shown: int = slider("layers of the model shown", 1, 6, default=6, at_most="layers")
+    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")

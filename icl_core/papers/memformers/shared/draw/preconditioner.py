@@ -1,0 +1,140 @@
+"""What A_l has learned of Σ⁻¹ (Figures 18 to 21)."""
+
+from typing import Any, cast
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import torch
+from torch import Tensor
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures.grid import diverging
+from icl_core.papers.memformers.shared import variants
+from icl_core.papers.memformers.shared.distance import distances
+from icl_core.papers.memformers.shared.draw.losses import written
+from icl_core.papers.memformers.shared.read_run import (
+    covariance_of,
+    depth_of,
+    knows_covariance,
+    moment_of,
+    parameters_at,
+    root_of,
+    step_of,
+    steps,
+)
+
+applies = knows_covariance
+MOST = 4  # layers drawn at once
+WRITTEN = 6  # dimensions up to which the numbers of three layers are written
+
+
+def preconditioner(run: Run, view: Any) -> Panel:
+    """One learned A_l in the original coordinates, Σ⁻¹ scaled onto it, what remains between them, and Σ^½ A_l Σ^½."""
+    depth, moment = _depth(run, view), moment_of(run, view)
+    layer = min(view.layer, depth)
+    found, last = (whitened_of(run, view.seed_shown, depth, each) for each in (moment, len(steps(run)) - 1))
+    covariance = covariance_of(run, view.seed_shown)
+    back, inverse = covariance.inverse_root, covariance.inverse
+    A, end = (back @ each[layer - 1] @ back for each in (found, last))
+    factor = float((A * inverse).sum() / inverse.square().sum())
+    maps = [each.numpy() for each in (A, factor * inverse, A - factor * inverse)]
+    limit = figures.largest(*maps, end.numpy())
+    white, largest = found[layer - 1].numpy(), figures.largest(found[layer - 1].numpy(), last[layer - 1].numpy())
+    own, times = f"A{_low(layer)}", f"{written(factor)} Σ⁻¹"
+    titles = (f"{own}, learned", times, "difference", f"whitened, to ± {largest:.2g}")
+    figure = figures.maps(titles, [*maps, white], None, None, "entry", limit=limit)
+    away = float(distances(found)[layer - 1])
+    return Panel(
+        f"Layer {layer} of {depth}, step {step_of(run, depth, moment)}: Σ^½ A Σ^½ is {written(away, 3)} from a "
+        "multiple of I",
+        "The learned preconditioner beside Σ⁻¹, scaled by one factor fitted by least squares. If Aₗ knows Σ⁻¹, the "
+        "difference is grey all over and the last map, Σ^½ Aₗ Σ^½ on a scale of its own, shows a multiple of the "
+        "identity; before training both look like noise." + (" Heads are summed." if run.config.heads > 1 else ""),
+        _own_scale(figure, largest),
+        data=pd.DataFrame(np.round(maps[0], 5), columns=[str(i + 1) for i in range(len(A))]),
+        note=_note(run, found, depth),
+    )
+
+
+def whitened(run: Run, view: Any) -> Panel:
+    """Σ^½ A_l Σ^½ of the layers, four at most from the one asked for on, each divided by its a_l."""
+    depth, moment = _depth(run, view), moment_of(run, view)
+    found = whitened_of(run, view.seed_shown, depth, moment)
+    a, away = found.diagonal(dim1=1, dim2=2).mean(-1).tolist(), distances(found).tolist()
+    first = max(0, min(view.layer - 1, depth - MOST))
+    layers = range(first, min(depth, first + MOST))
+    shown = [(each / scale).numpy() for each, scale in zip(found, _scales(found), strict=True)][
+        layers.start : layers.stop
+    ]
+    figure = figures.maps(
+        [f"layer {i + 1}, a = {written(a[i])}" for i in layers],
+        shown,
+        None,
+        None,
+        "Σ^½ Aₗ Σ^½ / aₗ",
+        limit=min(figures.largest(*shown), 2.0),
+        written=run.config.d <= WRITTEN and len(layers) <= 3,
+    )
+    said = ", ".join(written(each, 3) for each in away)
+    said = said if depth <= 5 else f"{written(min(away), 3)} to {written(max(away), 3)}"
+    return Panel(
+        f"Step {step_of(run, depth, moment)}: distance from a multiple of I {said}",
+        "Σ^½ Aₗ Σ^½ divided by aₗ, its trace over d. A layer that has learned Σ⁻¹ shows the identity: ones on "
+        "the diagonal, grey beside it. One that has not looks like noise.",
+        figure,
+        data=pd.DataFrame({"layer": range(1, depth + 1), "a": a, "distance": away}).round(5),
+        note=_note(run, found, depth),
+    )
+
+
+def multiples(run: Run) -> np.ndarray:
+    """a_l = tr(Σ^½ A_l Σ^½) / d of the deepest model after training, [seeds, L]."""
+    every = [whitened_of(run, seed + 1, run.config.layers, None) for seed in range(run.config.seeds)]
+    return torch.stack(every).diagonal(dim1=2, dim2=3).mean(-1).numpy()
+
+
+def distances_at(run: Run, moment: int) -> np.ndarray:
+    """Dist(Σ^½ A_l Σ^½, I) of the deepest model at a snapshot, the mean over seeds: [L]."""
+    every = [whitened_of(run, seed + 1, run.config.layers, moment) for seed in range(run.config.seeds)]
+    return distances(torch.stack(every)).mean(0).numpy()
+
+
+def whitened_of(run: Run, seed: int, depth: int, moment: int | None) -> Tensor:
+    """Σ^½ A_l Σ^½ of every layer, the heads summed, [L, d, d] float64: whatever coordinates it was learned in."""
+    return variants.preconditioners(parameters_at(run, seed, depth, moment), run.config, root_of(run, seed))[0].double()
+
+
+def _depth(run: Run, view: Any) -> int:
+    """The depth that the view asks for; the deepest where it does not ask, for then there is no other."""
+    return depth_of(run, getattr(view, "depth", run.config.layers))
+
+
+def _low(number: int) -> str:
+    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
+
+
+def _own_scale(figure: go.Figure, limit: float) -> go.Figure:
+    """The figure with a range of its own for the last map, in units other than those of the others."""
+    cast(Any, figure).data[-1].update(coloraxis="coloraxis2")
+    return figure.update_layout(coloraxis2=diverging(limit))
+
+
+def _scales(matrices: Tensor) -> Tensor:
+    """a_l, or where it is nearly zero, as before training, the size of an entry: noise is then drawn as noise."""
+    a = matrices.diagonal(dim1=1, dim2=2).mean(-1)
+    size = matrices.square().mean((1, 2)).sqrt().clamp(min=1e-12)
+    return torch.where(a.abs() > 0.3 * size, a, size)
+
+
+def _note(run: Run, found: Tensor, depth: int) -> str:
+    a = found.diagonal(dim1=1, dim2=2).mean(-1).tolist()
+    learned = f"aₗ, sorted: {' '.join(written(each) for each in sorted(a))}."
+    if run.config.variant == "gd++":
+        return f"{learned} The covariates move, so from layer 2 on Aₗ meets others than those of Σ."
+    best = run["reference/floor_steps"][depth - 1, :depth]
+    text = f"{learned} The best linear transformer has {' '.join(written(float(each)) for each in best)}"
+    if run.config.variant == "linear":
+        return f"{text}, in any order."
+    return f"{text}; here Γ scales every Aₗ as well, so only what they do together compares (the decoded optimiser)."

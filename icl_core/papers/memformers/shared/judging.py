@@ -1,0 +1,57 @@
+"""Fresh prompts, the same for every model of a task, on which query and w* are integrated out."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from icl_core import device
+from icl_core.papers.memformers.shared import model
+from icl_core.papers.memformers.shared.task import Batch, gaussian, integrated
+from icl_core.papers.memformers.shared.variants import Parameters
+from icl_core.regression import covariates, gram
+
+WATCHED = 2**13  # prompts judged at each evaluation during training
+JUDGED = 2**16  # prompts judged at the end: at four layers the mean over 1000 is off by 0.65 in the logarithm
+BLOCK = 2**12  # prompts drawn at once; fixed, since it decides which prompts come
+
+
+def held_out(d: int, n: int, prompts: int, seed: int = 17) -> Iterator[tuple[Tensor, Tensor]]:
+    """U [d, n, block] and S [d, d, block] of prompts that no training saw, block by block, on the device."""
+    generator = torch.Generator().manual_seed(2**31 + seed)
+    for _ in range(0, prompts, BLOCK):
+        U = covariates(d, n, BLOCK, generator, torch.float32).to(device.device())
+        yield U, gram(U)
+
+
+def losses(parameters: Parameters, config: Any, root: Tensor, prompts: int) -> Tensor:
+    """The expected loss on each prompt, [seeds, prompts]: tr(Σ C Σ⁻¹ Cᵀ), where the error is C w*."""
+    found = []
+    examples = model.needs_examples(config.variant)
+    cells = config.d**2 * config.seeds * (4 * config.n if examples else config.layers)
+    size = max(128, min(BLOCK, 2**23 // cells))
+    for U, S in held_out(config.d, config.n, prompts):
+        for start in range(0, BLOCK, size):
+            part = slice(start, start + size)
+            batch = integrated(S[..., part], U[..., part] if examples else None)
+            found.append(model.errors(parameters, config, root, batch).square().sum((1, 2)))
+    return torch.cat(found, -1)
+
+
+def noise(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
+    """The standard error of the logarithm of a mean over 1000 prompts, each with its own w* and query: [seeds]."""
+    generator, found = torch.Generator().manual_seed(2**31 + 31), []
+    examples = model.needs_examples(config.variant)
+    for U, S in held_out(config.d, config.n, JUDGED):
+        target, query = (gaussian((config.d, BLOCK), generator) for _ in range(2))
+        batch = Batch(S[None], target[None, :, None], U[None] if examples else None)
+        found.append((model.errors(parameters, config, root, batch)[:, :, 0] * query).sum(1).square())
+    return mean_and_log_error(torch.cat(found, -1))[1] * (JUDGED / 1000) ** 0.5
+
+
+def mean_and_log_error(losses: Tensor) -> tuple[Tensor, Tensor]:
+    """The mean over prompts [..., prompts] and the standard error of its logarithm."""
+    exact = losses.double()
+    mean = exact.mean(-1)
+    return mean, exact.std(-1) / mean / losses.shape[-1] ** 0.5

@@ -1,0 +1,113 @@
+"""Reads a finished run: its parameters at a training step and depth, its covariance, one of its prompts."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icl_core.experiment import Run
+from icl_core.papers.memformers.shared import model
+from icl_core.papers.memformers.shared.task import Batch
+from icl_core.papers.memformers.shared.variants import Parameters
+from icl_core.regression import Covariance, covariates
+
+
+def steps(run: Run) -> list[int]:
+    """The training steps of the snapshots of the deepest model."""
+    return [int(step) for step in run["snapshot/step"]] if "snapshot/step" in run.tensors else []
+
+
+def moment_of(run: Run, view: Any) -> int:
+    """The snapshot that the view asks for; the last if there are not so many."""
+    return min(view.moment, len(steps(run)) - 1)
+
+
+def depth_of(run: Run, depth: int) -> int:
+    """The depth that the view asks for, or the deepest there is."""
+    return min(depth, run.config.layers)
+
+
+def parameters_at(run: Run, seed: int, depth: int, moment: int | None = None) -> Parameters:
+    """The parameters of one seed's model of `depth` layers, [1, …] float32, at a snapshot or (None) finished.
+
+    Snapshots are of the deepest model alone: a shallower one is always the finished one.
+    """
+    row = min(seed, run.config.seeds) - 1
+    if moment is None or depth < run.config.layers or moment == len(steps(run)) - 1:
+        names = [name for name in run.tensors if name.startswith(f"final/{depth}/")]
+        return {name.split("/")[2]: torch.tensor(run[name][row : row + 1]).float() for name in names}
+    names = [name for name in run.tensors if name.startswith("snapshot/") and name != "snapshot/step"]
+    return {name.split("/")[1]: torch.tensor(run[name][moment, row : row + 1]).float() for name in names}
+
+
+def covariance_of(run: Run, seed: int) -> Covariance:
+    """The covariance that a seed met."""
+    row = min(seed, run.config.seeds) - 1
+    return Covariance(
+        torch.tensor(run["frozen/eigenvalues"]).double(), torch.tensor(run["frozen/rotation"][row]).double()
+    )
+
+
+def root_of(run: Run, seed: int) -> Tensor:
+    """Σ^½ of a seed, [1, d, d] float32."""
+    return covariance_of(run, seed).root.float()[None]
+
+
+def step_of(run: Run, depth: int, moment: int) -> int:
+    """The training step at which `parameters_at` finds that depth."""
+    return steps(run)[moment if depth == run.config.layers else -1]
+
+
+def knows_covariance(config: Any) -> bool:
+    """Whether a model has matrices A_l, in which it can learn Σ⁻¹."""
+    return config.preconditioner == "full" and not config.variant.startswith("learned")
+
+
+def tuned(run: Run, name: str, depth: int) -> tuple[float, ...]:
+    """The best constant settings of "gd", "momentum" or "nesterov" for that depth: a rate, and a beta if it has one."""
+    return tuple(float(value) for value in np.ravel(run[f"reference/{name}"][depth - 1]))
+
+
+def constructed(run: Run, depth: int) -> tuple[np.ndarray, bool]:
+    """The steps a_l of the plain linear transformer that attains the floor, [depth] (NaN where the best polynomial's
+    roots are complex); and whether they multiply Σ⁻¹, or the identity as for models that cannot know Σ."""
+    white = knows_covariance(run.config)
+    steps = run["reference/floor_steps" if white else "reference/floor_scalar_steps"]
+    return steps[depth - 1, :depth].astype(float), white
+
+
+def prompt_of(run: Run, index: int) -> tuple[Tensor, Tensor, Tensor]:
+    """A fresh prompt in whitened coordinates: U [d, n], w* [d] and the query [d]. The same for all seeds and runs."""
+    generator = torch.Generator().manual_seed(2**31 + 29 + index)
+    U = covariates(run.config.d, run.config.n, 1, generator, torch.float32)[..., 0]
+    return U, torch.randn(run.config.d, generator=generator), torch.randn(run.config.d, generator=generator)
+
+
+def iterates(parameters: Parameters, config: Any, root: Tensor, batch: Batch) -> Tensor:
+    """w_0 to w_L of a batch with sampled w*, whitened, of the first seed: [L + 1, d, prompts].
+
+    What the first layers do is what the model without the others does. Where tokens disagree on w (Γ per token) or
+    move (GD++), it is the w that the query's label speaks of.
+    """
+    target = batch.target[0, :, 0]
+    found = [torch.zeros_like(target)]
+    for layers in range(1, config.layers + 1):
+        error = model.errors(
+            first_layers(parameters, config.variant, layers), replace(config, layers=layers), root, batch
+        )
+        found.append(target - error[0, :, 0])
+    return torch.stack(found)
+
+
+def first_layers(parameters: Parameters, variant: str, layers: int) -> Parameters:
+    """The parameters of a model's first layers."""
+    found = {name: value[:, :layers] for name, value in parameters.items() if name not in ("A", "Gamma")}
+    if "A" in parameters:
+        found["A"] = parameters["A"][:, :, :layers]
+    if "Gamma" in parameters:
+        found["Gamma"] = parameters["Gamma"][:, :layers]
+        if not variant.endswith("shared"):
+            found["Gamma"] = found["Gamma"][:, :, :layers]
+    return found

@@ -1,0 +1,117 @@
+"""What each model learns, and the table of matrices on past gradients that it amounts to (Theorems 3.1 and 3.2).
+
+A  [seeds, H, L, d, d], or [seeds, H, L] if a multiple of I: preconditioners, the heads' sum is what counts
+alpha, gamma  [seeds, L]: the CGD-like Memformer's
+Gamma  [seeds, L, L, …] Γ_j^l, lower-triangular in (l, j): a number, one a coordinate [d] or one a token [n+1];
+       [seeds, L] or, learned directly, [seeds, L, d] where all layers share Γ_j
+B  [seeds, L, d, d]: GD++'s map of the covariates
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from icl_core.papers.memformers.shared.task import gaussian
+
+Parameters = dict[str, Tensor]
+SMALL = 0.1  # standard deviation of the first A at d = 5: small enough that ten layers start without a spike
+EQUAL_POWER = ("linear", "cgd", "lfom")  # with one matrix for all A_l they reach the same polynomials
+
+
+def initial(config: Any, generator: torch.Generator) -> Parameters:
+    """The parameters of all seeds before training: A Gaussian, no memory yet."""
+    s, L, d, H = config.seeds, config.layers, config.d, config.heads
+    small = SMALL * (5 / d) ** 0.5
+    made: Parameters = {}
+    if not config.variant.startswith("learned"):
+        made["A"] = small * gaussian((s, H, L) + ((d, d) if config.preconditioner == "full" else ()), generator)
+    own = torch.eye(L, device=gaussian((1,), generator).device).expand(s, L, L)  # a layer uses its own gradient alone
+    if config.variant == "cgd":
+        made |= {"alpha": torch.ones_like(own[:, 0]), "gamma": torch.zeros_like(own[:, 0])}
+    elif config.variant == "shared":
+        made["Gamma"] = torch.ones_like(own[:, 0])
+    elif config.variant == "learned shared":
+        made["Gamma"] = small * torch.ones_like(own[:, 0, :, None].expand(-1, -1, d))
+    elif config.variant in ("lfom", "gd++"):
+        made["Gamma"] = own.clone()
+    elif config.variant != "linear":
+        width = config.n + 1 if config.variant == "token" else d
+        made["Gamma"] = own[..., None].repeat(1, 1, 1, width) * (small if config.variant == "learned" else 1)
+    if config.variant == "gd++":
+        made["B"] = 0.1 * small * gaussian((s, L, d, d), generator)
+    return made
+
+
+def coefficients(parameters: Parameters, variant: str) -> Tensor:
+    """Γ_j^l of any memory, [seeds, L, L] over (l, j), or [seeds, L, L, d] where each coordinate has its own."""
+    if variant == "linear":
+        A = parameters["A"]
+        return torch.eye(A.shape[2], dtype=A.dtype, device=A.device).expand(A.shape[0], -1, -1)
+    if variant == "cgd":
+        return _deflected(parameters["alpha"], parameters["gamma"])
+    Gamma = parameters["Gamma"]
+    if variant.endswith("shared"):
+        Gamma = Gamma.unsqueeze(1).expand(-1, Gamma.shape[1], *Gamma.shape[1:])
+    if Gamma.dim() == 3:
+        return Gamma.tril()
+    past = torch.ones(Gamma.shape[1:3], dtype=Gamma.dtype, device=Gamma.device).tril()
+    return Gamma * past[..., None]
+
+
+def _deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
+    """Theorem 3.1: R_l = Attn_l + γ_l R_{l−1}, so Γ_j^l = α_l γ_{j+1} … γ_l."""
+    L = alpha.shape[1]
+    own = torch.eye(L, dtype=alpha.dtype, device=alpha.device)
+    register, rows = torch.zeros_like(own[0]).expand(len(alpha), -1), []
+    for layer in range(L):
+        register = gamma[:, layer, None] * register + own[layer]
+        rows.append(alpha[:, layer, None] * register)
+    return torch.stack(rows, 1)
+
+
+def preconditioners(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
+    """Σ^½ A_l Σ^½, the heads summed: [seeds, L, d, d]. `root` Σ^½, [seeds, d, d]."""
+    if "A" in parameters and config.preconditioner == "full":
+        return whitened(parameters["A"].sum(1), config.coordinates, root)
+    eye = torch.eye(config.d, dtype=root.dtype, device=root.device)
+    if "A" not in parameters:
+        return whitened(eye.expand(len(root), config.layers, -1, -1), "original", root)
+    return whitened(parameters["A"].sum(1)[..., None, None] * eye, "original", root)
+
+
+def whitened(A: Tensor, coordinates: str, root: Tensor) -> Tensor:
+    """Σ^½ A Σ^½ of A [seeds, …, d, d]; in whitened coordinates that is what is learned, and nothing changes.
+
+    Learned in the original ones, A counts in units of one over Σ's mean eigenvalue, so that σ² changes nothing.
+    """
+    if coordinates == "whitened":
+        return A
+    unit = unit_root(root).reshape(len(root), *[1] * (A.dim() - 3), *root.shape[1:])
+    return unit @ A @ unit
+
+
+def unit_root(root: Tensor) -> Tensor:
+    """Σ^½ divided by the square root of Σ's mean eigenvalue, [seeds, d, d]."""
+    return root / root.square().sum((1, 2), keepdim=True).div(root.shape[-1]).sqrt()
+
+
+def steps(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
+    """W_j^l in whitened coordinates, [seeds, L, L, d, d] over (l, j): what a layer makes of each past gradient."""
+    weights = coefficients(parameters, config.variant)
+    if weights.dim() == 3:
+        return weights[..., None, None] * preconditioners(parameters, config, root)[:, None]
+    if "A" not in parameters:
+        return whitened(torch.diag_embed(weights), "original", root)
+    coordinates = "original" if config.preconditioner == "scalar" else config.coordinates
+    A = parameters["A"].sum(1)
+    if config.preconditioner == "scalar":
+        A = A[..., None, None] * torch.eye(config.d, dtype=A.dtype, device=A.device)
+    return whitened(weights[..., None] * A[:, None], coordinates, root)
+
+
+def table(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
+    """`steps` as the iteration in R^d wants them, [seeds, L d, L d]: row of blocks l, column of blocks j is W_j^l."""
+    every = steps(parameters, config, root)
+    s, L, _, d, _ = every.shape
+    return every.transpose(2, 3).reshape(s, L * d, L * d)

@@ -1,0 +1,1 @@
+"""How models are trained here: the loop, the phases of a run, several seeds at once."""
