@@ -2,4 +2,4 @@
 
 from pages.ui.front import show
 
-show({})  # papers to come, by the folder that they will have
+show()

@@ -15,6 +15,7 @@ from icl_core.experiment import Preset
 from icl_core.findings import Finding
 from icl_core.jobs import queue
 from icl_core.jobs.terminal import watch_all
+from icl_core.knobs import BadSetting
 from icl_core.runs import store
 from icl_core.runs.file import Damaged
 from icl_core.runs.store import Header
@@ -35,7 +36,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the shipped runs measured, and a sentence for each failed training or claim without a reason."""
+    """What the shipped runs measured, and a sentence for each that could not be made."""
 
     findings: list[Finding]
     problems: list[str]
@@ -44,18 +45,17 @@ class Outcome:
 def build(ids: Iterable[str] = (), presets: Iterable[str] | None = None, workers: int | None = None) -> Outcome:
     """Make, refresh and prune the shipped runs of `ids` (all, if none are named) and of `presets` (all, if None).
 
-    Raises `ValueError` for an unknown experiment or preset. Ctrl-C stops the trainings at a checkpoint.
+    Raises `BadSetting` for an unknown experiment or preset. Ctrl-C stops the trainings at a checkpoint.
     """
     ids = list(ids) or registry.experiment_ids()
     everything = [item for name in ids for item in wanted(name)]
     chosen = [item for item in everything if presets is None or set(presets) & set(item.presets)]
     if not chosen:
-        raise ValueError(f"--preset must name a shipped preset, got {', '.join(presets or ())!r:.80}")
+        raise BadSetting(f"--preset must name a shipped preset, got {', '.join(presets or ())!r:.80}")
     failed = _train([item for item in chosen if not _whole(item)], workers)
     headers, problems = _ship_all([item for item in chosen if item.key not in failed])
     _prune(ids, everything)
     found = [finding for header in headers for finding in findings.of_run(header)]
-    problems += [_complaint(finding) for finding in found if _unexplained(finding)]
     return Outcome(found, [*failed.values(), *problems])
 
 
@@ -129,7 +129,7 @@ def _ship(item: Wanted) -> Header:
     run = store.default().load(header) if header else None
     if header is None or run is None:
         raise Damaged(f"expected the run {item.key}, got none that can be read")
-    records = findings.to_records(registry.experiment(item.experiment).metrics(run))
+    records = findings.measure(registry.experiment(item.experiment), run)
     info = {**header.info, "metrics": records, "presets": item.presets}
     info.pop("message", None)  # that its metrics failed once
     if header.origin == "shipped" and _same(header.info, info):
@@ -163,13 +163,3 @@ def _prune(ids: list[str], everything: list[Wanted]) -> None:
             if (name, path.stem) not in kept:
                 print(f"pruned {path}", file=sys.stderr)
                 path.unlink()
-
-
-def _unexplained(finding: Finding) -> bool:
-    return finding.metric.verdict == "not reproduced" and not finding.metric.claim.reason
-
-
-def _complaint(finding: Finding) -> str:
-    claim = finding.metric.claim
-    where = finding.header.experiment if finding.header else finding.paper
-    return f"{where}: {claim.id} is not reproduced ({finding.metric.value}) and no reason is written"

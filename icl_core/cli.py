@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from icl_core import findings, knobs, registry
-from icl_core.experiment import Experiment, Preset, Run
+from icl_core.experiment import CannotDraw, Experiment, Preset, Run
 from icl_core.jobs.terminal import Failed, obtain
+from icl_core.knobs import BadSetting
 from icl_core.runs import store
 from icl_core.runs.store import Header
 
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.command(options)
-    except ValueError as problem:
+    except (BadSetting, CannotDraw) as problem:
         print(problem, file=sys.stderr)
         return BAD_VALUE
     except (Failed, OSError) as problem:
@@ -76,8 +77,8 @@ def _add_setting(parser: argparse.ArgumentParser) -> None:
 def _list(options: argparse.Namespace) -> int:
     for name, paper in registry.papers().items():
         print(f"{paper.title} ({paper.authors}, {paper.year})")
-        for module in paper.experiments:
-            print(f"  {name}.{module:<24} {registry.experiment(f'{name}.{module}').title}")
+        for module, version in paper.experiments.items():
+            print(f"  {name}.{module:<24} {registry.experiment(f'{name}.{module}').title} (version {version})")
     return 0
 
 
@@ -122,14 +123,14 @@ def _preset(options: argparse.Namespace) -> tuple[Experiment, Preset]:
     if options.preset is None:
         return experiment, experiment.presets[0]
     if options.preset not in known:
-        raise ValueError(f"--preset must be one of {', '.join(known)}, got {options.preset!r:.80}")
+        raise BadSetting(f"--preset must be one of {', '.join(known)}, got {options.preset!r:.80}")
     return experiment, known[options.preset]
 
 
 def _pairs(words: list[str]) -> dict[str, str]:
     for word in words:
         if "=" not in word:
-            raise ValueError(f"a setting must be written NAME=VALUE, got {word!r:.80}")
+            raise BadSetting(f"a setting must be written NAME=VALUE, got {word!r:.80}")
     return dict(word.split("=", 1) for word in words)
 
 
@@ -137,11 +138,11 @@ def _figure(options: argparse.Namespace) -> int:
     from icl_core import export
 
     if options.out.suffix not in (".html", ".json"):
-        raise ValueError(f"--out must end in .html or .json, got {str(options.out)!r:.80}")
+        raise BadSetting(f"--out must end in .html or .json, got {str(options.out)!r:.80}")
     experiment, preset = _preset(options)
     names = [drawing.name for drawing in experiment.drawings]
     if options.drawing not in (None, *names):
-        raise ValueError(f"--drawing must be one of {', '.join(names)}, got {options.drawing!r:.80}")
+        raise BadSetting(f"--drawing must be one of {', '.join(names)}, got {options.drawing!r:.80}")
     config = knobs.parse(experiment.config, _pairs(options.set), preset.config)
     view = knobs.parse(experiment.view, _pairs(options.view), experiment.view(**preset.view))
     run = _loaded(obtain(options.experiment, config))
@@ -168,6 +169,8 @@ def _claims(options: argparse.Namespace) -> int:
 def _build(options: argparse.Namespace) -> int:
     from icl_core import build
 
+    if options.jobs is not None and options.jobs < 1:
+        raise BadSetting(f"--jobs must be at least 1, got {options.jobs}")
     outcome = build.build(options.experiment, options.preset, options.jobs)
     print(findings.table([finding.row() for finding in outcome.findings]))
     for problem in outcome.problems:

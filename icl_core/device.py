@@ -7,6 +7,8 @@ from functools import cache
 import psutil
 import torch
 
+from icl_core.knobs import BadSetting
+
 # "medium" lets a float32 product be computed in two bfloat16 parts where that is faster. On CPUs without bf16
 # tiles it costs float32-level error (tests/bench/ prints it); set ICL_PRECISION=highest to forgo it. On CUDA "medium"
 # and "high" mean TF32, products of 10 bits, which shows in the results: there "highest" is the default.
@@ -32,13 +34,13 @@ def device() -> torch.device:
     """The device of this process: `ICL_DEVICE` if set ("cpu", "cuda", "cuda:1"), else CUDA where there is one
     (the one of `choose`).
 
-    Raises `ValueError` if `ICL_DEVICE` names none that is here.
+    Raises `BadSetting` if `ICL_DEVICE` names none that is here.
     """
     wanted = os.environ.get("ICL_DEVICE", _chosen or ("cuda" if torch.cuda.is_available() else "cpu"))
     known = ["cpu", "cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
     if wanted not in known or (wanted.startswith("cuda") and not torch.cuda.is_available()):
         here = ", ".join(known if torch.cuda.is_available() else known[:1])
-        raise ValueError(f"ICL_DEVICE must name a device that is here ({here}), got {wanted!r}")
+        raise BadSetting(f"ICL_DEVICE must name a device that is here ({here}), got {wanted!r}")
     return torch.device(wanted)
 
 
@@ -58,10 +60,10 @@ def workers() -> int:
 
 
 def precision() -> str:
-    """How exactly float32 products are computed: `ICL_PRECISION` if set; `ValueError` if it is none of them."""
+    """How exactly float32 products are computed: `ICL_PRECISION` if set; `BadSetting` if it is none of them."""
     wanted = os.environ.get("ICL_PRECISION", "highest" if device().type == "cuda" else "medium")
     if wanted not in PRECISIONS:
-        raise ValueError(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {wanted!r}")
+        raise BadSetting(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {wanted!r}")
     return wanted
 
 
@@ -85,9 +87,9 @@ def memory() -> int:
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Raise `ValueError` if `needed` bytes do not fit; `what` names the fields that decide: "batch 512, T 256"."""
+    """Raise `BadSetting` if `needed` bytes do not fit; `what` names the fields that decide: "batch 512, T 256"."""
     if needed > memory():
-        raise ValueError(
+        raise BadSetting(
             f"{what} must fit the memory of {describe()}, {memory() / 2**30:.1f} GiB; got an estimated "
             f"{needed / 2**30:.1f} GiB"
         )

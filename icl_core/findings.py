@@ -1,105 +1,172 @@
-"""The metrics kept in the files of runs: one list of what the papers claim and what was measured. No torch."""
+"""What runs have measured for the claims: records in their files, findings for tables and pages, verdicts.
 
-import importlib
+A run's file holds an id, a value and a verdict for each claim; the words of a claim stand in its experiment alone.
+"""
+
 import math
-import pkgutil
-import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 from icl_core import registry
-from icl_core.experiment import Claim, Metric
+from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
+from icl_core.experiment import Experiment, Run
+from icl_core.knobs import from_kept
 from icl_core.runs.store import Header, Store
+
+# The least favourable first: a claim is what it is at the worst of the runs at its setting.
+RANK = (*(failed for _, failed in VERDICTS.values()), NOT_DECIDED, *(kept for kept, _ in VERDICTS.values()))
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A claim of `paper` with what one run measured for it; `header` is None where no run did."""
+    """A claim of an experiment with what one run measured for it; `header` is None where no run did."""
 
-    paper: str
+    experiment: str
     metric: Metric
+    verdict: str
     header: Header | None = None
 
+    @property
+    def paper(self) -> str:
+        """The paper's folder."""
+        return self.experiment.partition(".")[0]
+
+    @property
+    def presets(self) -> tuple[str, ...]:
+        """The presets whose run it is."""
+        return tuple(self.header.info.get("presets") or ()) if self.header else ()
+
     def row(self) -> dict[str, Any]:
-        """For JSON and tables: paper, experiment, claim, value, predicted, tolerance, verdict and the rest."""
-        claim = self.metric.claim
-        experiment_id = self.header.experiment if self.header else ""
+        """For JSON and tables: whose claim, in which words, at which setting, and what came out where."""
+        claim, metric = self.metric.claim, self.metric
         return {
             "paper": self.paper,
-            "experiment": experiment_id,
+            "experiment": self.experiment,
             "claim": claim.id,
             "label": claim.label,
-            "value": _finite(self.metric.value),
-            "error": _finite(self.metric.error),
-            "predicted": claim.predicted,
-            "tolerance": claim.tolerance,
+            "kind": claim.kind,
+            "quote": claim.quote,
+            "setting": claim.setting_words,
+            "preset": ", ".join(self.presets),
+            "value": _finite(metric.value),
+            "error": _finite(metric.error),
             "relation": claim.relation,
-            "verdict": self.metric.verdict,
+            "bound": claim.bound,
+            "tolerance": claim.tolerance,
+            "verdict": self.verdict,
             "source": claim.source,
-            "reason": claim.reason,
+            "reason": metric.unfinished or metric.reason,
             "run": self.header.key if self.header else "",
         }
 
 
-def to_records(metrics: Iterable[Metric]) -> list[dict[str, Any]]:
-    """Metrics as JSON, for a run's file."""
-    return [
-        {**asdict(metric.claim), "value": _finite(metric.value), "error": _finite(metric.error)} for metric in metrics
-    ]
+def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
+    """The metrics of a run as JSON, for its file. Raises `KeyError` for a claim that is not declared."""
+    declared = {claim.id: claim for claim in experiment.claims}
+    return [_record(declared[metric.claim.id], metric, run.config) for metric in experiment.metrics(run)]
 
 
-def from_records(records: Iterable[Mapping[str, Any]]) -> list[Metric]:
-    """The metrics back from a run's file, `header.info["metrics"]`."""
-    names = [field.name for field in fields(Claim)]
-    return [Metric(Claim(**{name: r[name] for name in names if name in r}), r["value"], r["error"]) for r in records]
+def _record(claim: Claim, metric: Metric, config: Any) -> dict[str, Any]:
+    return {
+        "claim": claim.id,
+        "kind": claim.kind,
+        "value": _finite(metric.value),
+        "error": _finite(metric.error),
+        "unfinished": metric.unfinished,
+        "reason": metric.reason,
+        "verdict": metric.verdict(config),
+    }
 
 
 def of_run(header: Header) -> list[Finding]:
-    """What one run measured."""
-    paper = header.experiment.partition(".")[0]
-    return [Finding(paper, metric, header) for metric in from_records(header.info.get("metrics", ()))]
-
-
-def measured(store: Store) -> list[Finding]:
-    """What all known runs have measured, shipped ones first within an experiment."""
-    return [finding for header in store.headers() for finding in of_run(header)]
+    """What one run measured. A claim that is no longer declared is left out. Imports the experiment, hence torch."""
+    experiment = registry.experiment(header.experiment)
+    declared = {claim.id: claim for claim in experiment.claims}
+    config = from_kept(experiment.config, header.config)
+    found = []
+    for record in header.info.get("metrics", ()):
+        claim = declared.get(record.get("claim", record.get("id")))  # "id": as files once named it
+        if claim is not None:
+            metric = Metric(claim, record["value"], record["error"], record.get("unfinished", ""), record["reason"])
+            found.append(Finding(header.experiment, metric, metric.verdict(config), header))
+    return found
 
 
 def collect(store: Store) -> list[Finding]:
-    """`measured`, and every claim that no run has measured, as undecided. Imports the experiments, hence torch."""
-    found = measured(store)
-    known = {(finding.paper, finding.metric.claim.id) for finding in found}
+    """What all known runs have measured, and every claim that none has. Imports the experiments, hence torch."""
+    found = [finding for header in store.headers() for finding in of_run(header)]
+    known = {(finding.experiment, finding.metric.claim.id) for finding in found}
     absent = [
-        Finding(paper, Metric(claim, None))
-        for paper in registry.papers()
-        for claim in written(paper)
-        if (paper, claim.id) not in known
+        Finding(name, Metric(claim, None), NOT_RUN)
+        for name in registry.experiment_ids()
+        for claim in registry.experiment(name).claims
+        if (name, claim.id) not in known
     ]
-    order = list(registry.papers())
-    return sorted([*found, *absent], key=lambda finding: order.index(finding.paper))
+    order = registry.experiment_ids()
+    return sorted([*found, *absent], key=lambda finding: order.index(finding.experiment))
 
 
-def written(paper: str) -> list[Claim]:
-    """Every claim that the paper's modules write down, alone or in a tuple, list or dict. Imports them all."""
-    package = importlib.import_module(f"icl_core.papers.{paper}")
-    for module in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{package.__name__}.{module.name}")
-    held: dict[str, Claim] = {}
-    for name, module in sorted(sys.modules.items()):
-        if name == package.__name__ or name.startswith(package.__name__ + "."):
-            for value in vars(module).values():
-                held |= {claim.id: claim for claim in _claims_in(value)}
-    return list(held.values())
+@dataclass(frozen=True)
+class Summary:
+    """One claim with its verdict over all runs at its setting, the least favourable, and the runs elsewhere beside."""
+
+    here: tuple[Finding, ...]
+    elsewhere: tuple[Finding, ...]
+
+    @property
+    def first(self) -> Finding:
+        """A finding to take the claim from."""
+        return (self.here or self.elsewhere)[0]
+
+    @property
+    def verdict(self) -> str:
+        """ "not run" if no run is at the claim's setting."""
+        return min((finding.verdict for finding in self.here), key=rank, default=NOT_RUN)
+
+
+def summaries(findings: Iterable[Finding]) -> list[Summary]:
+    """The findings by claim, failing first. Runs made here count only where no shipped run measured the claim."""
+    groups: dict[tuple[str, str], list[Finding]] = {}
+    for finding in findings:
+        groups.setdefault((finding.experiment, finding.metric.claim.id), []).append(finding)
+    made = []
+    for group in groups.values():
+        group = [f for f in group if f.header and f.header.origin == "shipped"] or group
+        here = tuple(f for f in group if f.verdict not in (ELSEWHERE, NOT_RUN))
+        made.append(Summary(here, tuple(f for f in group if f not in here)))
+    return sorted(made, key=lambda summary: rank(summary.verdict))
+
+
+def counts(store: Store) -> dict[str, dict[str, dict[str, int]]]:
+    """How many claims have which verdict in the shipped runs, by paper and kind. Reads files alone: no torch."""
+    worst: dict[tuple[str, str, str], str] = {}
+    for header in store.headers():
+        for record in header.info.get("metrics", ()) if header.origin == "shipped" else ():
+            if record["verdict"] not in (ELSEWHERE, NOT_RUN):
+                key = (header.experiment, record["claim"], record["kind"])
+                worst[key] = min(worst.get(key, RANK[-1]), record["verdict"], key=rank)
+    found: dict[str, dict[str, dict[str, int]]] = {}
+    for (experiment_id, _, kind), verdict in worst.items():
+        of_kind = found.setdefault(experiment_id.partition(".")[0], {}).setdefault(kind, {})
+        of_kind[verdict] = of_kind.get(verdict, 0) + 1
+    return found
+
+
+def rank(verdict: str) -> int:
+    """Failing first, what is kept last, what was not judged behind it."""
+    return RANK.index(verdict) if verdict in RANK else len(RANK)
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows for a reader's eye."""
-    lines = [("experiment", "claim", "value", "predicted", "verdict", "source", "reason")]
+    lines = [
+        ("experiment", "preset", "claim", "value", "bound", "verdict", "kind", "setting", "source", "quote", "why")
+    ]
     for row in rows:
         value = "not run" if row["value"] is None else f"{row['value']:.4g}"
-        place = row["experiment"] or row["paper"]
-        lines.append((place, row["label"], value, _bound(row), row["verdict"], row["source"], row["reason"]))
+        said = (row["verdict"], row["kind"], row["setting"], row["source"], row["quote"], row["reason"])
+        lines.append((row["experiment"], row["preset"] or row["run"][:6], row["label"], value, _bound(row), *said))
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
     aligned = ("  ".join(f"{word:<{width}}" for word, width in zip(line, widths, strict=True)) for line in lines)
     return "\n".join(line.rstrip() for line in aligned)
@@ -107,16 +174,11 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _bound(row: Mapping[str, Any]) -> str:
     """What the value should be, and what counts as well: "0 ± 0.01", "≤ 0 (0.05 counts)"."""
-    predicted, tolerance = row["predicted"], row["tolerance"]
+    bound, tolerance = row["bound"], row["tolerance"]
     if row["relation"] == "near":
-        return f"{predicted:.4g} ± {tolerance:.2g}"
+        return f"{bound:.4g} ± {tolerance:.2g}"
     sign, way = ("≥", -1) if row["relation"] == "at least" else ("≤", 1)
-    return f"{sign} {predicted:.4g}" + (f" ({predicted + way * tolerance:.4g} counts)" if tolerance else "")
-
-
-def _claims_in(value: Any) -> list[Claim]:
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]
-    return [item for item in inner if isinstance(item, Claim)]
+    return f"{sign} {bound:.4g}" + (f" ({bound + way * tolerance:.4g} counts)" if tolerance else "")
 
 
 def _finite(value: float | None) -> float | None:

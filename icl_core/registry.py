@@ -1,12 +1,15 @@
 """Finds the papers: every folder of `icl_core/papers` with a PAPER. The spine names none of them."""
 
 import importlib
+import logging
 import os
 import pkgutil
+import sys
 from functools import cache
 
 from icl_core import papers as _papers
 from icl_core.experiment import Experiment, Paper
+from icl_core.knobs import BadSetting
 
 
 @cache
@@ -19,18 +22,43 @@ def papers() -> dict[str, Paper]:
     if extra and extra not in _papers.__path__:
         _papers.__path__.append(extra)
     names = [module.name for module in pkgutil.iter_modules(_papers.__path__) if module.ispkg]
-    found = {name: importlib.import_module(f"icl_core.papers.{name}").PAPER for name in names}
+    found = {name: paper for name in names if (paper := _paper(name)) is not None}
     return dict(sorted(found.items(), key=lambda item: (item[1].order, item[0])))
+
+
+def _paper(name: str) -> Paper | None:
+    """The paper in the folder `name`; None, and a message in the log, if it cannot be imported."""
+    try:
+        return importlib.import_module(f"icl_core.papers.{name}").PAPER
+    except Exception:  # whatever it is: one broken paper must not take the others with it
+        logging.getLogger(__name__).exception("the paper in the folder %s is left out", name)
+        return None
 
 
 @cache
 def experiment(experiment_id: str) -> Experiment:
-    """The experiment called `paper.name`; `ValueError` that lists the known ones if there is none."""
-    if experiment_id not in experiment_ids():
-        raise ValueError(f"there is no experiment {experiment_id!r:.80}; there are {', '.join(experiment_ids())}")
+    """The experiment called `paper.name`; `BadSetting` that lists the known ones if there is none. Imports torch."""
+    _check(experiment_id)
     return importlib.import_module(f"icl_core.papers.{experiment_id}").EXPERIMENT
 
 
 def experiment_ids() -> list[str]:
     """Every `paper.experiment`, in the order of the menu."""
     return [f"{name}.{module}" for name, paper in papers().items() for module in paper.experiments]
+
+
+def version(experiment_id: str) -> int:
+    """The experiment's version of today; `BadSetting` for an unknown one. Imports no experiment."""
+    _check(experiment_id)
+    paper, _, name = experiment_id.partition(".")
+    return papers()[paper].experiments[name]
+
+
+def imported(experiment_id: str) -> bool:
+    """Whether the experiment's module is loaded already: looking at it then costs nothing."""
+    return f"icl_core.papers.{experiment_id}" in sys.modules
+
+
+def _check(experiment_id: str) -> None:
+    if experiment_id not in experiment_ids():
+        raise BadSetting(f"there is no experiment {experiment_id!r:.80}; there are {', '.join(experiment_ids())}")

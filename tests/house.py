@@ -24,9 +24,11 @@ def house(folder: Path, monkeypatch) -> Iterator[store.Store]:
     monkeypatch.setenv("ICL_ARTIFACTS", str(folder / "artifacts"))
     monkeypatch.setenv("ICL_CACHE_DIR", str(folder / "cache"))
     store.default.cache_clear()
-    yield store.default()
-    store.default().close()
-    store.default.cache_clear()
+    try:
+        yield store.default()
+    finally:
+        store.default().close()
+        store.default.cache_clear()
 
 
 def wait_for(condition: Callable[[], object], what: str, seconds: float = 90) -> None:

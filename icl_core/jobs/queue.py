@@ -20,6 +20,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.experiment import Run
 from icl_core.jobs.folder import ENDED, WAITING, Job, held, jobs_folder, queue_lock
+from icl_core.knobs import from_kept
 from icl_core.runs import store
 from icl_core.runs.file import Damaged, read
 
@@ -54,9 +55,9 @@ class JobState:
 def submit(experiment_id: str, config: Any) -> str:
     """Ask for a run; the key. Does nothing if the store has it or somebody asked already.
 
-    A job that failed or was cancelled is queued anew. Raises `ValueError` for settings out of range.
+    A job that failed or was cancelled is queued anew. Raises `BadSetting` for settings out of range.
     """
-    values = store.plain(registry.experiment(experiment_id).config(**store.plain(config)))
+    values = store.plain(from_kept(registry.experiment(experiment_id).config, store.plain(config)))
     key = store.key_of(experiment_id, values)
     with queue_lock():
         if store.default().exact(experiment_id, key) is None:
@@ -104,7 +105,7 @@ def partial(key: str) -> Run | None:
     """The curves so far of a run that is still going, at most about a second old; None if there are none."""
     try:
         record, tensors = read(Job(key).live)
-        config = registry.experiment(record["experiment"]).config(**record["config"])
+        config = from_kept(registry.experiment(record["experiment"]).config, record["config"])
     except (OSError, Damaged, ValueError, TypeError):
         return None
     info = {name: record[name] for name in ("version", "step", "total", "loss")}
@@ -146,7 +147,9 @@ def estimate(experiment_id: str, config: Any) -> float | None:
     shipped = [header for header in known if header.origin == "shipped"]
     here = device.describe()
     for headers in (_of(local, here), _of(shipped, here), shipped):
-        speeds = [header.info["seconds"] / experiment.cost(experiment.config(**header.config)) for header in headers]
+        speeds = [
+            header.info["seconds"] / experiment.cost(from_kept(experiment.config, header.config)) for header in headers
+        ]
         if speeds:
             return statistics.median(speeds) * experiment.cost(config)
     return None

@@ -20,6 +20,7 @@ from icl_core.experiment import Cancelled, Diverged, Experiment, Run
 from icl_core.jobs import queue
 from icl_core.jobs.folder import ENDED, WAITING, Job, held
 from icl_core.jobs.progress import JobProgress, Stopped
+from icl_core.knobs import BadSetting, from_kept
 from icl_core.runs import store
 
 IDLE = 5.0  # seconds without a job after which a worker ends
@@ -110,7 +111,7 @@ def _train(job: Job, stopped: Callable[[], bool]) -> None:
         job.tell(**{**told, "status": "interrupted", "seconds_left": None, "deaths": 0})
     except Cancelled:
         job.end("cancelled")
-    except (Diverged, ValueError) as problem:
+    except (Diverged, BadSetting) as problem:
         traceback.print_exc()
         job.end("failed", str(problem))
     except Exception as problem:  # whatever an experiment does wrong is the job's failure, not the worker's
@@ -122,9 +123,9 @@ def _run(job: Job, stopped: Callable[[], bool]) -> None:
     request = job.request() or {}
     experiment_id = request["experiment"]
     experiment = registry.experiment(experiment_id)
-    config = experiment.config(**request["config"])
+    config = from_kept(experiment.config, request["config"])
     if store.key_of(experiment_id, config) != job.key:
-        raise ValueError(f"{experiment_id} has changed since this run was asked for; ask for it again")
+        raise BadSetting(f"{experiment_id} has changed since this run was asked for; ask for it again")
     if store.default().exact(experiment_id, job.key):
         return job.end("done")
 
@@ -132,7 +133,7 @@ def _run(job: Job, stopped: Callable[[], bool]) -> None:
 
     identity = {
         "experiment": experiment_id,
-        "version": experiment.version,
+        "version": registry.version(experiment_id),
         "config": request["config"],
         "device": device.describe(),
         "precision": device.precision(),
@@ -144,7 +145,7 @@ def _run(job: Job, stopped: Callable[[], bool]) -> None:
     tensors = experiment.run(config, progress)
     seconds = progress.seconds()
     progress.tell("computing the metrics")
-    info = _info(experiment, progress, seconds)
+    info = _info(progress, seconds)
     info |= _measured(experiment, Run(config, tensors, info))
     store.default().save(experiment_id, request["config"], tensors, info)
     job.end(
@@ -159,7 +160,7 @@ def _count_deaths(job: Job, progress: JobProgress) -> None:
         further = progress.first_step > told.get("first_step", 0)
         progress.deaths = 1 if further else told.get("deaths", 0) + 1
     if progress.deaths >= DEATHS:
-        raise ValueError(
+        raise BadSetting(
             f"the worker was killed {progress.deaths} times without getting beyond step {progress.first_step}; "
             "is the setting too large for this machine's memory?"
         )
@@ -168,15 +169,15 @@ def _count_deaths(job: Job, progress: JobProgress) -> None:
 def _measured(experiment: Experiment, run: Run) -> dict[str, Any]:
     """The metrics, for the run's file. If they fail the training is kept all the same, with a message instead."""
     try:
-        return {"metrics": findings.to_records(experiment.metrics(run))}
+        return {"metrics": findings.measure(experiment, run)}
     except Exception as problem:  # a fault of the experiment, which may be mended without training again
         traceback.print_exc()
         return {"metrics": [], "message": f"the metrics failed: {type(problem).__name__}: {problem}"}
 
 
-def _info(experiment: Experiment, progress: JobProgress, seconds: float) -> dict[str, Any]:
+def _info(progress: JobProgress, seconds: float) -> dict[str, Any]:
     return {
-        "version": experiment.version,
+        "version": progress.identity["version"],
         "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "device": progress.identity["device"],
         "precision": progress.identity["precision"],

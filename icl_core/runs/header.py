@@ -7,6 +7,7 @@ from typing import Any
 
 from icl_core import identity, registry
 from icl_core.identity import plain, run_key
+from icl_core.knobs import BadSetting, from_kept
 from icl_core.runs.file import Damaged, Record
 
 
@@ -30,8 +31,8 @@ class Header:
 def typed_config(header: Header) -> Any:
     """The settings as the experiment's own class; raises `Damaged` if they are out of range today."""
     try:
-        return registry.experiment(header.experiment).config(**header.config)
-    except (TypeError, ValueError) as problem:
+        return from_kept(registry.experiment(header.experiment).config, header.config)
+    except (TypeError, BadSetting) as problem:
         raise Damaged(f"expected settings of {header.experiment}, got others: {problem}") from problem
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from icl_core import identity, knobs, registry
 from icl_core.experiment import Run
 from icl_core.identity import key_of, plain, run_key
+from icl_core.knobs import BadSetting
 from icl_core.runs.cache import RunCache
 from icl_core.runs.file import Damaged, pack, read, read_record, write_whole
 from icl_core.runs.header import Header, header_of, info_of, new_record, typed_config
@@ -63,7 +64,8 @@ class Store:
 
     def nearest(self, experiment_id: str, config: Any) -> Header | None:
         """The known run whose settings differ least from `config`; None if the experiment has no run at all."""
-        known = knobs.knobs(registry.experiment(experiment_id).config)
+        fields = knobs.knobs(registry.experiment(experiment_id).config)
+        known = {knob.was or name: knob for name, knob in fields.items()}
         values = plain(config)
         return min(
             self.headers(experiment_id),
@@ -221,10 +223,10 @@ def default() -> Store:
 
 
 def size_limit(text: str) -> int:
-    """Bytes from "2GiB", "500 MB" or "1000000"; `ValueError` for anything else."""
+    """Bytes from "2GiB", "500 MB" or "1000000"; `BadSetting` for anything else."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([kMGT])(i?))?B?\s*", text)
     if not match:
-        raise ValueError(f"ICL_CACHE_LIMIT must be a size like 2GiB or a number of bytes, got {text!r}")
+        raise BadSetting(f"ICL_CACHE_LIMIT must be a size like 2GiB or a number of bytes, got {text!r}")
     number, prefix, binary = match.groups()
     return int(float(number) * (1024 if binary else 1000) ** (" kMGT".index(prefix) if prefix else 0))
 

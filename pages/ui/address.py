@@ -13,6 +13,7 @@ import streamlit as st
 
 from icl_core import knobs, registry
 from icl_core.experiment import Experiment, Paper, Preset
+from icl_core.knobs import BadSetting
 
 _KEPT = ("projector",)  # survives another preset or experiment
 _OWN = ("experiment", "preset", "version", *_KEPT)
@@ -35,18 +36,20 @@ class Setting:
 def read(paper: Paper) -> Setting:
     """The setting that the address asks `paper` for; what it cannot be is said in `warnings` and left out."""
     warnings: list[str] = []
-    name = _pick("experiment", paper.experiments, warnings)
+    name = _pick("experiment", tuple(paper.experiments), warnings)
     id = f"{paper.name}.{name}"
     experiment = registry.experiment(id)
     preset = preset_of(experiment, _pick("preset", tuple(p.name for p in experiment.presets), warnings))
-    _check_version(experiment, warnings)
-    raw = {field: text for field, text in st.query_params.items() if field not in _OWN}
+    _check_version(id, warnings)
     known = {**knobs.knobs(experiment.config), **knobs.knobs(experiment.view)}
-    asked = _readable(raw, known, warnings)
+    raw = {field: text for field, text in st.query_params.items() if field not in _OWN}
+    names = {field: knobs.today(known, field) for field in raw}
+    asked = _readable({names[field]: text for field, text in raw.items()}, known, warnings)
     view = _view(experiment, preset, asked, warnings)
     chosen = {**knobs.values(preset.config), **_of(experiment.config, asked)}
     config, refused = _config(id, experiment, preset, chosen)
-    st.session_state["unread"] = [field for field in raw if field not in asked]
+    st.session_state["unread"] = [field for field in raw if names[field] not in asked]
+    st.session_state["former"] = {today: field for field, today in names.items() if today != field}
     return Setting(id, experiment, preset, config, chosen, view, tuple(warnings), refused)
 
 
@@ -64,7 +67,7 @@ def refreshed(setting: Setting, fields: Iterable[str]) -> Any:
     """The view with `fields` as the address has them now: a fragment runs again without the page around it."""
     try:
         return type(setting.view)(**{**knobs.values(setting.view), **chosen_now(setting, fields)})
-    except ValueError:
+    except BadSetting:
         return setting.view
 
 
@@ -72,7 +75,7 @@ def chosen_now(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
     """`fields` of the view as the address has them now, which the view may refuse."""
     known = knobs.knobs(type(setting.view))
     base = knobs.values(base_view(setting.experiment, setting.preset))
-    raw = {field: st.query_params.get(field, text(base[field])) for field in fields}
+    raw = {field: _asked(field, known[field].was, text(base[field])) for field in fields}
     readable = _readable(raw, known, [])  # what cannot be read is said by the page
     return {field: readable.get(field, getattr(setting.view, field)) for field in fields}
 
@@ -81,7 +84,7 @@ def refusal(setting: Setting, chosen: dict[str, Any]) -> str:
     """Why the view refuses what was chosen; empty if it does not, or if the page has said so."""
     try:
         type(setting.view)(**{**knobs.values(setting.view), **chosen})
-    except ValueError as error:
+    except BadSetting as error:
         said = any(warning.startswith(str(error)) for warning in setting.warnings)
         return "" if said else str(error)
     return ""
@@ -89,7 +92,7 @@ def refusal(setting: Setting, chosen: dict[str, Any]) -> str:
 
 def write(field: str, value: Any, base: Any) -> None:
     """Put a knob's value into the address, or take it out where it is the preset's; drop what was unreadable."""
-    for name in ("version", *st.session_state.get("unread", [])):
+    for name in ("version", st.session_state.get("former", {}).get(field), *st.session_state.get("unread", [])):
         if name in st.query_params:
             del st.query_params[name]
     if value != base:
@@ -113,8 +116,13 @@ def every_field(setting: Setting) -> dict[str, str]:
     """All fields and the version, for a link that shows the same thing after defaults have changed."""
     fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
     name = setting.id.split(".")[1]
-    own = {"experiment": name, "preset": setting.preset.name, "version": str(setting.experiment.version)}
+    own = {"experiment": name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
     return {**own, **{field: text(value) for field, value in fields.items()}}
+
+
+def _asked(field: str, was: str, otherwise: str) -> str:
+    """What the address says of a field, under its name of today or the one it had."""
+    return st.query_params.get(field, st.query_params.get(was, otherwise) if was else otherwise)
 
 
 def _pick(field: str, names: tuple[str, ...], warnings: list[str]) -> str:
@@ -125,8 +133,9 @@ def _pick(field: str, names: tuple[str, ...], warnings: list[str]) -> str:
     return names[0]
 
 
-def _check_version(experiment: Experiment, warnings: list[str]) -> None:
-    asked, now = st.query_params.get("version", str(experiment.version)), str(experiment.version)
+def _check_version(id: str, warnings: list[str]) -> None:
+    now = str(registry.version(id))
+    asked = st.query_params.get("version", now)
     if asked != now:
         warnings.append(f"This link was made with version {asked:.20} of the experiment; this is version {now}.")
 
@@ -141,7 +150,7 @@ def _readable(raw: dict[str, str], known: dict[str, knobs.Knob], warnings: list[
             value = known[field].parse(field, given)
             known[field].check(field, value)
             good[field] = value
-        except ValueError as error:
+        except BadSetting as error:
             warnings.append(f"{error}. The preset's value is used.")
     return good
 
@@ -152,12 +161,12 @@ def _of(settings: type, asked: dict[str, Any]) -> dict[str, Any]:
 
 def _view(experiment: Experiment, preset: Preset, asked: dict[str, Any], warnings: list[str]) -> Any:
     view, mine = base_view(experiment, preset), _of(experiment.view, asked)
-    with suppress(ValueError):
+    with suppress(BadSetting):
         return experiment.view(**{**knobs.values(view), **mine})
     for field, value in mine.items():  # what is refused takes nothing else with it
         try:
             view = experiment.view(**{**knobs.values(view), field: value})
-        except ValueError as error:
+        except BadSetting as error:
             warnings.append(f"{error}. The preset's value is used.")
     return view
 
@@ -166,7 +175,7 @@ def _config(id: str, experiment: Experiment, preset: Preset, chosen: dict[str, A
     """The config, or the last good one with the reason why the chosen one is refused."""
     try:
         config = experiment.config(**chosen)
-    except ValueError as error:
+    except BadSetting as error:
         return st.session_state.get(f"good:{id}", preset.config), str(error)
     st.session_state[f"good:{id}"] = config
     return config, ""

@@ -8,7 +8,6 @@ from icl_core import figures, findings, registry
 from icl_core.experiment import Paper
 from icl_core.runs import store
 from pages.ui import menu, verdicts
-from pages.ui.claims_page import judged
 from pages.ui.theme import is_dark
 
 _WHAT = """
@@ -19,8 +18,8 @@ form, and see what was measured beside what the paper says.
 """
 
 
-def show(planned: Mapping[str, str]) -> None:
-    """Draw the front page; `planned` are papers to come, by the folder they will have."""
+def show() -> None:
+    """Draw the front page."""
     menu.frame("Start")
     st.title("How models learn in context", anchor=False)
     st.markdown(_WHAT)
@@ -29,9 +28,6 @@ def show(planned: Mapping[str, str]) -> None:
     with st.container(key="cards"):
         for paper in registry.papers().values():
             _card(paper)
-        for name, title in planned.items():
-            if name not in registry.papers():
-                _coming(title)
     _glance()
 
 
@@ -72,20 +68,17 @@ def _drawn(digest: str, dark: bool, paper: str, _header: store.Header) -> tuple 
     return panel.title.rstrip("."), panel.caption, figures.themed(panel.figure, dark)
 
 
-def _coming(title: str) -> None:
-    with st.container(border=True):
-        st.subheader(title, anchor=False)
-        st.caption("Coming")
-
-
 def _glance() -> None:
-    """How the papers' claims fared, from the shipped runs."""
+    """How the claims fared, from the shipped runs: the paper's own first."""
     st.header("The claims at a glance", anchor=False)
-    found = judged(findings.measured(store.default()))
+    counted = findings.counts(store.default())
     for name, paper in registry.papers().items():
-        mine = [claim for claim in found if claim.paper == name]
-        counts = {v: sum(claim.verdict == v for claim in mine) for v in reversed(verdicts.MARKS)}
-        words = " · ".join(f"{verdicts.MARKS[v]} {count} {v}" for v, count in counts.items() if count)
-        st.markdown(f"**{paper.title.split(':')[0]}**: {words or 'no run yet'}")
+        kinds = [_kind(kind, counted.get(name, {}).get(kind, {})) for kind in verdicts.KINDS]
+        st.markdown(f"**{paper.title.split(':')[0]}**: {'; '.join(filter(None, kinds)) or 'no run yet'}")
     if menu.page_of("claims"):
         st.page_link("pages/claims.py", label="All claims, with what was measured")
+
+
+def _kind(kind: str, counts: Mapping[str, int]) -> str:
+    told = [f"{verdicts.MARKS[v]} {counts[v]} {v}" for v in sorted(counts, key=findings.rank, reverse=True)]
+    return f"{verdicts.KINDS[kind].lower()}: {' · '.join(told)}" if told else ""

@@ -1,11 +1,13 @@
 """A panel: its title, figure, caption and knobs. Only the panel whose knob moves is drawn again."""
 
+import logging
 from typing import Any
 
 import streamlit as st
 
 from icl_core import figures, knobs, registry
-from icl_core.experiment import Drawing, Experiment, Panel, Run
+from icl_core.experiment import CannotDraw, Drawing, Experiment, Panel, Run
+from icl_core.knobs import BadSetting
 from pages.ui import address, widgets
 from pages.ui.address import Setting
 from pages.ui.theme import is_dark
@@ -28,7 +30,7 @@ def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
     }
     try:
         return type(view)(**{**knobs.values(view), **other})
-    except ValueError:  # a view may refuse combinations
+    except BadSetting:  # a view may refuse combinations
         return view
 
 
@@ -63,8 +65,12 @@ def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
         items = tuple(knobs.values(shown).items())
         try:
             show(_drawn(run.digest, setting.id, drawing.name, items, is_dark(), run), drawing.name)
-        except ValueError as error:  # the core's word for "this cannot be drawn of this run"
-            st.warning(str(error))
+        except CannotDraw as problem:
+            st.warning(str(problem))
+        except Exception as fault:  # of the program: the other panels are drawn all the same
+            logging.getLogger(__name__).exception("%s: %s was not drawn", setting.id, drawing.name)
+            with st.container(key=f"fault-{drawing.name}"):
+                st.error(f"A fault of the program, not of your setting: {type(fault).__name__}. The log tells where.")
         if refused := address.refusal(setting, chosen):
             st.warning(f"{refused}. The figure does not show it.")
         _knobs(setting, chosen, run.config)

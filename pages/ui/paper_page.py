@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import knobs, registry
+from icl_core import findings, knobs, registry
 from icl_core.experiment import Paper
 from icl_core.jobs import queue
 from icl_core.runs import store
@@ -98,7 +98,7 @@ def _main(setting: Setting, found: Any, shown: Any) -> None:
         st.warning("The file of this run is damaged or gone. Load the page again to see what is left.")
         return
     # A refused setting keeps the last good figures, at full strength.
-    stage.show(setting, run, faded=found is None and not setting.refused)
+    stage.show(setting, run, findings.of_run(shown), faded=found is None and not setting.refused)
 
 
 def _loaded(header: Any) -> Any:
@@ -137,7 +137,7 @@ def _pending(setting: Setting, shown: Any) -> None:
 
 
 def _named(setting: Setting, shown: Any) -> str:
-    nearest = setting.experiment.config(**shown.config)
+    nearest = knobs.from_kept(setting.experiment.config, shown.config)
     known = knobs.knobs(setting.experiment.config)
     fields = [field for field in known if getattr(nearest, field) != getattr(setting.config, field)]
     return ", ".join(f"{known[field].label} = {getattr(nearest, field)}" for field in fields) or "other seeds"

@@ -6,6 +6,7 @@ import streamlit as st
 
 from icl_core import identity, knobs, registry
 from icl_core.jobs import queue
+from icl_core.knobs import BadSetting
 from icl_core.runs import store
 from pages.ui import address, menu, training
 
@@ -58,8 +59,8 @@ def _differences(header: store.Header) -> str:
     """What sets this run's settings apart from the experiment's first preset."""
     experiment = registry.experiment(header.experiment)
     try:
-        config = experiment.config(**header.config)
-    except (TypeError, ValueError) as problem:  # the store sees it too, once the experiment is imported
+        config = knobs.from_kept(experiment.config, header.config)
+    except (TypeError, BadSetting) as problem:  # the store sees it too, once the experiment is imported
         return f"no longer a valid setting: {problem}"
     return ", ".join(knobs.differences(config, experiment.presets[0].config)) or "as preset"
 

@@ -1,23 +1,25 @@
 """What is on stage: what you see, the verdicts, one player, and the panels it drives."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
 import streamlit as st
 
-from icl_core import findings, knobs
+from icl_core import knobs
 from icl_core.experiment import Run
+from icl_core.findings import Finding
 from pages.ui import address, panels, verdicts, widgets
 from pages.ui.address import Setting
 
 _SECONDS_A_MOMENT = 0.5
 
 
-def show(setting: Setting, run: Run, faded: bool = False) -> None:
-    """Draw a run. `faded`: it is not the one asked for."""
+def show(setting: Setting, run: Run, found: Sequence[Finding], faded: bool = False) -> None:
+    """Draw a run with what it measured. `faded`: it is not the one asked for."""
     ticking = _playing(setting)
-    st.fragment(_stage, run_every=_pace(setting) if ticking else None)(setting, run, faded, ticking)
+    st.fragment(_stage, run_every=_pace(setting) if ticking else None)(setting, run, found, faded, ticking)
 
 
 def _pace(setting: Setting) -> float:
@@ -25,19 +27,19 @@ def _pace(setting: Setting) -> float:
     return max(_SECONDS_A_MOMENT, 1.5 * st.session_state.get(f"took:{setting.id}", 0.0))
 
 
-def _stage(setting: Setting, run: Run, faded: bool, ticking: bool) -> None:
+def _stage(setting: Setting, run: Run, found: Sequence[Finding], faded: bool, ticking: bool) -> None:
     began = perf_counter()
     if _playing(setting) != ticking:
         st.rerun()  # how often a fragment runs is only set from outside it
     setting = replace(setting, view=address.refreshed(setting, _shared(setting)))
-    steps = setting.experiment.steps(run)
+    steps = run.snapshot_steps
     if steps and "moment" in knobs.knobs(setting.experiment.view):
         moment = _moment(setting, len(steps))
         setting = replace(setting, view=_at(setting.view, moment))
     headline = setting.experiment.headline(run, setting.view)
     with st.container(key="faded-head" if faded else "head"):
         st.html(f'<p class="headline" role="status">{_escaped(headline)}</p>')
-        verdicts.chips(findings.from_records(run.info.get("metrics", ())))
+        verdicts.chips(found)
     if steps and "moment" in knobs.knobs(setting.experiment.view):
         _player(setting, steps, moment)
     _shared_knobs(setting, run.config)

@@ -1,18 +1,21 @@
-"""What the paper says beside what came out: a word and a mark, never colour alone."""
+"""What a claim says beside what came out: a word and a mark, never colour alone."""
 
 import math
 from collections.abc import Iterable
 
 import streamlit as st
 
-from icl_core.experiment import Metric
+from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
+from icl_core.findings import Finding, rank
 
-MARKS = {"not reproduced": "✗", "undecided": "?", "reproduced": "✓"}  # in the order in which they are shown
-
-
-def rank(verdict: str) -> int:
-    """Failing first, reproduced last."""
-    return list(MARKS).index(verdict)
+MARKS = {
+    **{failed: "✗" for _, failed in VERDICTS.values()},
+    NOT_DECIDED: "?",
+    NOT_RUN: "?",
+    ELSEWHERE: "·",
+    **{kept: "✓" for kept, _ in VERDICTS.values()},
+}
+KINDS = {"paper": "The paper", "theory": "Exact theory", "ours": "Found here"}
 
 
 def measured(metric: Metric) -> str:
@@ -23,37 +26,53 @@ def measured(metric: Metric) -> str:
     return f"{_number(metric.value)}{error}"
 
 
-def promised(metric: Metric) -> str:
+def promised(claim: Claim) -> str:
     """What it should be, and what counts as well: "paper: near 1 ± 0.1", "expected: at least 1 (0.9 counts)"."""
-    claim = metric.claim
-    says = "expected" if claim.source.startswith(("not in the paper", "against", "exact")) else "paper"
-    told = f"{says}: {claim.relation} {_number(claim.predicted)}"
+    told = f"{'paper' if claim.kind == 'paper' else 'expected'}: {claim.relation} {_number(claim.bound)}"
     if not claim.tolerance:
         return told
     if claim.relation == "near":
         return f"{told} ± {_number(claim.tolerance, 2)}"
-    bound = claim.predicted + claim.tolerance * (1 if claim.relation == "at most" else -1)
+    bound = claim.bound + claim.tolerance * (1 if claim.relation == "at most" else -1)
     return f"{told} ({_number(bound)} counts)"
+
+
+def origin(claim: Claim) -> str:
+    """Whose claim it is, in which words, of which setting."""
+    quote = f"“{claim.quote}” " if claim.quote else ""
+    return f"{KINDS[claim.kind]}: {quote}({claim.source}; {claim.setting_words})"
+
+
+def why(metric: Metric) -> str:
+    """What was measured of the reason for a verdict; empty if nothing was."""
+    return metric.unfinished or metric.reason
 
 
 def _number(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
 
 
-def chips(metrics: Iterable[Metric]) -> None:
+def chips(found: Iterable[Finding]) -> None:
     """A chip for each claim, which opens the claim, its source and the reason for its verdict."""
     with st.container(horizontal=True, gap="small", key="chips"):
-        for metric in sorted(metrics, key=lambda metric: rank(metric.verdict)):
-            _chip(metric)
+        for finding in sorted(found, key=lambda finding: rank(finding.verdict)):
+            _chip(finding)
 
 
-def _chip(metric: Metric) -> None:
-    claim, verdict = metric.claim, metric.verdict
-    with st.container(width="content", key=f"chip-{verdict.split()[0]}-{claim.id}"):
-        label = f"{claim.label} {measured(metric)} · {promised(metric)} · {MARKS[verdict]} {verdict}"
+def _chip(finding: Finding) -> None:
+    claim, metric, verdict = finding.metric.claim, finding.metric, finding.verdict
+    with st.container(width="content", key=f"chip-{_style(verdict)}-{claim.id}"):
+        label = f"{claim.label} {measured(metric)} · {promised(claim)} · {MARKS[verdict]} {verdict}"
         with st.popover(label):
             st.markdown(claim.text)
             allowed = f" Within {claim.tolerance:.3g} of it counts as well." if claim.tolerance else ""
-            st.caption(f"{claim.source}.{allowed}")
-            if claim.reason:
-                st.markdown(f"**Why it may differ.** {claim.reason}")
+            st.caption(f"{origin(claim)}.{allowed}")
+            if verdict in (failed for _, failed in VERDICTS.values()) or why(metric):
+                st.markdown(f"**Why.** {why(metric) or 'Not known.'}")
+
+
+def _style(verdict: str) -> str:
+    """The class of a chip's edge."""
+    if verdict in (kept for kept, _ in VERDICTS.values()):
+        return "reproduced"
+    return "not" if verdict in (failed for _, failed in VERDICTS.values()) else "undecided"

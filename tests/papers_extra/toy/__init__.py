@@ -9,7 +9,7 @@ PAPER = Paper(
     year=1805,
     found="Stochastic gradient descent finds the weights of a linear teacher.",
     introduction="A linear student sees fresh examples of a linear teacher and comes to agree with it.",
-    experiments=("walk",),
+    experiments={"walk": 1},
     glossary=(("rate", "η", "step size of the descent"), ("d", "d", "number of inputs")),
     order=900,
 )

@@ -19,20 +19,19 @@ SNAPSHOTS = 5
 RECOVERED = Claim(
     id="toy.recovered",
     label="teacher found",
+    kind="paper",
     text="The student's weights come to point where the teacher's do.",
     source="Section 1",
-    predicted=1.0,
+    near=1.0,
     tolerance=0.02,
 )
 EXACT = Claim(
     id="toy.exact",
     label="no loss left",
+    kind="paper",
     text="The loss falls to zero.",
     source="Section 2",
-    predicted=0.0,
-    tolerance=0.0,
-    relation="at most",
-    reason="Training stops after finitely many steps, and float32 rounds.",
+    at_most=0.0,
 )
 
 
@@ -119,7 +118,7 @@ def run(config: Config, progress: Progress) -> Tensors:
     return {
         **training.curves(),
         "snapshot/weights": np.stack(training.snapshots),  # [moments, seeds, d]
-        "snapshot/steps": np.array(moments),
+        "snapshot/step": np.array(moments),
         "final/teacher": training.teacher.numpy(),
     }
 
@@ -171,14 +170,13 @@ def cost(config: Config) -> float:
 
 def steps(run: Run) -> list[int]:
     """The training steps of the snapshots."""
-    return run["snapshot/steps"].tolist()
+    return run["snapshot/step"].tolist()
 
 
 EXPERIMENT = Experiment(
     name="walk",
     title="Learning a line",
     about=__doc__ or "",
-    version=1,
     config=Config,
     view=View,
     run=run,
@@ -194,5 +192,4 @@ EXPERIMENT = Experiment(
     ),
     headline=headline,
     cost=cost,
-    steps=steps,
 )

@@ -59,7 +59,6 @@ EXPERIMENT = Experiment(
     name="induction",
     title="The induction head",
     about=__doc__ or "",
-    version=1,
     config=Config,
     view=View,
     run=run,
@@ -78,5 +77,4 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    steps=steps,
 )

@@ -103,7 +103,6 @@ EXPERIMENT = Experiment(
     name="comparison",
     title="Beside other models of sequences",
     about=__doc__ or "",
-    version=4,
     config=Config,
     view=View,
     run=run,

@@ -6,34 +6,39 @@ from icl_core.experiment import Claim
 
 SHORT = "Not reached by this training; the longer ones of Figures 4 C and 6 show where it ends."
 REACHES = Claim(
-    "reaches-beside-others",
-    "GD-SSM, one layer, differs from one step by",
-    "Trained as all other models are, the GD-SSM of one layer reaches one step of gradient descent at the best rate, "
-    "at the worst seed.",
-    "Section 4.2, Figures 4 C and 6",
-    0.0,
-    0.01,
-    reason=SHORT,
+    id="reaches-beside-others",
+    label="GD-SSM, one layer, differs from one step by",
+    kind="paper",
+    text=(
+        "Trained as all other models are, the GD-SSM of one layer reaches one step of gradient descent at the best rate, "
+        "at the worst seed."
+    ),
+    source="Section 4.2, Figures 4 C and 6",
+    near=0.0,
+    tolerance=0.01,
 )
 TWO = Claim(
-    "two-layers-beside-others",
-    "GD-SSM, two layers, differs from two steps by",
-    "Trained as all other models are, the GD-SSM of two layers reaches two steps of gradient descent with the best "
-    "rates, at the worst seed.",
-    "Section 4.3, Figure 6",
-    0.0,
-    0.01,
-    reason=SHORT,
+    id="two-layers-beside-others",
+    label="GD-SSM, two layers, differs from two steps by",
+    kind="paper",
+    text=(
+        "Trained as all other models are, the GD-SSM of two layers reaches two steps of gradient descent with the best "
+        "rates, at the worst seed."
+    ),
+    source="Section 4.3, Figure 6",
+    near=0.0,
+    tolerance=0.01,
 )
 ONLY = Claim(
-    "one-layer-is-not-enough",
-    "best other one-layer model is above one step by",
-    "No other model of one layer comes near one step of gradient descent on the same tokens. (The paper shows it "
-    "without a number; 5 % is near.)",
-    "Section 4.2, Figures 4 C and 6",
-    0.05,
-    0.0,
-    "at least",
+    id="one-layer-is-not-enough",
+    label="best other one-layer model is above one step by",
+    kind="paper",
+    text=(
+        "No other model of one layer comes near one step of gradient descent on the same tokens. (The paper shows it "
+        "without a number; 5 % is near.)"
+    ),
+    source="Section 4.2, Figures 4 C and 6",
+    at_least=0.05,
 )
 ONLY_1D = replace(
     ONLY,
@@ -42,20 +47,18 @@ ONLY_1D = replace(
     "The paper names no sizes or rates of its own.",
 )
 TRANSFORMER = Claim(
-    "two-layer-transformer-reaches",
-    "best two-layer transformer is above one step by",
-    "The transformer of two layers reaches one step of gradient descent as well.",
-    "Section 4.2, Figures 4 C and 6",
-    0.05,
-    0.0,
-    "at most",
+    id="two-layer-transformer-reaches",
+    label="best two-layer transformer is above one step by",
+    kind="paper",
+    text="The transformer of two layers reaches one step of gradient descent as well.",
+    source="Section 4.2, Figures 4 C and 6",
+    at_most=0.05,
 )
 MATCHED = Claim(
-    "parameters-matched",
-    "parameter counts differ by",
-    "All models but the GD-SSM have the same number of parameters, within 5 %; the GD-SSM has far fewer.",
-    "not in the paper, which gives no sizes",
-    0.05,
-    0.0,
-    "at most",
+    id="parameters-matched",
+    label="parameter counts differ by",
+    kind="ours",
+    text="All models but the GD-SSM have the same number of parameters, within 5 %; the GD-SSM has far fewer.",
+    source="not in the paper, which gives no sizes",
+    at_most=0.05,
 )

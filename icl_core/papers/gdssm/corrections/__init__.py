@@ -65,7 +65,6 @@ EXPERIMENT = Experiment(
     name="corrections",
     title="Six corrections",
     about=__doc__ or "",
-    version=1,
     config=Config,
     view=View,
     run=run,

@@ -78,7 +78,6 @@ EXPERIMENT = Experiment(
     name="layer",
     title="One layer, one step of gradient descent",
     about=__doc__ or "",
-    version=1,
     config=Config,
     view=View,
     run=run,
@@ -100,5 +99,4 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    steps=steps,
 )

@@ -72,7 +72,6 @@ EXPERIMENT = Experiment(
     name="nonlinear",
     title="Sines: what has to bend",
     about=__doc__ or "",
-    version=1,
     config=Config,
     view=View,
     run=run,
@@ -95,5 +94,4 @@ EXPERIMENT = Experiment(
     ),
     headline=headline,
     cost=cost,
-    steps=steps,
 )  # fmt: skip

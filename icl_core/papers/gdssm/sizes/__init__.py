@@ -82,7 +82,6 @@ EXPERIMENT = Experiment(
     name="sizes",
     title="More examples, more dimensions",
     about=__doc__ or "",
-    version=1,
     config=Config,
     view=View,
     run=run,

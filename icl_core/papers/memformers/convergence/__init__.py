@@ -25,21 +25,21 @@ from icl_core.papers.memformers.shared.read_run import moment_of, steps
 from icl_core.training import phases
 
 CLOSE = Claim(
-    "sigma-inverse",
-    "largest distance from Σ⁻¹",
-    "Every layer's A_l converges to a multiple of Σ⁻¹: Dist(Σ^½ A_l Σ^½, I) falls to about 0.02.",
-    "Appendix D, Figures 18 to 21",
-    0.03,
-    0.0,
-    "at most",
+    id="sigma-inverse",
+    label="largest distance from Σ⁻¹",
+    kind="paper",
+    text="Every layer's A_l converges to a multiple of Σ⁻¹: Dist(Σ^½ A_l Σ^½, I) falls to about 0.02.",
+    source="Appendix D, Figures 18 to 21",
+    at_most=0.03,
 )
 STEPS = Claim(
-    "constructed-steps",
-    "a_l off the constructed 1/r_l",
-    "The multiples a_l are the steps 1/r_l of the best polynomial, in some order; for three layers 0.42, 0.69, 1.71.",
-    "not in the paper; known for n = 20, d = 5",
-    0.0,
-    0.1,
+    id="constructed-steps",
+    label="a_l off the constructed 1/r_l",
+    kind="ours",
+    text="The multiples a_l are the steps 1/r_l of the best polynomial, in some order; for three layers 0.42, 0.69, 1.71.",
+    source="not in the paper; known for n = 20, d = 5",
+    near=0.0,
+    tolerance=0.1,
 )
 
 
@@ -116,7 +116,6 @@ EXPERIMENT = Experiment(
     name="convergence",
     title="Preconditioners find Σ⁻¹",
     about=__doc__ or "",
-    version=2,
     config=Config,
     view=View,
     run=run,
@@ -154,5 +153,4 @@ EXPERIMENT = Experiment(
     ),
     headline=headline,
     cost=cost,
-    steps=steps,
 )

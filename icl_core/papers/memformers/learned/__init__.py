@@ -26,39 +26,37 @@ from icl_core.papers.memformers.shared.logarithms import log_from_least
 from icl_core.training import phases
 
 FEW_FIT = Claim(
-    "few-prompts-fit",
-    "log-loss on 10 prompts, below CGD's",
-    "Learned from 10 prompts, the method is far ahead of conjugate gradient on them.",
-    "Section 5, Figure 11",
-    2.0,
-    0.0,
-    "at least",
+    id="few-prompts-fit",
+    label="log-loss on 10 prompts, below CGD's",
+    kind="paper",
+    text="Learned from 10 prompts, the method is far ahead of conjugate gradient on them.",
+    source="Section 5, Figure 11",
+    at_least=2.0,
 )
 FEW_FAIL = Claim(
-    "few-prompts-fail",
-    "the same on fresh prompts",
-    "On fresh prompts the method learned from 10 is behind conjugate gradient.",
-    "not in the paper; against Figure 11's reading",
-    0.0,
-    0.0,
-    "at most",
+    id="few-prompts-fail",
+    label="the same on fresh prompts",
+    kind="ours",
+    text="On fresh prompts the method learned from 10 is behind conjugate gradient.",
+    source="not in the paper; against Figure 11's reading",
+    at_most=0.0,
 )
 MANY_SHARED = Claim(
-    "many-prompts-shared",
-    "log-loss from 1000 prompts",
-    "With one Λ_i for all steps and 1000 prompts, four steps end near -0.9, far from conjugate gradient's -6.4.",
-    "Section 5, Figure 11",
-    -0.9,
-    0.1,
+    id="many-prompts-shared",
+    label="log-loss from 1000 prompts",
+    kind="paper",
+    text="With one Λ_i for all steps and 1000 prompts, four steps end near -0.9, far from conjugate gradient's -6.4.",
+    source="Section 5, Figure 11",
+    near=-0.9,
+    tolerance=0.1,
 )
 RISK_FALLS = Claim(
-    "risk-falls",
-    "power of N in the excess risk",
-    "The excess risk of a learned method falls with the number of prompts, at least as fast as the bound, N^(-1/2).",
-    "Theorem 5.1",
-    -0.5,
-    0.0,
-    "at most",
+    id="risk-falls",
+    label="power of N in the excess risk",
+    kind="paper",
+    text="The excess risk of a learned method falls with the number of prompts, at least as fast as the bound, N^(-1/2).",
+    source="Theorem 5.1",
+    at_most=-0.5,
 )
 POWER_AT = 2  # steps of the method: of more, the mean over fresh prompts is heavy-tailed
 
@@ -133,7 +131,6 @@ EXPERIMENT = Experiment(
     name="learned",
     title="Learned from few prompts",
     about=__doc__ or "",
-    version=2,
     config=Config,
     view=View,
     run=run,

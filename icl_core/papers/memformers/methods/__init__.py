@@ -59,7 +59,6 @@ EXPERIMENT = Experiment(
     name="methods",
     title="Learned first-order methods",
     about=__doc__ or "",
-    version=2,
     config=Config,
     view=View,
     run=run,
@@ -84,5 +83,4 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    steps=steps,
 )

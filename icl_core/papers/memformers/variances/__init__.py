@@ -26,54 +26,50 @@ from icl_core.papers.memformers.variances.test_time import from_all_starts, refe
 from icl_core.training import phases
 
 ADAPTS = Claim(
-    "gates-adapt",
-    "log-loss above the floor, unseen σ²",
-    "Gates learned at test time make a mixture of heads robust to variances that no head has seen.",
-    "Section 4.2, Figure 8",
-    0.2,
-    0.0,
-    "at most",
-    reason="Learned from few prompts, gates fit these: losses have heavy tails. With a thousand prompts it comes out.",
+    id="gates-adapt",
+    label="log-loss above the floor, unseen σ²",
+    kind="paper",
+    text="Gates learned at test time make a mixture of heads robust to variances that no head has seen.",
+    source="Section 4.2, Figure 8",
+    at_most=0.2,
 )
 REACHES = Claim(
-    "gates-reach-head",
-    "gates above the head at home",
-    "On a variance that one head was trained on, gates learned at test time do as well as that head.",
-    "Theorem 4.1",
-    0.1,
-    0.0,
-    "at most",
-    reason="Learned from few prompts, gates fit these: losses have heavy tails. With a thousand prompts it comes out.",
+    id="gates-reach-head",
+    label="gates above the head at home",
+    kind="paper",
+    text="On a variance that one head was trained on, gates learned at test time do as well as that head.",
+    source="Theorem 4.1",
+    at_most=0.1,
 )
 ONE_SCALAR = Claim(
-    "one-scalar-suffices",
-    "what gates gain over one scalar",
-    "With a common U, gates for all heads are no better than one head and one scalar.",
-    "not in the paper; against Figure 8's reading",
-    0.0,
-    0.05,
-    reason="Learned from few prompts, either way is as good as these happen to allow.",
+    id="one-scalar-suffices",
+    label="what gates gain over one scalar",
+    kind="ours",
+    text="With a common U, gates for all heads are no better than one head and one scalar.",
+    source="not in the paper; against Figure 8's reading",
+    near=0.0,
+    tolerance=0.05,
 )
 FINDS = Claim(
-    "gates-find-head",
-    "share of the head that knows U",
-    "Where every head has a covariance of its own, gates learned at test time become one for the head that knows the "
-    "prompts' covariance and none for the others: Theorem 4.1's choice is found by learning.",
-    "Theorem 4.1; not measured in the paper",
-    1.0,
-    0.15,
-    reason="Gates need steps and prompts to get there: 400 and a thousand are enough.",
+    id="gates-find-head",
+    label="share of the head that knows U",
+    kind="paper",
+    text=(
+        "Where every head has a covariance of its own, gates learned at test time become one for the head that knows the "
+        "prompts' covariance and none for the others: Theorem 4.1's choice is found by learning."
+    ),
+    source="Theorem 4.1; not measured in the paper",
+    near=1.0,
+    tolerance=0.15,
 )
 LAST_HEAD = Claim(
-    "gates-use-last-head",
-    "share of the last head",
-    "The learned gates are about (0, 0, σ₃²/σ²): all that they do is done by the head of the largest variance.",
-    "Section 4.2, as the authors' code leaves it",
-    1.0,
-    0.1,
-    reason="These gates, put in by hand, are as good, but so is every other choice with Σ g_h σ²/σ_h² = 1, for here "
-    "all heads have learned the same steps. Which one is learned depends on the start; from equal gates "
-    "they stay spread.",
+    id="gates-use-last-head",
+    label="share of the last head",
+    kind="paper",
+    text="The learned gates are about (0, 0, σ₃²/σ²): all that they do is done by the head of the largest variance.",
+    source="Section 4.2, as the authors' code leaves it",
+    near=1.0,
+    tolerance=0.1,
 )
 
 
@@ -156,7 +152,6 @@ EXPERIMENT = Experiment(
     name="variances",
     title="Unseen variances",
     about=__doc__ or "",
-    version=1,
     config=Config,
     view=View,
     run=run,
