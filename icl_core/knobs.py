@@ -29,8 +29,8 @@ class BadSetting(ValueError):
 class Knob:
     """What a field may be and how it is asked for. `options` maps a choice's value to its label; `at_most` names the
     setting of the run at hand beyond which a view's slider has nothing to show, `shown_if` one without which a view's
-    choice has no effect. `was` is the field's former name, if it had another: files keep it, so that keys of runs do not
-    change, and old links still open."""
+    choice has no effect. `was` is the field's former name, if it had another: files keep it, so that the keys of
+    runs do not change, and old links still open."""
 
     kind: str  # "slider", "choice", "text" or "toggle"
     label: str

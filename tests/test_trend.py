@@ -1,0 +1,47 @@
+"""A curve that falls is told from one that only shakes, and from one that never began to fall."""
+
+import numpy as np
+import pytest
+
+from icl_core.trend import last_fall, on_plateau, still_falling
+
+
+def curves(slope: float, noise: float, seeds: int, points: int = 200) -> np.ndarray:
+    rng = np.random.default_rng(5)
+    return 1 - slope * np.arange(points) / points + noise * rng.normal(size=(seeds, points))
+
+
+@pytest.mark.parametrize("seeds", [1, 4])
+def test_the_fall_of_a_line_is_a_tenth_of_it(seeds):
+    fall, error = last_fall(curves(0.5, 0.0, seeds))
+    assert fall == pytest.approx(0.5 * 19 / 200)
+    assert error == pytest.approx(0, abs=1e-9)
+
+
+@pytest.mark.parametrize("seeds", [1, 5])
+def test_noise_alone_does_not_fall(seeds):
+    assert not still_falling(curves(0.0, 0.1, seeds))
+
+
+@pytest.mark.parametrize("seeds", [1, 5])
+def test_a_fall_beyond_its_error_is_told_unless_it_is_too_small_to_matter(seeds):
+    falling = curves(1.0, 0.01, seeds)
+    assert "still falling: by 0.09" in still_falling(falling) or "still falling: by 0.1" in still_falling(falling)
+    assert not still_falling(falling, matters=0.2)
+
+
+def test_a_rising_or_short_curve_is_not_falling():
+    assert not still_falling(curves(-1.0, 0.01, 3))
+    assert not still_falling(np.array([[3.0, 2.0, 1.0]]))
+
+
+def test_one_in_twenty_shaking_curves_at_most_seems_to_fall():
+    rng = np.random.default_rng(1)
+    seen = [bool(still_falling(rng.normal(size=(1, 300)))) for _ in range(400)]
+    assert sum(seen) / len(seen) < 0.05
+
+
+def test_a_plateau_counts_the_seeds_that_are_on_it():
+    left, stayed = np.linspace(1, 0.2, 50), np.full(50, 0.995)
+    assert on_plateau(np.stack([left, stayed, stayed]), 1.0) == "2 of 3 seeds had not left the plateau at 1."
+    assert not on_plateau(np.stack([left, left]), 1.0)
