@@ -1,40 +1,19 @@
-"""What makes two runs the same run: experiment, version and settings. Imports no torch."""
+"""Which version an experiment has, and how far two settings are apart. Imports no torch."""
 
 import ast
-import hashlib
 import importlib.util
 import math
 import sys
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 from icl_core import knobs, registry
 from icl_core.experiment import Experiment
-from icl_core.runs.file import canonical
 
 # Another seed shows the same thing again: such a run is nearer than any other difference.
 _SEED_WEIGHT = 0.01
-
-
-def plain(config: Any) -> dict[str, Any]:
-    """The settings as a dict, be they a settings instance, a mapping or a namespace."""
-    if isinstance(config, Mapping):
-        return dict(config)
-    return vars(config).copy() if isinstance(config, SimpleNamespace) else knobs.values(config)
-
-
-def run_key(experiment_id: str, version: int, config: Mapping[str, Any]) -> str:
-    """The name of the run: 20 hexadecimal digits of a hash of all that decides its content."""
-    named = canonical({"experiment": experiment_id, "version": version, "config": config})
-    return hashlib.sha256(named.encode()).hexdigest()[:20]
-
-
-def key_of(experiment_id: str, config: Any) -> str:
-    """The key of `config` with the experiment's version of today; `ValueError` for an unknown experiment."""
-    return run_key(experiment_id, current_version(experiment_id), plain(config))
 
 
 def current_version(experiment_id: str) -> int:

@@ -15,7 +15,8 @@ from house import ROOT, TOY, house
 
 from icl_core import identity, knobs, registry
 from icl_core.runs import store
-from icl_core.runs.cache import BytesDisk, Refused, RunCache
+from icl_core.runs.bytes_disk import BytesDisk, Refused
+from icl_core.runs.cache import RunCache
 from icl_core.runs.file import Damaged, digest, pack, read
 
 TENSORS = {
@@ -194,7 +195,7 @@ def test_the_longest_unused_run_goes_first(tmp_path, config):
     assert small.headers() and small.load(small.find(TOY, first)) is not None  # looking is no use, loading is
     small.save(TOY, third, TENSORS, INFO)
     assert [bool(small.find(TOY, one)) for one in (first, second, third)] == [True, False, True]
-    with pytest.raises(OSError, match="must fit the cache's limit"):
+    with pytest.raises(OSError, match="must fit ICL_CACHE_LIMIT"):
         small.save(TOY, config, {"x": np.zeros(4 * size)}, INFO)
     assert len(small.headers()) == 2
     small.close()
@@ -338,9 +339,9 @@ def test_many_can_create_the_cache_at_once(tmp_path):
 def test_the_front_page_finds_and_loads_without_torch(runs, config):
     runs.ship(TOY, config, TENSORS, {**INFO, "presets": ["classroom"]})
     code = (
-        "import sys; from icl_core import claims, store; s = store.default()\n"
+        "import sys; from icl_core import findings\nfrom icl_core.runs import store\ns = store.default()\n"
         f"run = s.load(s.preset('{TOY}', 'classroom'), typed=False)\n"
-        f"assert run.config.steps == 50 and claims.measured(s) == [] and s.find('{TOY}', run.config)\n"
+        f"assert run.config.steps == 50 and findings.measured(s) == [] and s.find('{TOY}', run.config)\n"
         "assert 'torch' not in sys.modules and not [n for n in sys.modules if n.startswith('icl_core.papers.toy.')]"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import identity, knobs, registry
+from icl_core import knobs, registry
 from icl_core.jobs import queue
 from icl_core.runs import store
 from pages.ui import address, menu, training
@@ -84,5 +84,5 @@ def _open(experiment_id: str, config: Any) -> None:
     paper, name = experiment_id.split(".")
     page = menu.page_of(paper)
     if page:
-        fields = {field: address.text(value) for field, value in identity.plain(config).items()}
+        fields = {field: address.text(value) for field, value in store.plain(config).items()}
         st.page_link(page, label="Open", query_params={"experiment": name, **fields})
