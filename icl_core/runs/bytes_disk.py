@@ -71,12 +71,11 @@ def within(filename: Any) -> str:
 def create(folder: Path, limit: int) -> diskcache.Cache:
     """Open the cache in `folder`. Several processes that create it at once lock each other out: they try again."""
     private_folder(folder).chmod(0o700)
+    (folder / "cache.db").touch(mode=0o600)  # the files that SQLite puts beside it take its mode
     options = {"eviction_policy": "least-recently-used", "cull_limit": 0, "disk_min_file_size": 0}
     for attempt in range(10):
         try:
-            cache = diskcache.Cache(str(folder), disk=BytesDisk, size_limit=limit, **options)
-            (folder / "cache.db").chmod(0o600)
-            return cache
+            return diskcache.Cache(str(folder), disk=BytesDisk, size_limit=limit, **options)
         except sqlite3.OperationalError as problem:
             if "locked" not in str(problem) or attempt == 9:
                 raise

@@ -141,7 +141,7 @@ class RunCache:
         try:
             yield
         except (*FAILED, OSError) as problem:
-            self._tell(f"The cache of runs in {self.folder} could not be changed: {problem}.")
+            self._tell(f"The cache of runs in {self.folder} could not be changed: {told(problem)}.")
             self.close()
 
     def _open(self) -> diskcache.Cache:
@@ -152,6 +152,11 @@ class RunCache:
             cache = self._cache = create(self.folder, self.limit)
             self._opened = _inode(self.database)
         return cache
+
+
+def told(problem: Exception) -> str:
+    """The problem in words; diskcache's Timeout has none."""
+    return str(problem) or "its database did not let us write"
 
 
 def _inode(path: Path) -> int:

@@ -11,7 +11,7 @@ from icl_core.runs.local import LocalRuns
 
 
 class Headers:
-    """The headers of the runs in the folder `shipped` and of those `made` here; `tell` gets sentences for the visitor."""
+    """The headers of the runs in `shipped` and of those `made` here; `tell` gets sentences for the visitor."""
 
     def __init__(self, shipped: Path, made: LocalRuns, tell: Callable[[str], None]) -> None:
         self.shipped, self.made, self._tell = shipped, made, tell

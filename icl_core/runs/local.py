@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
-from icl_core.runs.cache import FAILED, RunCache
+from icl_core.runs.cache import FAILED, RunCache, told
 from icl_core.runs.disk import private_folder, sweep, unwritable
 from icl_core.runs.file import Damaged, Record, pack, read_record
 from icl_core.runs.header import Header, header_of, key_in
@@ -22,7 +22,7 @@ class LocalRuns:
     """The runs in `folder`; `tell` gets sentences for the visitor. Only `save` raises."""
 
     def __init__(self, folder: Path, limit: int, tell: Callable[[str], None]) -> None:
-        self.folder, self.limit, self._tell = folder, limit, tell
+        self.folder, self._tell = folder, tell
         self._cache = RunCache(folder / "runs", limit, tell)
         self._mended = False
 
@@ -53,14 +53,14 @@ class LocalRuns:
     def save(self, record: Record, tensors: Mapping[str, np.ndarray]) -> Header:
         """Keep a run. Raises `OSError` if it is larger than the limit or cannot be written, `TypeError` as `pack`."""
         key, content = key_in(record), pack(tensors, record)
-        if refused := too_large(len(content), self.limit) or self.unwritable():
+        if refused := too_large(len(content), self._cache.limit) or self.unwritable():
             raise OSError(refused)
         try:
             if self._cache.damaged():
                 self._renew()
             path = self._cache.put(key, content)
         except FAILED as problem:
-            raise OSError(f"the run {key} could not be written to {self._cache.folder}: {problem}") from problem
+            raise OSError(f"the run {key} could not be written to {self._cache.folder}: {told(problem)}") from problem
         return header_of(read_record(path), key, "local", path)
 
     def use(self, key: str) -> None:
