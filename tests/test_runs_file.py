@@ -72,7 +72,7 @@ def test_what_is_not_contiguous_is_written_as_it_is(tmp_path):
     "array", [np.array([1j]), np.array(["a"]), np.array([None]), np.arange(3, dtype=">i4")], ids=str
 )
 def test_a_dtype_that_the_file_cannot_hold_is_refused(array):
-    with pytest.raises(TypeError, match="'x' must be of one of the dtypes .*, got "):
+    with pytest.raises(TypeError, match=r"'x' must be of one of the dtypes .*, got "):
         pack({"x": array}, RECORD)
 
 

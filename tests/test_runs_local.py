@@ -85,7 +85,8 @@ def test_a_run_whose_row_was_never_written_is_taken_in(runs, configs):
     orphan.path.write_bytes(content)
     draft = orphan.path.with_name(f".{orphan.path.name}.999999999-1")
     draft.write_bytes(content)
-    assert keys(runs := afresh(runs)) == {header.key, orphan.key} and runs.messages() == []
+    runs = afresh(runs)
+    assert keys(runs) == {header.key, orphan.key} and runs.messages() == []
     assert not draft.exists()
     runs.delete(orphan)
     assert keys(runs) == {header.key} and not orphan.path.exists()

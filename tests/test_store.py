@@ -183,7 +183,7 @@ def test_sizes_are_read(text, size):
 
 @pytest.mark.parametrize("text", ["much", "-1", "9" * 400, "9" * 30 + "TiB", "99999999999TiB"])
 def test_a_size_that_is_none_is_refused(text):
-    with pytest.raises(ValueError, match="ICL_CACHE_LIMIT must be .*, got '.{1,45}$"):
+    with pytest.raises(ValueError, match=r"ICL_CACHE_LIMIT must be .*, got '.{1,45}$"):
         room.size_limit(text)
 
 
