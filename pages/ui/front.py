@@ -9,6 +9,7 @@ from icl_core.experiment import Paper
 from icl_core.runs import store
 from pages.ui import menu, verdicts
 from pages.ui.claims_page import judged
+from pages.ui.plain import plain
 from pages.ui.theme import is_dark
 
 _WHAT = """
@@ -25,7 +26,7 @@ def show(planned: Mapping[str, str]) -> None:
     st.title("How models learn in context", anchor=False)
     st.markdown(_WHAT)
     for message in store.default().messages():
-        st.warning(message)
+        st.warning(plain(message))
     with st.container(key="cards"):
         for paper in registry.papers().values():
             _card(paper)

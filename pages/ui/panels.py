@@ -8,6 +8,7 @@ from icl_core import figures, knobs, registry
 from icl_core.experiment import Drawing, Experiment, Panel, Run
 from pages.ui import address, widgets
 from pages.ui.address import Setting
+from pages.ui.plain import plain
 from pages.ui.theme import is_dark
 
 SENTENCE = 40  # letters from which on a cell is one
@@ -64,9 +65,9 @@ def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
         try:
             show(_drawn(run.digest, setting.id, drawing.name, items, is_dark(), run), drawing.name)
         except ValueError as error:  # the core's word for "this cannot be drawn of this run"
-            st.warning(str(error))
+            st.warning(plain(error))
         if refused := address.refusal(setting, chosen):
-            st.warning(f"{refused}. The figure does not show it.")
+            st.warning(f"{plain(refused)}. The figure does not show it.")
         _knobs(setting, chosen, run.config)
 
 
