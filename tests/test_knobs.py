@@ -2,7 +2,20 @@
 
 import pytest
 
-from icl_core.knobs import choice, differences, knobs, parse, settings, slider, text, toggle, values
+from icl_core.knobs import (
+    BadSetting,
+    choice,
+    differences,
+    from_kept,
+    kept,
+    knobs,
+    parse,
+    settings,
+    slider,
+    text,
+    toggle,
+    values,
+)
 
 
 @settings
@@ -15,7 +28,7 @@ class Sample:
 
     def check(self) -> None:
         if self.d == 64 and self.on:
-            raise ValueError(f"d must be under 64 where on is true, got {self.d}")
+            raise BadSetting(f"d must be under 64 where on is true, got {self.d}")
 
 
 @pytest.mark.parametrize(
@@ -32,12 +45,12 @@ class Sample:
     ],
 )
 def test_a_value_out_of_range_names_field_range_and_value(field, value, expected):
-    with pytest.raises(ValueError, match="^" + expected.replace("(", r"\(") + "$"):
+    with pytest.raises(BadSetting, match="^" + expected.replace("(", r"\(") + "$"):
         Sample(**{field: value})
 
 
 def test_a_refused_combination():
-    with pytest.raises(ValueError, match="d must be under 64 where on is true, got 64"):
+    with pytest.raises(BadSetting, match="d must be under 64 where on is true, got 64"):
         Sample(d=64, on=True)
 
 
@@ -55,7 +68,7 @@ def test_a_refused_combination():
     ],
 )
 def test_unreadable_text_is_refused(raw, expected):
-    with pytest.raises(ValueError, match=expected):
+    with pytest.raises(BadSetting, match=expected):
         parse(Sample, raw)
 
 
@@ -82,3 +95,17 @@ def test_a_field_without_range_is_refused():
 
 def test_order_is_that_of_declaration():
     assert list(knobs(Sample)) == ["d", "rate", "law", "words", "on"]
+
+
+@settings
+class Renamed:
+    learning_rate: float = slider("learning rate", 0.001, 1.0, default=0.1, was="rate")
+    d: int = slider("width", 2, 64, default=8)
+
+
+def test_a_renamed_field_is_read_and_kept_under_its_former_name():
+    made = Renamed(learning_rate=0.5)
+    assert kept(made) == {"rate": 0.5, "d": 8} and from_kept(Renamed, kept(made)) == made
+    assert parse(Renamed, {"rate": "0.5"}) == parse(Renamed, {"learning_rate": "0.5"}) == made
+    with pytest.raises(BadSetting, match="learning_rate must be a number"):
+        from_kept(Renamed, {"rate": 7.0, "d": 8})

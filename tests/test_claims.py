@@ -1,0 +1,81 @@
+"""A claim is judged at its own setting, and only by a training that has decided it."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Claim, Metric
+
+HERE = SimpleNamespace(d=128, T=256, triggers="random")
+
+
+def claim(**given) -> Claim:
+    return Claim(**{"id": "c", "label": "a label", "kind": "paper", "text": "It is so.", "source": "Figure 1", **given})
+
+
+@pytest.mark.parametrize(
+    ("bound", "value", "kept"),
+    [
+        ({"at_least": 0.95}, 0.95, True),
+        ({"at_least": 0.95}, 0.949, False),
+        ({"at_least": 0.95, "tolerance": 0.05}, 0.9001, True),
+        ({"at_most": 0.0}, 0.0, True),
+        ({"at_most": 0.0, "tolerance": 0.1}, 0.11, False),
+        ({"near": 1.0, "tolerance": 0.1}, 0.91, True),
+        ({"near": 1.0, "tolerance": 0.1}, 1.11, False),
+    ],
+)
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("paper", ("reproduced", "not reproduced")),
+        ("theory", ("holds", "fails")),
+        ("ours", ("found here", "not found here")),
+    ],
+)
+def test_a_verdict_is_in_the_words_of_its_kind(kind, words, bound, value, kept):
+    assert Metric(claim(kind=kind, **bound), value).verdict(HERE) == words[0 if kept else 1]
+
+
+@pytest.mark.parametrize(
+    ("at", "is_at"),
+    [
+        ({}, True),
+        ({"d": 128}, True),
+        ({"d": 64}, False),
+        ({"d": (64, 128), "T": range(200, 300)}, True),
+        ({"d": 128, "T": range(300, 400)}, False),
+        (None, False),
+    ],
+)
+def test_there_is_a_verdict_only_at_the_claims_own_setting(at, is_at):
+    metric = Metric(claim(at=at, setting="the full transformer" if at is None else "", at_least=0.5), 0.6)
+    assert metric.verdict(HERE) == ("reproduced" if is_at else ELSEWHERE)
+
+
+@pytest.mark.parametrize("value", [None, float("nan")])
+def test_what_was_not_measured_was_not_run(value):
+    assert Metric(claim(near=1.0), value).verdict(HERE) == NOT_RUN
+
+
+@pytest.mark.parametrize(("value", "verdict"), [(0.98, NOT_DECIDED), (1.02, NOT_DECIDED), (1.05, "reproduced")])
+def test_an_effect_within_two_errors_decides_nothing(value, verdict):
+    assert Metric(claim(at_least=1.0), value, error=0.02).verdict(HERE) == verdict
+
+
+def test_a_training_that_is_not_at_its_end_decides_nothing():
+    assert Metric(claim(at_least=1.0), 2.0, unfinished="still falling").verdict(HERE) == NOT_DECIDED
+
+
+def test_the_setting_is_said_in_words():
+    assert claim(near=0.0, at={"d": 128, "T": (64, 256), "f": range(5, 21)}).setting_words == (
+        "d = 128, T = 64 or 256, f = 5 to 20"
+    )
+    assert claim(near=0.0, at=None, setting="the full transformer").setting_words == "the full transformer"
+    assert claim(near=0.0).setting_words == "any setting"
+
+
+@pytest.mark.parametrize("given", [{}, {"near": 1.0, "at_least": 1.0}, {"near": 1.0, "kind": "rumour"}])
+def test_a_claim_has_one_bound_and_one_of_three_kinds(given):
+    with pytest.raises(ValueError, match="claim c: one bound and a kind of paper, theory, ours expected"):
+        claim(**given)

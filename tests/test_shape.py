@@ -1,0 +1,92 @@
+"""The house: every experiment is a folder of the same files, nothing is long, no import runs in a circle or upwards."""
+
+import ast
+import statistics
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+APP = [ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py")), *sorted((ROOT / "icl_core").rglob("*.py"))]
+PAPERS = ROOT / "icl_core" / "papers"
+EXTRA = ROOT / "tests" / "papers_extra"
+SHARED = "shared"
+EXPERIMENTS = sorted(
+    folder
+    for papers in (PAPERS, EXTRA)
+    for folder in papers.glob("*/*")
+    if (folder / "__init__.py").exists() and folder.name != SHARED
+)
+EVERY = {"__init__", "settings", "claims", "metrics", "draw"}
+
+
+def module(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module(path): path for path in APP}
+
+
+def imports(path: Path, late: bool = True) -> set[str]:
+    """The project's modules that a file imports; without those inside functions if not `late`."""
+    tree = ast.parse(path.read_text())
+    nodes = ast.walk(tree) if late else [node for top in tree.body for node in _outside_functions(top)]
+    found: set[str] = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+    return {name for name in found if name in MODULES} - {module(path)}
+
+
+def _outside_functions(node: ast.AST) -> list[ast.AST]:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return []
+    return [node, *(inner for child in ast.iter_child_nodes(node) for inner in _outside_functions(child))]
+
+
+def functions() -> list[int]:
+    """The lines of every function of the app, its signature and docstring among them."""
+    nodes = [node for path in APP for node in ast.walk(ast.parse(path.read_text()))]
+    return [node.end_lineno - node.lineno + 1 for node in nodes if isinstance(node, ast.FunctionDef)]
+
+
+@pytest.mark.parametrize("folder", EXPERIMENTS, ids=lambda folder: f"{folder.parent.name}.{folder.name}")
+def test_every_experiment_has_the_same_files(folder: Path):
+    names = {path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
+    assert names >= EVERY
+    assert names & {"train", "run"}
+
+
+@pytest.mark.parametrize("folder", EXPERIMENTS, ids=lambda folder: f"{folder.parent.name}.{folder.name}")
+def test_no_experiment_imports_another(folder: Path):
+    others = [module(other / "__init__.py") for other in EXPERIMENTS if other != folder]
+    for path in folder.rglob("*.py"):
+        assert not [name for name in imports(path) if name.startswith(tuple(f"{o}." for o in others)) or name in others]
+
+
+@pytest.mark.parametrize("folder", sorted(PAPERS.glob(f"*/{SHARED}")), ids=lambda folder: folder.parent.name)
+def test_what_is_shared_imports_no_experiment(folder: Path):
+    paper = module(folder.parent / "__init__.py")
+    for path in folder.rglob("*.py"):
+        assert not [name for name in imports(path) if name.startswith(f"{paper}.") and SHARED not in name.split(".")]
+
+
+def test_no_import_runs_in_a_circle():
+    arrows = {name: imports(path, late=False) for name, path in MODULES.items()}
+    # a package's own __init__ names what is in it: only arrows between files of different names count
+    left = dict(arrows)
+    while left:
+        free = [name for name, to in left.items() if not (to - {name}) & left.keys()]
+        assert free, f"a circle among {sorted(left)[:20]}"
+        for name in free:
+            del left[name]
+
+
+def test_nothing_is_long():
+    long = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in APP}
+    assert not {name: lines for name, lines in long.items() if lines > 220}
+    lengths = sorted(functions())
+    assert statistics.median(lengths) <= 7
+    assert lengths[int(0.9 * len(lengths))] <= 20
