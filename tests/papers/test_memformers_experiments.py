@@ -76,4 +76,4 @@ def test_one_prompt_learned_by_heart_gives_no_infinite_number():
     ).all()
     for drawing in experiment.drawings:
         figure = drawing.draw(run, experiment.view()).figure
-        assert figure is None or "Infinity" not in figure.to_json()
+        assert figure is None or "Infinity" not in str(figure.to_json())

@@ -15,50 +15,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from icl_core.experiment import Claim, Drawing, Experiment, Metric, Preset, Progress, Run
+from icl_core.experiment import Drawing, Experiment, Preset, Progress, Run
+from icl_core.papers.memformers.learned import claims
 from icl_core.papers.memformers.learned import draw as drawings
-from icl_core.papers.memformers.learned.risk import power
+from icl_core.papers.memformers.learned.metrics import metrics
 from icl_core.papers.memformers.learned.settings import Config, View, model_of, sizes_of
 from icl_core.papers.memformers.shared import train as learning
 from icl_core.papers.memformers.shared.baselines import baselines
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.logarithms import log_from_least
 from icl_core.training import phases
-
-FEW_FIT = Claim(
-    id="few-prompts-fit",
-    label="log-loss on 10 prompts, below CGD's",
-    kind="paper",
-    text="Learned from 10 prompts, the method is far ahead of conjugate gradient on them.",
-    source="Section 5, Figure 11",
-    at_least=2.0,
-)
-FEW_FAIL = Claim(
-    id="few-prompts-fail",
-    label="the same on fresh prompts",
-    kind="ours",
-    text="On fresh prompts the method learned from 10 is behind conjugate gradient.",
-    source="not in the paper; against Figure 11's reading",
-    at_most=0.0,
-)
-MANY_SHARED = Claim(
-    id="many-prompts-shared",
-    label="log-loss from 1000 prompts",
-    kind="paper",
-    text="With one Λ_i for all steps and 1000 prompts, four steps end near -0.9, far from conjugate gradient's -6.4.",
-    source="Section 5, Figure 11",
-    near=-0.9,
-    tolerance=0.1,
-)
-RISK_FALLS = Claim(
-    id="risk-falls",
-    label="power of N in the excess risk",
-    kind="paper",
-    text="The excess risk of a learned method falls with the number of prompts, at least as fast as the bound, N^(-1/2).",
-    source="Theorem 5.1",
-    at_most=-0.5,
-)
-POWER_AT = 2  # steps of the method: of more, the mean over fresh prompts is heavy-tailed
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -91,24 +57,6 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     }
 
 
-def metrics(run: Run) -> list[Metric]:
-    """Few prompts on themselves and on fresh ones; many; and the fall of the excess risk."""
-    found = []
-    sizes = list(run["size/prompts"])
-    shared = run.config.memory == "learned shared"
-    if 10 in sizes and shared and 3 <= run.config.layers < run.config.d <= run.config.n:
-        own, fresh, cg = (
-            log_from_least(run[f"{name}"])[:, sizes.index(10)]
-            for name in ("judged/train", "judged/loss", "baseline/cg_train")
-        )
-        found.append(Metric(FEW_FIT, float((cg - own)[:, -1].mean())))
-        found.append(Metric(FEW_FAIL, float((log_from_least(run["baseline/cg"]) - fresh)[:, -1].max())))
-    if 1000 in sizes and run.config.layers == 4 and run.config.memory == "learned shared" and run.config.d == 5:
-        found.append(Metric(MANY_SHARED, float(log_from_least(run["judged/loss"])[:, sizes.index(1000), -1].mean())))
-    found.append(Metric(RISK_FALLS, power(run, min(POWER_AT, run.config.layers))))
-    return found
-
-
 def headline(run: Run, view: View) -> str:
     """What you see: the method from the fewest prompts, on them and on fresh ones."""
     own, fresh = (float(log_from_least(run[f"judged/{name}"][:, 0, -1]).mean()) for name in ("train", "loss"))
@@ -134,6 +82,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
         Drawing("own", drawings.own, moment=False),
@@ -147,7 +96,7 @@ EXPERIMENT = Experiment(
             "From 10, 100 and 1000 prompts",
             Config(),
             "On its own ten prompts the method beats conjugate gradient; on fresh ones it fails.",
-            "figure 11",
+            "Figures",
             seeds=5,
         ),
         Preset(
