@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from house import ROOT, TOY, house
 
-from icl_core import identity, knobs, registry
+from icl_core import knobs, registry
 from icl_core.runs import room, store
 from icl_core.runs.bytes_disk import BytesDisk, Refused
 from icl_core.runs.cache import RunCache
@@ -114,14 +114,9 @@ def test_settings_that_are_out_of_range_today_make_a_run_absent(runs):
 
 def test_a_run_of_another_version_is_invisible(runs, config, monkeypatch):
     runs.save(TOY, config, TENSORS, INFO)
-    module = sys.modules[f"icl_core.papers.{TOY}"]
-    monkeypatch.setattr(module, "EXPERIMENT", dataclasses.replace(module.EXPERIMENT, version=2))
+    monkeypatch.setitem(registry.papers()["toy"].experiments, "walk", 2)
     assert runs.find(TOY, config) is None and runs.headers() == [] and runs.messages() == []
     monkeypatch.undo()
-
-
-def test_the_version_read_from_the_source_is_the_imported_one():
-    assert identity._written_version(TOY) == registry.experiment(TOY).version
 
 
 def test_more_seeds_serve_for_fewer_and_the_smallest_such_run(runs, config):
