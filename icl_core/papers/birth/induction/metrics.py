@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from icl_core.experiment import Metric, Run
+from icl_core.figures import mean_of
 from icl_core.papers.birth.induction.claims import (  # fmt: skip
     ADAM,
     BIGRAM_DOES_NOT,
@@ -57,15 +58,8 @@ def metrics(run: Run) -> list[Metric]:
 
 def half_step(run: Run, name: str) -> float:
     """The training step at which `curve/name`, a mean over seeds, first passes one half; NaN if it never does."""
-    passed = np.flatnonzero(over_seeds(run[f"curve/{name}"]) >= 0.5)
+    passed = np.flatnonzero(mean_of(run[f"curve/{name}"]) >= 0.5)
     return float(run["curve/step"][passed[0]]) if len(passed) else float("nan")
-
-
-def over_seeds(curve: np.ndarray) -> np.ndarray:
-    """The mean over the seeds that have come so far, [seeds, points] to [points]; NaN where none has."""
-    seen = np.isfinite(curve)
-    count = seen.sum(axis=0)
-    return np.where(count > 0, np.where(seen, curve, 0).sum(axis=0) / np.maximum(count, 1), np.nan)
 
 
 def _accuracy(run: Run) -> list[Metric]:

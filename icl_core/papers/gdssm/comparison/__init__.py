@@ -20,6 +20,7 @@ Try:
 import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Preset, Progress, Run
+from icl_core.figures import written
 from icl_core.papers.gdssm.comparison import comparison_tasks
 from icl_core.papers.gdssm.comparison import tune_rates as comparison_trials
 from icl_core.papers.gdssm.comparison.draw import fairness as sizes
@@ -30,7 +31,6 @@ from icl_core.papers.gdssm.comparison.rates import RATES
 from icl_core.papers.gdssm.comparison.settings import Config, View
 from icl_core.papers.gdssm.comparison.train import EVALUATIONS
 from icl_core.papers.gdssm.shared import construction
-from icl_core.papers.gdssm.shared.read_run import written
 from icl_core.training import phases
 from icl_core.training.several_seeds import padded
 
