@@ -38,7 +38,7 @@ def opened(page: str, link: str) -> AppTest:
         (
             "memformers",
             "experiment=methods&spectrum=own&own=" + quote("1, 1, 0, 1, 1"),
-            ["an eigenvalue must not be zero"],
+            ["eigenvalues must be numbers from 1e-06 to 1e+06, got '0'"],
         ),
         ("memformers", "experiment=methods&sigma2=0", ["sigma2 must be a number from 0.01 to 100.0, got 0"]),
         ("memformers", "experiment=mixture&weights=" + quote("0.2, 0.3, 0.6"), ["weights must sum to 1, got 1.1"]),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from icl_core.experiment import Claim, Metric, Run
+from icl_core.figures import mean_of
 from icl_core.papers.birth.induction.claims import (  # fmt: skip
     BIGRAM_DOES_NOT,
     CLASSROOM,
@@ -47,15 +48,8 @@ def metrics(run: Run) -> list[Metric]:
 
 def half_step(run: Run, name: str) -> float:
     """The training step at which `curve/name`, a mean over seeds, first passes one half; NaN if it never does."""
-    passed = np.flatnonzero(over_seeds(run[f"curve/{name}"]) >= 0.5)
+    passed = np.flatnonzero(mean_of(run[f"curve/{name}"]) >= 0.5)
     return float(run["curve/step"][passed[0]]) if len(passed) else float("nan")
-
-
-def over_seeds(curve: np.ndarray) -> np.ndarray:
-    """The mean over the seeds that have come so far, [seeds, points] to [points]; NaN where none has."""
-    seen = np.isfinite(curve)
-    count = seen.sum(axis=0)
-    return np.where(count > 0, np.where(seen, curve, 0).sum(axis=0) / np.maximum(count, 1), np.nan)
 
 
 def _metric(
@@ -105,9 +99,9 @@ def _order(run: Run) -> list[Metric]:
 def _gap(run: Run, claim: Claim, first: str, second: str, reason: str = "") -> Metric:
     """Steps from one memory's half to another's, of the mean curves; the error is that of the single seeds' gaps."""
     early, late = (run[f"curve/recall_{name}"] for name in (first, second))
-    value = _reached(run, over_seeds(late)) - _reached(run, over_seeds(early))
+    value = _reached(run, mean_of(late)) - _reached(run, mean_of(early))
     each = np.array([_reached(run, b) - _reached(run, a) for a, b in zip(early, late, strict=True)])
-    never = min(over_seeds(early).max(), over_seeds(late).max()) < 0.5
+    never = min(mean_of(early).max(), mean_of(late).max()) < 0.5
     return _metric(run, claim, value, _seeds_error(each), more=never, reason=reason)
 
 

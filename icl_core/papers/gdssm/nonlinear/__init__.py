@@ -16,13 +16,14 @@ Try:
 from dataclasses import replace
 
 from icl_core.experiment import Drawing, Experiment, Metric, Preset, Run
+from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear import claims
 from icl_core.papers.gdssm.nonlinear.draw import fits as drawings
 from icl_core.papers.gdssm.nonlinear.draw import losses as comparisons
 from icl_core.papers.gdssm.nonlinear.read_run import learned, model_at
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, View
 from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, JUDGED, WATCHED, run
-from icl_core.papers.gdssm.shared.read_run import steps, written
+from icl_core.papers.gdssm.shared.read_run import steps
 
 
 def metrics(run: Run) -> list[Metric]:

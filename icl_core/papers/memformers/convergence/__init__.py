@@ -12,6 +12,8 @@ Try:
 - Learn in whitened coordinates: what happens to the time it takes?
 """
 
+from functools import partial
+
 import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Panel, Preset, Progress, Run
@@ -30,12 +32,8 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     seeds, …] beside `snapshot/step`; `final/<L>/*`; `reference/floor_steps` [L, L]; `frozen/*`."""
     model = model_of(config)
     name = f"main {config.layers}"
-
-    def curves(made: phases.Made) -> dict[str, np.ndarray]:
-        return {key: array for key, array in made.get(name, {}).items() if key.startswith("curve/")}
-
-    made = phases.run([learning.training_phase(name, model)], progress, curves)[name]
-    final = {f"final/{config.layers}/{key[6:]}": array for key, array in made.items() if key.startswith("final/")}
+    made = phases.run([learning.training_phase(name, model)], progress, partial(phases.curves, name))[name]
+    final = {f"final/{config.layers}/{key}": array for key, array in phases.final(made).items()}
     kept = {key: array for key, array in made.items() if not key.startswith("final/")}
     return {**kept, **final, **learning.snapshot_steps(model), **construction(model), **learning.frozen(model)}
 

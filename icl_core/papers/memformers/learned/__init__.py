@@ -12,6 +12,7 @@ Try:
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -35,15 +36,11 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     models = {f"{size or 'endless'} {L}": replace(model_of(config, size), layers=L) for size in sizes for L in depths}
     # the deepest first: its curves are the ones to watch
     order = sorted(models, key=lambda name: -models[name].layers)
-    first = order[0]
-
-    def curves(made: phases.Made) -> dict[str, np.ndarray]:
-        return {key: array for key, array in made.get(first, {}).items() if key.startswith("curve/")}
-
-    made = phases.run([learning.training_phase(name, models[name]) for name in order], progress, curves)
+    plan = [learning.training_phase(name, models[name]) for name in order]
+    made = phases.run(plan, progress, partial(phases.curves, order[0]))
     on_own = [learning.on_own_batch(model_of(config, size))["baseline/cg_train"] for size in sizes if size]
     return {
-        **curves(made),
+        **phases.curves(order[0], made),
         **{
             f"judged/{key}": np.stack(
                 [np.stack([made[f"{size} {L}"][f"judged/{key}"] for L in depths], 1) for size in sizes if size], 1

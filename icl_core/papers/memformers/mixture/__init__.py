@@ -14,6 +14,8 @@ Try:
 - One layer: why are all ways equal?
 """
 
+from functools import partial
+
 import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Preset, Progress, Run
@@ -37,15 +39,17 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `baseline/*` [K]; `curve/*` [seeds, evaluations].
     """
     parts = [learning.training_phase(config, kind, depth) for depth in _depths(config)[::-1] for kind in learning.KINDS]
-
-    def curves(made: phases.Made) -> dict[str, np.ndarray]:
-        return _curves(config, made)
-
-    made = phases.run(parts, progress, curves)
+    made = phases.run(parts, progress, partial(_curves, config))
     found = [tried(config, made, depth) for depth in _depths(config)]
     deepest = {name: array for name, array in found[-1].items() if name.split("/")[0] in ("learning", "shape")}
     stacked = {name: np.stack([each[name] for each in found], 1) for name in found[0] if name not in deepest}
-    return {"depth/layers": np.array(_depths(config)), **curves(made), **stacked, **deepest, **references(config)}
+    return {
+        "depth/layers": np.array(_depths(config)),
+        **_curves(config, made),
+        **stacked,
+        **deepest,
+        **references(config),
+    }
 
 
 def _depths(config: Config) -> list[int]:

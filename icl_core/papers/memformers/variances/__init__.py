@@ -12,6 +12,8 @@ Try:
 - Let the gates start from the last head alone: do they stay there?
 """
 
+from functools import partial
+
 import numpy as np
 import torch
 
@@ -32,22 +34,22 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `own/loss` [seeds, H] of each head on its own prompts; `gate/curve` [seeds, V, steps]; `start/*` of the last unseen
     variance; `baseline/*` [K]; `curve/loss` [seeds, evaluations] of the first head."""
     parts = [learning.training_phase(f"head {h}", model_of(config, h)) for h in range(len(trained_on(config)))]
-
-    def curves(made: phases.Made) -> dict[str, np.ndarray]:
-        return {key: array for key, array in made.get("head 0", {}).items() if key.startswith("curve/")}
-
-    made = phases.run(parts, progress, curves)
-    learned = [
-        {key[6:]: torch.tensor(array) for key, array in part.items() if key.startswith("final/")}
-        for part in made.values()
-    ]
+    made = phases.run(parts, progress, partial(phases.curves, "head 0"))
+    learned = [{key: torch.tensor(array) for key, array in phases.final(part).items()} for part in made.values()]
     every = [*met_by(config), *trained_on(config)]
     found = [tried(config, learned, variance, place) for place, variance in enumerate(every)]
     stacked = {name: np.stack([each[name] for each in found], 1) for name in found[0]}
     own = {"own/loss": np.stack([part["judged/loss"] for part in made.values()], 1)}
     at = len(met_by(config)) - 1
     starts = from_all_starts(config, learned, every[at], at)
-    return {**curves(made), **stacked, **own, **starts, "tried/variance": np.array(every), **references(config)}
+    return {
+        **phases.curves("head 0", made),
+        **stacked,
+        **own,
+        **starts,
+        "tried/variance": np.array(every),
+        **references(config),
+    }
 
 
 def headline(run: Run, view: View) -> str:
