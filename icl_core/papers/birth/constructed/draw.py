@@ -189,7 +189,7 @@ def attention(run: Run, view: View) -> Panel:
         reading.attention1,
         reading.attention2,
         sequence.characters,
-        ([], boxes(sequence)),
+        boxes(sequence),
         predictions(reading, sequence),
     )
     inside = sequence.in_context.numpy()

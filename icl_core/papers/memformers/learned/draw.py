@@ -91,8 +91,8 @@ def _steps(run: Run) -> np.ndarray:
 
 def _by_size(run: Run, name: str) -> list[Curve]:
     return [
-        Curve(f"{size} prompts", _steps(run), log_from_least(run[name])[:, place], f"layer {place + 1}", markers=True)
-        for place, size in enumerate(run["size/prompts"])
+        Curve(f"{size} prompts", _steps(run), log_from_least(run[name])[:, index], f"layer {index + 1}", markers=True)
+        for index, size in enumerate(run["size/prompts"])
     ]
 
 

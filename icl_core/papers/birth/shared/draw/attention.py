@@ -28,11 +28,10 @@ def draw(run: Run, view: View) -> Panel:
 
 
 def _figure(reading: Reading, sequence: Shown):
-    found = predictions(reading, sequence)
     if reading.attention1 is None:
-        return figures.attention(reading.attention2, sequence.characters, boxes(sequence), title="attention")
+        return figures.attention(reading.attention2, sequence.characters, boxes(sequence))
     return figures.attention_pair(
-        reading.attention1, reading.attention2, sequence.characters, ([], boxes(sequence)), found
+        reading.attention1, reading.attention2, sequence.characters, boxes(sequence), predictions(reading, sequence)
     )
 
 

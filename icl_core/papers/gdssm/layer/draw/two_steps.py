@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Bowl, Curve
-from icl_core.figures.style import COLOURS, FAINT, INK, PAPER
+from icl_core.figures.style import INK, PAPER
 from icl_core.papers.gdssm.layer.symmetries import quantities
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.read_run import moment_of, row_of, steps, trained_at, written
@@ -39,8 +39,8 @@ def draw(run: Run, view: Any) -> Panel:
         series, "A, on the gradient", "B, on curvature times gradient",
         x_range=(-0.04 * reach[0], reach[0]), y_range=(-0.12 * reach[1], reach[1]), height=440,
     )  # fmt: skip
-    figure.add_traces([_contours(f, N, r), _place(shared, "best shared rate", "gradient descent"),
-                       _place(free, "best two rates", "construction")])  # fmt: skip
+    figure.add_traces([_contours(f, N, r), _best(shared, "best shared rate", "gradient descent"),
+                       _best(free, "best two rates", "construction")])  # fmt: skip
     figure.update_layout(hovermode="closest", showlegend=True, yaxis_exponentformat="none")
     A, B = (float(value) for value in paths[row, moment])
     return Panel(
@@ -75,17 +75,13 @@ def _contours(f: int, N: int, r: float) -> go.Scatter:
     free = closed_forms.two_steps_free(f, N, r)
     scale = np.array([free.A, free.B])  # A and B differ by powers of N
     curvature = closed_forms.variance(r) * np.array([[m2, -m3], [-m3, m4]]) * scale[:, None] * scale
-    bowl, x, y = Bowl(curvature, (1.0, 1.0)), [], []
-    for share in LEVELS:
-        for half in bowl.ring(share * closed_forms.zero_loss(f, r), 100.0):
-            x += [*(half[:, 0] * free.A).tolist(), None]
-            y += [*(half[:, 1] * free.B).tolist(), None]
-    line = {"color": FAINT, "width": 1}
-    return go.Scatter(x=x, y=y, mode="lines", line=line, opacity=0.4, hoverinfo="skip", showlegend=False)
+    losses = [share * closed_forms.zero_loss(f, r) for share in LEVELS]
+    found = figures.contours(Bowl(curvature, (1.0, 1.0)), losses, 100.0, (free.A, free.B))
+    return found.update(opacity=0.4)
 
 
-def _place(best: closed_forms.TwoSteps, name: str, kind: str) -> go.Scatter:
-    marker = {"size": 14, "color": COLOURS[kind], "line": {"color": INK, "width": 1.5}}
+def _best(best: closed_forms.TwoSteps, name: str, kind: str) -> go.Scatter:
+    marker = {"size": 14, "color": figures.colour(kind), "line": {"color": INK, "width": 1.5}}
     marker |= {"symbol": "star" if kind == "construction" else "circle", "opacity": 1}
     return go.Scatter(
         x=[best.A], y=[best.B], mode="markers", marker=marker, name=f"{name}: {best.loss:.3f}",

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.figures.style import FAINT, INK, PAPER
+from icl_core.figures.style import FAINT
 from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,
     asked_at,
@@ -102,10 +102,7 @@ class _Fit:
             Curve(truth, x, self.found["truth"], "floor"),
         ]
         figure = figures.curves(series, "x", "y", y_range=y_range, height=460)
-        marker = {"size": 11, "color": INK, "line": {"color": PAPER, "width": 1.5}}
-        return figure.add_trace(
-            go.Scatter(x=self.pairs[:, 0], y=self.pairs[:, 1], mode="markers", marker=marker, name=dots)
-        )
+        return figure.add_trace(figures.dots(self.pairs, dots))
 
     def table(self, truth: str) -> pd.DataFrame:
         named = {variant.shown: self.found[variant.name] for variant in VARIANTS}
