@@ -2,8 +2,6 @@
 
 from icl_core.experiment import Claim
 
-UNEVEN = "The mean over fresh prompts is heavy-tailed, and a model that met its batch only is judged on rare prompts."
-
 REACHES_FLOOR = Claim(
     "reaches-floor",
     "log-loss above the floor",

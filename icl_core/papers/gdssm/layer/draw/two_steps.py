@@ -26,9 +26,9 @@ def draw(run: Run, view: Any) -> Panel:
     """Where training took A and B, over the exact loss, with the curve of all shared rates."""
     f, N, r = run.config.f, run.config.N, run.config.r
     free, shared = closed_forms.two_steps_free(f, N, r), closed_forms.two_steps_shared(f, N, r)
-    paths = np.stack([coefficients(run, moment) for moment in range(len(steps(run)))], 1)  # [seeds, moments, 2]
-    moment, row = moment_of(run, view), row_of(run, view)
-    path = paths[row, : moment + 1]
+    paths = np.stack([coefficients(run, snapshot) for snapshot in range(len(steps(run)))], 1)  # [seeds, snapshots, 2]
+    snapshot, row = moment_of(run, view), row_of(run, view)
+    path = paths[row, : snapshot + 1]
     rates = np.linspace(0, 1.7 * shared.A / 2, 60)
     series = [
         Curve("one rate for both steps", 2 * rates, rates**2, "gradient descent"),
@@ -42,9 +42,9 @@ def draw(run: Run, view: Any) -> Panel:
     figure.add_traces([_contours(f, N, r), _best(shared, "best shared rate", "gradient descent"),
                        _best(free, "best two rates", "construction")])  # fmt: skip
     figure.update_layout(hovermode="closest", showlegend=True, yaxis_exponentformat="none")
-    A, B = (float(value) for value in paths[row, moment])
+    A, B = (float(value) for value in paths[row, snapshot])
     return Panel(
-        f"Step {steps(run)[moment]}: A = {written(A)}, B = {written(B, 4)}; loss "
+        f"Step {steps(run)[snapshot]}: A = {written(A)}, B = {written(B, 4)}; loss "
         f"{written(closed_forms.two_step_loss(A, B, f, N, r))}",
         f"Two steps of one rate h = η/N lie on the dashed curve (A, B) = (2h, h²), and the best of them costs "
         f"{written(shared.loss)}. Steps with a rate each can be anywhere below it, and the best pair costs "
@@ -57,9 +57,9 @@ def draw(run: Run, view: Any) -> Panel:
     )
 
 
-def coefficients(run: Run, moment: int) -> np.ndarray:
+def coefficients(run: Run, snapshot: int) -> np.ndarray:
     """(A, B) of every seed at a snapshot, [seeds, 2]."""
-    found = quantities(trained_at(run, moment), run.config.N)
+    found = quantities(trained_at(run, snapshot), run.config.N)
     return np.stack([found["A"].numpy(), found["B"].numpy()], -1)
 
 
