@@ -7,7 +7,7 @@ import torch
 
 from icl_core.papers.gdssm.comparison.baselines import griffin, s5
 from icl_core.papers.gdssm.comparison.baselines.scan import SHORT, scan
-from icl_core.papers.gdssm.comparison.baselines.seeds import count, one_seed
+from icl_core.papers.gdssm.comparison.baselines.seeds import count
 from icl_core.papers.gdssm.comparison.match_sizes import BASELINES, Size, matched, nearest
 from icl_core.papers.gdssm.comparison.match_sizes import count as counted
 from icl_core.papers.gdssm.comparison.rates import best
@@ -35,6 +35,11 @@ def drawn(name, features=4, seeds=1, T=LONG, dtype=torch.float64, **made_with):
     size = Size(WIDTH, STATES.get(name, WIDTH), 0, 0)
     parameters = BASELINES[name].draw(features, generator(3), seeds, size, **made_with)
     return {key: value.to(dtype) for key, value in parameters.items()}
+
+
+def one_seed(parameters, seed):
+    """The parameters of one seed, without the axis of seeds."""
+    return {name: tensor[seed] for name, tensor in parameters.items()}
 
 
 def remembering(name, p):
