@@ -56,8 +56,8 @@ ODD = {
 def made(**changes) -> Run:
     config = Config(**{"steps": 20, "layers": 2, "batch": 100, "seeds": 1, "beside": "none", **changes})
     with pytest.MonkeyPatch.context() as few:  # prompts judged on: it is the drawing that is tested
-        for name in ("JUDGED", "WATCHED", "BLOCK"):
-            few.setattr(f"icl_core.papers.memformers.shared.judging.{name}", 2**9)
+        for name in ("PROMPTS", "WATCHED", "BLOCK"):
+            few.setattr(f"icl_core.papers.memformers.shared.test_set.{name}", 2**9)
         return Run(config, learning.run(config, Recorder()))
 
 
@@ -99,7 +99,7 @@ def test_a_run_that_is_still_going_shows_its_curves():
 def test_numbers_that_are_not_finite_are_left_out():
     run = made(variant="lfom")
     broken = dict(run.tensors)
-    for name in ("baseline/momentum", "baseline/gd", "baseline/pcg", "judged/loss"):
+    for name in ("baseline/momentum", "baseline/gd", "baseline/pcg", "evaluated/loss"):
         broken[name] = np.array([np.inf, np.nan], np.float32) + np.zeros_like(broken[name])
     broken["baseline/pcg"] = np.zeros_like(broken["baseline/pcg"])
     for key in ("reference/floor_steps", "reference/floor_scalar_steps"):

@@ -12,7 +12,7 @@ from icl_core.papers.memformers import mixture, variances
 from icl_core.papers.memformers.mixture import settings as gaussians
 from icl_core.papers.memformers.mixture import train as learning
 from icl_core.papers.memformers.mixture.settings import mixture_of
-from icl_core.papers.memformers.shared import experts, first_order, judging
+from icl_core.papers.memformers.shared import experts, first_order, test_set
 from icl_core.papers.memformers.shared.experts import Heads
 from icl_core.papers.memformers.shared.task import Batch, integrated
 from icl_core.papers.memformers.variances import settings as scales
@@ -37,9 +37,9 @@ ODD = {
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     """Fewer prompts to judge on: what is tested here does not depend on how many."""
-    for name in ("WATCHED", "JUDGED"):
-        monkeypatch.setattr(judging, name, judging.BLOCK)
-    monkeypatch.setattr(variances_trial, "FEWER", judging.BLOCK)
+    for name in ("WATCHED", "PROMPTS"):
+        monkeypatch.setattr(test_set, name, test_set.BLOCK)
+    monkeypatch.setattr(variances_trial, "FEWER", test_set.BLOCK)
     monkeypatch.setattr(learning, "POOL", 2**12)
 
 

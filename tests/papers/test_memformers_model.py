@@ -9,7 +9,7 @@ import torch
 
 from icl_core.papers.memformers.methods.token_form import forward, original, takes_whitened
 from icl_core.papers.memformers.shared import first_order, model, variants
-from icl_core.papers.memformers.shared.distance import distances
+from icl_core.papers.memformers.shared.variants import distances
 from icl_core.papers.memformers.shared.settings import Config
 from icl_core.papers.memformers.shared.task import Batch, covariances, integrated
 from icl_core.papers.memformers.shared.variants import VARIANTS

@@ -9,9 +9,9 @@ from scipy.sparse.linalg import cg
 
 from icl_core import device
 from icl_core.experiment import Diverged
-from icl_core.papers.memformers.shared import judging
+from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared import train as learning
-from icl_core.papers.memformers.shared.batches import Batches
+from icl_core.papers.memformers.shared.train import Batches
 from icl_core.papers.memformers.shared.settings import Config, memory
 from icl_core.papers.memformers.shared.task import Pool, covariances, eigenvalues_of, integrated, roots
 from icl_core.regression import gram
@@ -23,8 +23,8 @@ TINY = Config(layers=2, steps=30, batch=50)
 @pytest.fixture
 def quick(monkeypatch):
     """Fewer prompts to judge on: what is tested here does not depend on how many."""
-    for name in ("WATCHED", "JUDGED"):
-        monkeypatch.setattr(judging, name, judging.BLOCK)
+    for name in ("WATCHED", "PROMPTS"):
+        monkeypatch.setattr(test_set, name, test_set.BLOCK)
 
 
 @pytest.mark.parametrize("examples", [False, True])
@@ -173,7 +173,7 @@ KINDS = [
 def test_a_run_repeats_and_resumes_bit_for_bit(kind, quick):
     config = replace(TINY, **kind)
     whole = learning.run(config, Recorder())
-    assert all(np.isfinite(whole[f"judged/{name}"]).all() for name in ("loss", "error", "train"))
+    assert all(np.isfinite(whole[f"evaluated/{name}"]).all() for name in ("loss", "error", "train"))
     stopped = [0, 20, 30, 41] if not kind else [20]
     again = [learning.run(config, Recorder())] if not kind else []
     for stop in stopped:
@@ -195,7 +195,7 @@ def test_a_training_with_too_large_a_rate_diverges(quick):
 
 def test_a_short_training_learns(quick):
     tensors = learning.run(replace(TINY, steps=300, batch=200, beside="none"), Recorder())
-    floor, learned = tensors["baseline/floor"], tensors["judged/loss"][0]
+    floor, learned = tensors["baseline/floor"], tensors["evaluated/loss"][0]
     assert (learned > floor * 0.97).all()
     assert np.log(learned / floor).max() < 0.1
 

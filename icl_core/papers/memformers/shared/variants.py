@@ -65,7 +65,6 @@ VARIANTS = {
                 per="coordinate", shared=True, preconditioned=False),
     )
 }  # fmt: skip
-EQUAL_POWER = tuple(each.id for each in VARIANTS.values() if each.equal_power)
 
 
 def initial(config: Any, generator: torch.Generator) -> Parameters:
@@ -167,3 +166,11 @@ def table(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
     every = steps(parameters, config, root)
     s, L, _, d, _ = every.shape
     return every.transpose(2, 3).reshape(s, L * d, L * d)
+
+
+def distances(M: Tensor) -> Tensor:
+    """Dist(M, I) = min_α ‖M − αI‖_F / ‖M‖_F of M = Σ^½ A Σ^½ [..., d, d]; α = tr(M) / d. From 0 to 1
+    (Appendix D)."""
+    square = M.square().sum((-2, -1))
+    trace = M.diagonal(dim1=-2, dim2=-1).sum(-1)
+    return ((square - trace.square() / M.shape[-1]).clamp(min=0) / square.clamp(min=torch.finfo(M.dtype).tiny)).sqrt()

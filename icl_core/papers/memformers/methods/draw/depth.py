@@ -6,9 +6,11 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.memformers.methods.view import View
+from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw.losses import (
     FULL,
+    LABELS,
+    NEUTRAL,
     SCALAR,
     beside,
     floor_of,
@@ -17,27 +19,26 @@ from icl_core.papers.memformers.shared.draw.losses import (
     window,
     written,
 )
-from icl_core.papers.memformers.shared.judging import JUDGED
-from icl_core.papers.memformers.shared.logarithms import log_of
-from icl_core.papers.memformers.shared.train import companions
-from icl_core.papers.memformers.shared.variants import EQUAL_POWER
+from icl_core.papers.memformers.shared.read_run import variant_beside
+from icl_core.papers.memformers.shared.test_set import PROMPTS, log_of
+from icl_core.papers.memformers.shared.variants import VARIANTS, Variant
 
-# tensor, name, colour, dash, overlay from which it is drawn
-METHODS = (
-    ("cg", "CGD", "conjugate gradient", None, "main"),
-    ("pcg", "CGD with Σ⁻¹", "conjugate gradient", "dash", "main"),
-    ("gd", "gradient descent", "gradient descent", None, "all"),
-    ("momentum", "momentum", "momentum", "dash", "all"),
-    ("momentum_tuned", "momentum, tuned", "momentum", "dot", "all"),
-    ("nesterov", "Nesterov", "nesterov", "dash", "all"),
-    ("nesterov_tuned", "Nesterov, tuned", "nesterov", "dot", "all"),
-)
+# of a baseline, by id: name, colour, dash, overlay from which it is drawn
+METHODS = {
+    "cg": ("CGD", "conjugate gradient", None, "main"),
+    "pcg": ("CGD with Σ⁻¹", "conjugate gradient", "dash", "main"),
+    "gd": ("gradient descent", "gradient descent", None, "all"),
+    "momentum": ("momentum", "momentum", "dash", "all"),
+    "momentum_tuned": ("momentum, tuned", "momentum", "dot", "all"),
+    "nesterov": ("Nesterov", "nesterov", "dash", "all"),
+    "nesterov_tuned": ("Nesterov, tuned", "nesterov", "dot", "all"),
+}
 MEDIAN = (
     "This is the median over prompts: half of them lose less. The dotted line is what is best for the mean, and no "
     "bound here: a model may do better on most prompts, and worse on rare ones."
 )
 CLOSE = 0.1  # log-losses that differ by less count as equal
-FEW = 1000  # prompts that the authors judge on
+FEW = 1000  # prompts that the authors evaluate on
 
 
 def depth(run: Run, view: View) -> Panel:
@@ -75,9 +76,9 @@ def typical(run: Run) -> Run:
 def _trained(run: Run, view: View) -> list[Curve]:
     """The trained model below what was trained beside it, which is dashed: where both coincide, both are seen."""
     x = run["depth/layers"]
-    found = [Curve(trained_name(run), x, log_of(run["judged/loss"]), "trained", markers=True)]
+    found = [Curve(trained_name(run), x, log_of(run["evaluated/loss"]), "trained", markers=True)]
     if view.overlay != "trained":
-        others = beside(run, "beside/", "/loss")
+        others = beside(run, "beside/{}/loss")
         found += [Curve(name, x, log_of(loss), kind, "dash", markers=True) for name, loss, kind in others]
     return found
 
@@ -85,13 +86,18 @@ def _trained(run: Run, view: View) -> list[Curve]:
 def _classical(run: Run, view: View) -> list[Curve]:
     if view.overlay == "trained":
         return []
-    chosen = [each for each in METHODS if each[-1] in ("main", view.overlay)]
+    chosen = {name: style for name, style in _baselines(run).items() if style[-1] in ("main", view.overlay)}
     if view.average == "median":  # CGD's is over w* as well, which the others have integrated out
-        chosen = [each for each in chosen if f"baseline/{each[0]}_median" in run.tensors]
+        chosen = {name: style for name, style in chosen.items() if f"baseline/{name}_median" in run.tensors}
     return [
-        Curve(name, run["depth/layers"], log_of(run[f"baseline/{key}"]), kind, dash, markers=True)
-        for key, name, kind, dash, _ in chosen
+        Curve(label, run["depth/layers"], log_of(run[f"baseline/{name}"]), kind, dash, markers=True)
+        for name, (label, kind, dash, _) in chosen.items()
     ]
+
+
+def _baselines(run: Run) -> dict[str, tuple[str, str, str | None, str]]:
+    """What the run has evaluated, with its style; one that the table does not know is drawn plainly."""
+    return {name: METHODS.get(name, (name, NEUTRAL, None, "all")) for name in run.names("baselines")}
 
 
 def _floors(run: Run, view: View) -> list[Curve]:
@@ -106,7 +112,7 @@ def _other(own: tuple[str, str]) -> tuple[str, str]:
 
 def _range(run: Run, zero: float) -> tuple[float, float]:
     """The same for every overlay; a method that explodes, or solves all prompts exactly, leaves the picture."""
-    kept = [log_of(run[name]) for name in ("judged/loss", "baseline/floor", "baseline/floor_scalar")]
+    kept = [log_of(run[name]) for name in ("evaluated/loss", "baseline/floor", "baseline/floor_scalar")]
     falling = [log_of(run[name]) for name in ("baseline/cg", "baseline/pcg")]
     return window([*kept, [zero]], falling)
 
@@ -118,8 +124,9 @@ def _last(run: Run, name: str) -> float:
 def _title(run: Run, view: View) -> str:
     L = run.config.layers
     key, _ = floor_of(run.config)
-    trained, floor, cg = (_last(run, name) for name in ("judged/loss", f"baseline/{key}", "baseline/cg"))
-    named = "floor" if run.config.variant != "gd++" else "floor without moving covariates"
+    trained, floor, cg = (_last(run, name) for name in ("evaluated/loss", f"baseline/{key}", "baseline/cg"))
+    moving = VARIANTS[run.config.variant].moves_covariates
+    named = "floor without moving covariates" if moving else "floor"
     numbers = f"trained {written(trained)}, {named} {written(floor)}"
     numbers += f", CGD {written(cg)}" if view.average == "mean" else " (medians)"
     return f"At {L} layer{'s' * (L > 1)}: {numbers} (log-loss)"
@@ -140,13 +147,13 @@ def _caption(run: Run, view: View) -> str:
 
 def _power(run: Run) -> str:
     """Finding 1: models of equal power share a floor, so a gap between them is a matter of training."""
-    variants = {"trained": run.config.variant} | {k: v.variant for k, v in companions(run.config).items()}
-    equal = [name for name, variant in variants.items() if variant in EQUAL_POWER]
+    equal = {label: loss for label, variant, loss in _models(run) if variant and variant.equal_power}
     if len(equal) < 2:
         return ""
-    ends = [_last(run, "judged/loss" if name == "trained" else f"beside/{name}/loss") for name in equal]
+    ends = [_last(run, loss) for loss in equal.values()]
     gap, above = max(ends) - min(ends), min(ends) - _last(run, f"baseline/{floor_of(run.config)[0]}")
-    who = f"the {', the '.join(equal[:-1])} and the {equal[-1]}".replace("the trained", "the trained model")
+    *first, last = equal
+    who = f"the {', the '.join(first)} and the {last}".replace("the trained", "the trained model")
     if not np.isfinite(gap):
         return ""
     if gap < CLOSE and above < CLOSE:
@@ -159,10 +166,18 @@ def _power(run: Run) -> str:
     )
 
 
+def _models(run: Run) -> list[tuple[str, Variant | None, str]]:
+    """What the run has trained: label, variant (None where unknown) and the tensor of its loss."""
+    own = VARIANTS[run.config.variant]
+    beside = [
+        (LABELS.get(name, name), variant_beside(run, name), f"beside/{name}/loss") for name in run.names("beside")
+    ]
+    return [("trained", own, "evaluated/loss"), *beside]
+
+
 def _shared(run: Run) -> str:
     """Finding 2: one Γ for all layers is weaker."""
-    models = {"judged/loss": run.config} | {f"beside/{k}/loss": v for k, v in companions(run.config).items()}
-    name = next((name for name, config in models.items() if config.variant == "shared"), None)
+    name = next((loss for _, variant, loss in _models(run) if variant and variant.id == "shared"), None)
     if name is None or run.config.layers < 2:
         return ""
     above = _last(run, name) - _last(run, f"baseline/{floor_of(run.config)[0]}")
@@ -171,7 +186,7 @@ def _shared(run: Run) -> str:
 
 def _knowing(run: Run) -> str:
     """Finding 3: whoever knows Σ⁻¹ wins."""
-    cg, pcg, own = (mean_of(log_of(run[f])) for f in ("baseline/cg", "baseline/pcg", "judged/loss"))
+    cg, pcg, own = (mean_of(log_of(run[f])) for f in ("baseline/cg", "baseline/pcg", "evaluated/loss"))
     ahead = (pcg < cg - 1e-3) | ~np.isfinite(pcg)  # solved exactly
     if not ahead.all():
         even = np.allclose(np.nan_to_num(cg), np.nan_to_num(pcg), atol=0.02)
@@ -185,11 +200,13 @@ def _knowing(run: Run) -> str:
 
 
 def _note(run: Run) -> str:
-    error = float(np.nanmean(np.where(np.isfinite(run["judged/error"][:, -1]), run["judged/error"][:, -1], np.nan)))
+    error = float(
+        np.nanmean(np.where(np.isfinite(run["evaluated/error"][:, -1]), run["evaluated/error"][:, -1], np.nan))
+    )
     n, d = run.config.n, run.config.d
-    few = error * (JUDGED / FEW) ** 0.5
+    few = error * (PROMPTS / FEW) ** 0.5
     text = (
-        f"Natural logarithms, on {JUDGED:,} fresh prompts. Standard error at {run.config.layers} layers: "
+        f"Natural logarithms, on {PROMPTS:,} fresh prompts. Standard error at {run.config.layers} layers: "
         f"± {error:.2g}. Losses have heavy tails: on {FEW} prompts the same mean would be off by ± {few:.2g}."
     )
     if n < d:
@@ -201,8 +218,8 @@ def _note(run: Run) -> str:
 
 
 def _table(run: Run) -> pd.DataFrame:
-    columns = {"layers": run["depth/layers"], "trained": mean_of(log_of(run["judged/loss"]))}
-    columns |= {name: mean_of(log_of(loss)) for name, loss, _ in beside(run, "beside/", "/loss")}
-    columns |= {name: log_of(run[f"baseline/{key}"]) for key, name, *_ in METHODS}
+    columns = {"layers": run["depth/layers"], "trained": mean_of(log_of(run["evaluated/loss"]))}
+    columns |= {name: mean_of(log_of(loss)) for name, loss, _ in beside(run, "beside/{}/loss")}
+    columns |= {name: log_of(run[f"baseline/{key}"]) for key, (name, *_) in _baselines(run).items()}
     floors = {FULL: "floor", SCALAR: "floor_scalar"}
     return pd.DataFrame(columns | {label: log_of(run[f"baseline/{key}"]) for label, key in floors.items()}).round(4)

@@ -12,18 +12,16 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures.grid import diverging
 from icl_core.papers.memformers.shared import variants
-from icl_core.papers.memformers.shared.distance import distances
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.read_run import (
     covariance_of,
     depth_of,
     knows_covariance,
-    moment_of,
     parameters_at,
     root_of,
     step_of,
-    steps,
 )
+from icl_core.papers.memformers.shared.variants import VARIANTS, distances
 
 applies = knows_covariance
 MOST = 4  # layers drawn at once
@@ -32,9 +30,9 @@ WRITTEN = 6  # dimensions up to which the numbers of three layers are written
 
 def preconditioner(run: Run, view: Any) -> Panel:
     """One learned A_l in the original coordinates, Σ⁻¹ scaled onto it, what remains between them, and Σ^½ A_l Σ^½."""
-    depth, snapshot = _depth(run, view), moment_of(run, view)
+    depth, snapshot = _depth(run, view), run.snapshot_at(view)
     layer = min(view.layer, depth)
-    found, last = (whitened_of(run, view.seed_shown, depth, each) for each in (snapshot, len(steps(run)) - 1))
+    found, last = (whitened_of(run, view.seed_shown, depth, each) for each in (snapshot, len(run.snapshot_steps) - 1))
     covariance = covariance_of(run, view.seed_shown)
     back, inverse = covariance.inverse_root, covariance.inverse
     A, end = (back @ each[layer - 1] @ back for each in (found, last))
@@ -60,7 +58,7 @@ def preconditioner(run: Run, view: Any) -> Panel:
 
 def whitened(run: Run, view: Any) -> Panel:
     """Σ^½ A_l Σ^½ of the layers, four at most from the one asked for on, each divided by its a_l."""
-    depth, snapshot = _depth(run, view), moment_of(run, view)
+    depth, snapshot = _depth(run, view), run.snapshot_at(view)
     found = whitened_of(run, view.seed_shown, depth, snapshot)
     a, away = found.diagonal(dim1=1, dim2=2).mean(-1).tolist(), distances(found).tolist()
     first = max(0, min(view.layer - 1, depth - MOST))
@@ -132,10 +130,10 @@ def _scales(matrices: Tensor) -> Tensor:
 def _note(run: Run, found: Tensor, depth: int) -> str:
     a = found.diagonal(dim1=1, dim2=2).mean(-1).tolist()
     learned = f"aₗ, sorted: {' '.join(written(each) for each in sorted(a))}."
-    if run.config.variant == "gd++":
+    if VARIANTS[run.config.variant].moves_covariates:
         return f"{learned} The covariates move, so from layer 2 on Aₗ meets others than those of Σ."
     best = run["reference/floor_steps"][depth - 1, :depth]
     text = f"{learned} The best linear transformer has {' '.join(written(float(each)) for each in best)}"
-    if run.config.variant == "linear":
+    if VARIANTS[run.config.variant].memory == "none":
         return f"{text}, in any order."
     return f"{text}; here Γ scales every Aₗ as well, so only what they do together compares (the decoded optimiser)."
