@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from icl_core.jobs import queue
+from icl_core.jobs import queue, start
 from icl_core.runs import store
 from icl_core.runs.store import Header
 
@@ -38,7 +38,7 @@ def obtain(experiment_id: str, config: Any) -> Header:
 def _watch(key: str, experiment_id: str) -> None:
     with tqdm(desc=experiment_id, unit="step", file=sys.stderr, disable=None) as bar:  # None: no bar into a file
         while (known := queue.state(key)) is not None and not known.ended:
-            queue.ensure_workers()
+            start.ensure_workers()
             bar.total = known.total or None
             bar.set_postfix_str(known.status if math.isnan(known.loss) else f"loss {known.loss:.4g}", refresh=False)
             bar.update(max(0, known.step - bar.n))
@@ -64,5 +64,5 @@ def watch_all(keys: list[str], workers: int | None) -> None:
             bar.refresh()
             if ended == len(known):
                 return
-            queue.ensure_workers(workers)
+            start.ensure_workers(workers)
             time.sleep(5 * _PAUSE)  # runs take minutes, and looking costs the trainings time

@@ -13,7 +13,7 @@ from tests.house import ROOT, house, wait_for
 
 ID = "birth.induction"
 # A worker whose first checkpoint comes long before the end of so short a training.
-SOON = "from icl_core import progress, worker; progress.FIRST_CHECKPOINT = 0.3; worker.work(slots=9)"
+SOON = "from icl_core.jobs import progress, worker; progress.FIRST_CHECKPOINT = 0.3; worker.work(slots=9)"
 WANTED = Config(N=16, d=64, T=128, K=3, batch=64, steps=30)
 
 
