@@ -40,7 +40,8 @@ def _watch(key: str, experiment_id: str) -> None:
         while (known := queue.state(key)) is not None and not known.ended:
             start.ensure_workers()
             bar.total = known.total or None
-            bar.set_postfix_str(known.status if math.isnan(known.loss) else f"loss {known.loss:.4g}", refresh=False)
+            loss = known.status if math.isnan(known.loss) else f"loss {known.loss:.4g}"
+            bar.set_postfix_str(known.message or loss, refresh=False)
             bar.update(max(0, known.step - bar.n))
             bar.refresh()
             time.sleep(_PAUSE)
@@ -52,7 +53,11 @@ _ENDS = {"failed": "failed: ", "cancelled": "was cancelled"}
 
 
 def watch_all(keys: list[str], workers: int | None) -> None:
-    """Wait until all jobs have ended, `workers` at a time, with a progress bar that counts runs."""
+    """Wait until all jobs have ended, `workers` at a time, with a progress bar that counts runs.
+
+    Raises `ValueError` for less than one worker.
+    """
+    start.check_count(workers)
     with tqdm(total=len(keys), unit="run", file=sys.stderr, disable=None if keys else True) as bar:
         while True:
             known = [state for key in keys if (state := queue.state(key)) is not None]
