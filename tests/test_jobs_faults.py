@@ -12,7 +12,7 @@ from filelock import FileLock, Timeout
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs import folder, progress, queue, start, train, worker
+from icl_core.jobs import folder, progress, queue, start, terminal, train, worker
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.terminal import watch_all
 from icl_core.runs.file import pack, read_record
@@ -114,11 +114,14 @@ def test_a_state_that_cannot_be_written_ends_no_training(fill, monkeypatch, runs
     assert queue.state(key).status == "interrupted" and train_all() == 1 and queue.state(key).status == "done"
 
 
-def test_the_curves_make_room_for_the_state(monkeypatch):
+def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
     key = queue.submit(TOY, config())
     Job(key).live.write_bytes(b"curves")
-    write = folder.write_whole
-    monkeypatch.setattr(folder, "write_whole", lambda *of: no_room() if Job(key).live.exists() else write(*of))
+    assert folder.has_room()
+    spare, write = (Job(key).live, folder.jobs_folder() / "reserve"), folder.write_whole
+    assert all(path.exists() for path in spare)
+    full = lambda: any(path.exists() for path in spare)  # noqa: E731
+    monkeypatch.setattr(folder, "write_whole", lambda *of: no_room() if full() else write(*of))
     Job(key).tell(status="running", message="the disk is full")
     assert Job(key).state()["message"] == "the disk is full"
 
@@ -149,7 +152,7 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
 def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
     key, started = queue.submit(TOY, config()), []
     monkeypatch.setattr(start, "_start_worker", started.append)
-    fill("room", "state", "checkpoint", "live")
+    fill("reserve", "state", "checkpoint", "live")
     assert start.ensure_workers(1) == 0 and train_all() == 0 and not started
     fill("nothing")
     assert start.ensure_workers(1) == 1 and started == [1]
@@ -255,7 +258,9 @@ def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
 
 @pytest.mark.parametrize("place", ["_info", "_measured", "save"])
 def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
-    key, of = queue.submit(TOY, config()), runs if place == "save" else train
+    key, saved, save = queue.submit(TOY, config()), [], runs.save
+    monkeypatch.setattr(runs, "save", lambda *of: saved.append(key) or save(*of))
+    of = runs if place == "save" else train
     act = getattr(of, place)
 
     def cancelled_meanwhile(*arguments):
@@ -266,13 +271,20 @@ def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
     monkeypatch.setattr(of, place, cancelled_meanwhile)
     train_all()
     assert queue.state(key).status == "cancelled" and runs.headers() == []
+    assert len(saved) == (place == "save")
 
 
 def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
     key, computed = queue.submit(TOY, config()), []
-    seconds = progress.JobProgress.seconds
-    monkeypatch.setattr(progress.JobProgress, "seconds", lambda self: queue.cancel(key) or seconds(self))
-    monkeypatch.setattr(train, "_measured", lambda *run: computed.append(run))
+    report = progress.JobProgress.report
+
+    def reports(self, done, *rest):
+        report(self, done, *rest)
+        if done == 20:
+            queue.cancel(key)
+
+    monkeypatch.setattr(progress.JobProgress, "report", reports)
+    monkeypatch.setattr(train, "_measured", lambda *run: computed.append(run) or {})
     train_all()
     assert queue.state(key).status == "cancelled" and not computed
 
@@ -288,7 +300,8 @@ def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(m
     assert ended == ([os.getpid()] if born == "mine" else [])
 
 
-def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypatch):
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypatch, fails):
     key, files = queue.submit(TOY, config()), []
 
     def look() -> dict[str, bytes]:
@@ -298,6 +311,8 @@ def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypa
         (Job(key).folder / "lock").unlink()
         (Job(key).folder / "lock").touch()  # by the worker that has it now
         files.append(look())
+        if fails:
+            raise ValueError("and then its training fails")
 
     during_training(monkeypatch, taken_over)
     train_all()
@@ -382,6 +397,20 @@ def test_the_code_is_told_by_the_times_of_its_files(tmp_path, monkeypatch):
     before = worker._code()
     (tmp_path / "settings.py").write_text("")
     assert worker._code() != before and before == {k: v for k, v in worker._code().items() if k.parent != tmp_path}
+
+
+def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
+    key, looks = queue.submit(TOY, config()), []
+
+    def ends_at_the_third_look(count=None):
+        looks.append(count)
+        status = "cancelled" if len(looks) == 3 else "interrupted"
+        Job(key).tell(status=status, message="the disk is full")
+
+    monkeypatch.setattr(start, "ensure_workers", ends_at_the_third_look)
+    monkeypatch.setattr(terminal, "_PAUSE", 0.0)
+    watch_all([key], None)
+    assert len(looks) == 3 and capsys.readouterr().err.count("the disk is full") == 1
 
 
 @pytest.mark.parametrize("count", [-1, 0])

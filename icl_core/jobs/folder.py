@@ -79,13 +79,13 @@ class Job:
     def tell(self, **state: Any) -> None:
         """Write the state; with the last one, drop what only a running job needs. Raises `OSError`.
 
-        On a full disk these files, or the curves, which the next report brings anew, make room for the state first.
+        On a full disk these files, or the curves, which the next report brings anew, and a reserve make room first.
         """
         needless = (self.checkpoint, self.live, self.cancel) if state["status"] in ENDED else ()
         try:
             _write_json(self.folder / "state.json", state)
         except OSError:
-            for path in needless or (self.live,):
+            for path in (*needless, self.live, _reserve()):
                 drop(path)
             _write_json(self.folder / "state.json", state)
         for path in needless:
@@ -138,14 +138,16 @@ def queue_lock() -> FileLock:
 
 
 def has_room() -> bool:
-    """Whether a file of a job could be written now."""
-    probe = jobs_folder() / "room"
+    """Whether a file of a job can be written now. It stays, to make room for a state when the disk is full."""
     try:
-        write_whole(probe, bytes(2**16))
+        write_whole(_reserve(), bytes(2**16))
     except OSError:
         return False
-    drop(probe)
     return True
+
+
+def _reserve() -> Path:
+    return jobs_folder() / "reserve"
 
 
 def trouble(problem: OSError) -> str:

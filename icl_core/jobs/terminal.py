@@ -36,17 +36,26 @@ def obtain(experiment_id: str, config: Any) -> Header:
 
 
 def _watch(key: str, experiment_id: str) -> None:
+    said: set[str] = set()
     with tqdm(desc=experiment_id, unit="step", file=sys.stderr, disable=None) as bar:  # None: no bar into a file
         while (known := queue.state(key)) is not None and not known.ended:
             start.ensure_workers()
+            _say([known], said)
             bar.total = known.total or None
             loss = known.status if math.isnan(known.loss) else f"loss {known.loss:.4g}"
-            bar.set_postfix_str(known.message or loss, refresh=False)
+            bar.set_postfix_str(loss, refresh=False)
             bar.update(max(0, known.step - bar.n))
             bar.refresh()
             time.sleep(_PAUSE)
     if known is not None and known.status != "done":
         raise Failed(f"the training {_ENDS[known.status]}{known.message}")
+
+
+def _say(known: list[queue.JobState], said: set[str]) -> None:
+    """Say once what keeps a job waiting: a full disk, for one. Also where no bar is drawn."""
+    for message in {state.message for state in known if state.status == "interrupted" and state.message} - said:
+        tqdm.write(message, file=sys.stderr)
+        said.add(message)
 
 
 _ENDS = {"failed": "failed: ", "cancelled": "was cancelled"}
@@ -58,11 +67,13 @@ def watch_all(keys: list[str], workers: int | None) -> None:
     Raises `ValueError` for less than one worker.
     """
     start.check_count(workers)
+    said: set[str] = set()
     with tqdm(total=len(keys), unit="run", file=sys.stderr, disable=None if keys else True) as bar:
         while True:
             known = [state for key in keys if (state := queue.state(key)) is not None]
             ended = sum(state.ended for state in known)
             running = [state for state in known if state.status == "running"]
+            _say(known, said)
             words = (f"{state.experiment} {state.step / max(state.total, 1):.0%}" for state in running)
             bar.set_postfix_str(", ".join(words), refresh=False)
             bar.update(ended - bar.n)
