@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -147,6 +148,12 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
     assert pauses == [15, 30, 60, 120, 240, 240]
     assert start.ensure_workers(1) == 1
     assert train_all() == 1 and queue.state(key).status == "done" and runs.find(TOY, config()).key == key
+
+
+@pytest.mark.parametrize(("free", "said"), [(0, "the disk is full"), (2**30, "nothing can be written: disk I/O error")])
+def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free, said):
+    monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    assert folder.trouble(OSError("disk I/O error")) == said
 
 
 def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):

@@ -8,6 +8,7 @@ file of a job (another form, a pipe, a folder) is set aside with a message, and 
 
 import errno
 import json
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -151,6 +152,8 @@ def _reserve() -> Path:
 
 
 def trouble(problem: OSError) -> str:
-    """Why a file could not be written, in words."""
-    full = problem.errno in (errno.ENOSPC, errno.EDQUOT) or "disk is full" in str(problem)
+    """Why a file could not be written, in words. A database on a full disk tells of faults of many names."""
+    full = problem.errno in (errno.ENOSPC, errno.EDQUOT)
+    with suppress(OSError):
+        full = full or shutil.disk_usage(jobs_folder()).free < 2**20
     return "the disk is full" if full else f"nothing can be written: {problem}"
