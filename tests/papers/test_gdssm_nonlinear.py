@@ -197,7 +197,7 @@ def test_a_short_training_bends_only_with_an_mlp():
     losses = {}
     for variant in (LINEAR_GATE, MLP):
         weights = initial(config, variant, [0])
-        learning.training.train(learning.problem(config, variant, weights), 300, [], [], {}, lambda *_: None)
+        learning.loop.train(learning.problem(config, variant, weights), 300, [], [], {}, lambda *_: None)
         losses[variant.name] = float(learning.losses(weights, learning.held_out(config, 2**12))[0])
         if variant is MLP:
             assert learned(weights).r2.min() > 0.9
