@@ -23,7 +23,7 @@ def choose(index: int) -> None:
     For this process alone: in the environment it would be passed on to every worker that is started from here.
     """
     global _chosen
-    if "ICL_DEVICE" not in os.environ and torch.cuda.device_count() > 1:
+    if not os.environ.get("ICL_DEVICE") and torch.cuda.device_count() > 1:
         _chosen = f"cuda:{index % torch.cuda.device_count()}"
         device.cache_clear()
         describe.cache_clear()
@@ -36,7 +36,7 @@ def device() -> torch.device:
 
     Raises `BadSetting` if `ICL_DEVICE` names none that is here.
     """
-    wanted = os.environ.get("ICL_DEVICE", _chosen or ("cuda" if torch.cuda.is_available() else "cpu"))
+    wanted = os.environ.get("ICL_DEVICE") or _chosen or ("cuda" if torch.cuda.is_available() else "cpu")
     known = ["cpu", "cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
     if wanted not in known or (wanted.startswith("cuda") and not torch.cuda.is_available()):
         here = ", ".join(known if torch.cuda.is_available() else known[:1])
@@ -55,13 +55,13 @@ def describe() -> str:
 def workers() -> int:
     """How many trainings may go on at once: one a GPU (`ICL_DEVICE` names just one), else one a core."""
     if device().type == "cuda":
-        return 1 if "ICL_DEVICE" in os.environ else max(1, torch.cuda.device_count())
+        return 1 if os.environ.get("ICL_DEVICE") else max(1, torch.cuda.device_count())
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 def precision() -> str:
     """How exactly float32 products are computed: `ICL_PRECISION` if set; `BadSetting` if it is none of them."""
-    wanted = os.environ.get("ICL_PRECISION", "highest" if device().type == "cuda" else "medium")
+    wanted = os.environ.get("ICL_PRECISION") or ("highest" if device().type == "cuda" else "medium")
     if wanted not in PRECISIONS:
         raise BadSetting(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {wanted!r}")
     return wanted

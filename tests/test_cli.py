@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -216,12 +217,12 @@ def test_equal_presets_share_a_run(changed):
 )
 def test_ctrl_c_cancels_a_run_and_interrupts_a_build(tmp_path, command, after):
     """In processes of their own, workers and all."""
-    shipped = (EXTRA / "toy" / "walk.py").read_text(encoding="utf-8").replace("shipped=False", "shipped=True")
     papers = tmp_path / "papers"
-    (papers / "long").mkdir(parents=True)
-    walk = shipped.replace("Config(),", "Config(delay=50.0),")
-    (papers / "long" / "walk.py").write_text(walk, encoding="utf-8")
-    (papers / "long" / "__init__.py").write_bytes((EXTRA / "toy" / "__init__.py").read_bytes())
+    shutil.copytree(EXTRA / "toy", papers / "long", ignore=shutil.ignore_patterns("__pycache__"))
+    for path in papers.rglob("*.py"):
+        longer = path.read_text(encoding="utf-8").replace("papers.toy", "papers.long")
+        longer = longer.replace("shipped=False", "shipped=True").replace("Config(),", "Config(delay=50.0),")
+        path.write_text(longer, encoding="utf-8")
     arguments = [sys.executable, "-m", "icl_core", command[0], "long.walk", *command[1:]]
     # as from a terminal: a shell that runs the tests in its background has its children ignore Ctrl-C
     heed = lambda: signal.signal(signal.SIGINT, signal.default_int_handler)  # noqa: E731

@@ -47,11 +47,18 @@ def test_products_are_exact_on_a_gpu_unless_asked_otherwise(three_gpus, monkeypa
     assert device.precision() == "high"
 
 
-@pytest.mark.parametrize("wanted", ["gpu", "cuda:99", ""])
+@pytest.mark.parametrize("wanted", ["gpu", "cuda:99"])
 def test_an_unknown_device_is_refused_with_those_that_are_here(monkeypatch, wanted):
     monkeypatch.setenv("ICL_DEVICE", wanted)
     with pytest.raises(ValueError, match=r"ICL_DEVICE must name a device that is here \(cpu"):
         device.device()
+
+
+def test_what_is_set_to_nothing_is_not_set(three_gpus, monkeypatch):
+    monkeypatch.setenv("ICL_DEVICE", "")
+    monkeypatch.setenv("ICL_PRECISION", "")
+    device.choose(1)
+    assert device.device() == torch.device("cuda:1") and device.workers() == 3 and device.precision() == "highest"
 
 
 def test_an_unknown_precision_is_refused(monkeypatch):

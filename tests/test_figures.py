@@ -211,3 +211,16 @@ def test_a_short_log_axis_has_its_numbers_written_out(limits, labels):
 def test_a_long_log_axis_has_powers_of_ten():
     drawn = figures.curves([Curve("a", [0, 1], (1e-6, 10.0))], "x", "y", log_y=True, y_range=(1e-6, 10.0))
     assert drawn.layout.yaxis.ticktext is None and drawn.layout.yaxis.dtick == 1
+
+
+def test_the_mean_over_seeds_leaves_out_what_has_no_value():
+    rows = [[1.0, np.nan, np.nan], [3.0, 4.0, np.inf]]
+    np.testing.assert_array_equal(figures.mean_of(rows), [2.0, 4.0, np.nan])
+    np.testing.assert_array_equal(figures.mean_of(rows[1]), [3.0, 4.0, np.nan])
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(-1.2346, "−1.235"), (-0.0001, "0.000"), (float("nan"), "–"), (float("inf"), "–")]
+)
+def test_a_number_is_written_with_a_true_minus(value, shown):
+    assert figures.written(value) == shown

@@ -1,11 +1,17 @@
 """Links as a visitor may mistype them, opened without a browser: what the core refuses is named once, and nothing else
 is lost."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
+
+from icl_core import registry
+from icl_core.experiment import CannotDraw
 
 ROOT = Path(__file__).parents[1]
 MANY = "9" * 400
@@ -32,7 +38,7 @@ def opened(page: str, link: str) -> AppTest:
         (
             "memformers",
             "experiment=methods&spectrum=own&own=" + quote("1, 1, 0, 1, 1"),
-            ["an eigenvalue must not be zero"],
+            ["eigenvalues must be numbers from 1e-06 to 1e+06, got '0'"],
         ),
         ("memformers", "experiment=methods&sigma2=0", ["sigma2 must be a number from 0.01 to 100.0, got 0"]),
         ("memformers", "experiment=mixture&weights=" + quote("0.2, 0.3, 0.6"), ["weights must sum to 1, got 1.1"]),
@@ -66,8 +72,8 @@ def opened(page: str, link: str) -> AppTest:
 )
 def test_what_is_out_of_range_is_named_once_and_all_is_drawn(page: str, link: str, said: list[str]) -> None:
     app = opened(page, link)
-    warnings = [warning.value for warning in app.warning]
-    assert not app.exception
+    warnings = [re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning]  # without escapes
+    assert not app.exception and not app.error
     for message in said:
         assert sum(message in warning for warning in warnings) == 1, warnings
     assert len(warnings) == len(said)
@@ -79,3 +85,31 @@ def test_what_is_out_of_range_is_named_once_and_all_is_drawn(page: str, link: st
 def test_what_is_right_in_a_bad_link_is_shown(link: str) -> None:
     app = opened("gdssm", link)
     assert "After 3 of 10 pairs" in " ".join(title.value for title in app.subheader)
+
+
+def _with_first_drawing(monkeypatch, id: str, draw) -> None:
+    """The experiment with another function for its first drawing."""
+    experiment = registry.experiment(id)
+    first, *others = experiment.drawings
+    changed = replace(experiment, drawings=(replace(first, draw=draw), *others))
+    monkeypatch.setattr(registry, "experiment", lambda asked: changed if asked == id else experiment)
+    st.cache_resource.clear()
+
+
+def test_a_fault_in_a_drawing_is_shown_as_one_logged_and_takes_no_other_panel_with_it(monkeypatch, caplog) -> None:
+    _with_first_drawing(monkeypatch, "gdssm.corrections", lambda run, view: {}["a name"])
+    app = opened("gdssm", "experiment=corrections")
+    assert [error.value for error in app.error] == [
+        "A fault of the program, not of your setting: KeyError. The log tells where."
+    ]
+    assert not app.exception and not app.warning and len(app.get("plotly_chart")) >= 1
+    assert "a name" in caplog.text and "Traceback" in caplog.text
+
+
+def test_what_a_view_cannot_show_is_said_as_advice(monkeypatch) -> None:
+    def refuse(run, view):
+        raise CannotDraw("nothing to see at this step")
+
+    _with_first_drawing(monkeypatch, "gdssm.corrections", refuse)
+    app = opened("gdssm", "experiment=corrections")
+    assert [warning.value for warning in app.warning] == ["nothing to see at this step"] and not app.error

@@ -94,6 +94,31 @@ def test_a_killed_run_goes_on_where_it_was(at):
         np.testing.assert_array_equal(made[name]["curve/w"], whole[name]["curve/w"])
 
 
+@pytest.mark.parametrize(
+    "saved",  # of an older form, of another plan, of no plan
+    [
+        {
+            "pass/a/curve/w": np.zeros((7, 2)),
+            "now/step": np.array([3]),
+            "now/parameter/w": np.zeros(2),
+        },
+        {"phase/c/curve/w": np.zeros((7, 2)), "now/c/step": np.array([3])},
+        {"step": np.array(3), "weights": np.zeros(2)},
+    ],
+)
+def test_a_checkpoint_of_another_form_is_none(saved):
+    whole, made = run(Checkpointed()), run(resumed := Checkpointed(saved=saved))
+    assert resumed.seen[0] == 0 and list(made) == ["a", "b"]
+    for name in whole:
+        np.testing.assert_array_equal(made[name]["curve/w"], whole[name]["curve/w"])
+
+
+def test_curves_and_final_find_what_a_phase_made():
+    made = {"a": {"curve/w": np.ones(2), "final/w": np.zeros(3), "judged/loss": np.ones(1)}}
+    assert list(phases.curves("a", made)) == ["curve/w"] and phases.curves("b", made) == {}
+    assert list(phases.final(made["a"])) == ["w"]
+
+
 def given(*names: str) -> Phase:
     """A training that starts at the sum of what earlier ones made."""
 
@@ -106,7 +131,7 @@ def given(*names: str) -> Phase:
 
 
 @pytest.mark.parametrize("at", [None, STEPS + 2, 2 * STEPS + 3, 3 * STEPS + 3])
-def test_a_pass_is_handed_what_the_passes_it_names_have_made(at):
+def test_a_phase_is_handed_what_the_phases_it_names_have_made(at):
     """Also where these were made before a kill: in the second training, in the third, in the last."""
     plan = [one("a", 1.0), one("b", 2.0), given("b"), given("b", "a")]
     whole, saved = phases.run(plan, Checkpointed(), lambda made: {}), None

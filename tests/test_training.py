@@ -83,6 +83,32 @@ def test_a_parameter_without_gradient_stays():
     assert torch.equal(problem.parameters["w"], torch.zeros(3))
 
 
+def test_the_curves_of_several_seeds_have_the_seeds_first_and_are_nan_where_the_training_has_not_come():
+    curve = {"step": [0, 1], "loss": [[1.0, 2.0], [3.0, 4.0]], "d": [5.0, 6.0]}
+    state = loop.State(1, {"loss": [[7.0, 8.0]]}, curve)
+    found = state.curves()
+    assert found["curve/step"].tolist() == [0, 1] and found["curve/loss"].tolist() == [[1, 3], [2, 4]]
+    whole = state.curves([0, 1, 2])
+    assert whole["curve/step"].tolist() == [0, 1, 2] and whole["curve/d"][:2].tolist() == [5, 6]
+    assert whole["curve/loss"].shape == (2, 3) and np.isnan(whole["curve/loss"][:, 2]).all()
+    assert state.batches()["batch/loss"].tolist() == [[7], [8]]
+    assert list(loop.State().curves()) == ["curve/step"] and loop.State().batches() == {}
+
+
+def test_what_is_kept_of_snapshots():
+    state = loop.State(snapshots=[{"w": np.full((2, 3), 1 / 3, np.float32)}, {"w": np.ones((2, 3), np.float32)}])
+    kept = state.kept(np.float16)
+    assert kept["snapshot/w"].shape == (2, 2, 3) and kept["snapshot/w"].dtype == np.float16
+    assert kept["final/w"].dtype == np.float32 and np.array_equal(kept["final/w"], state.snapshots[-1]["w"])
+
+
+def test_the_cosine_falls_from_one_to_zero_after_its_warm_up():
+    plain, warm = loop.cosine(100), loop.cosine(100, 0.2)
+    assert plain(0) == 1 and plain(50) == pytest.approx(0.5) and plain(100) == pytest.approx(0)
+    assert warm(0) == pytest.approx(0.05) and warm(9) == pytest.approx(plain(9) / 2)
+    assert [warm(step) for step in (19, 60, 100)] == [plain(step) for step in (19, 60, 100)]
+
+
 @pytest.mark.parametrize("steps", [1, 2, 10, 300, 2000])
 def test_snapshots_and_evaluations_cover_both_ends(steps):
     for at in (loop.log_spaced(steps, 12), loop.evaluations(steps)):

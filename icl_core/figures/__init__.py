@@ -10,11 +10,11 @@ from icl_core.figures.heatmaps import heatmap, triple
 from icl_core.figures.maps import maps
 from icl_core.figures.moving import Attending, Moving
 from icl_core.figures.paths import Bowl, Track, paths
-from icl_core.figures.series import Curve
-from icl_core.figures.style import COLOURS, CONFIG, characters, colour, largest, themed
+from icl_core.figures.series import Curve, mean_of
+from icl_core.figures.style import COLOURS, CONFIG, characters, colour, largest, themed, written
 
 __all__ = [
     "COLOURS", "CONFIG", "Attending", "Bowl", "Curve", "Moving", "Predictions", "Track", "attention",
-    "attention_pair", "bars", "characters", "colour", "curves", "film", "heatmap", "largest", "maps", "paths",
-    "spectrum", "themed", "triple",
+    "attention_pair", "bars", "characters", "colour", "curves", "film", "heatmap", "largest", "maps", "mean_of",
+    "paths", "spectrum", "themed", "triple", "written",
 ]  # fmt: skip

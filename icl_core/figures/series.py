@@ -37,10 +37,8 @@ class Curve:
         return np.where(np.isfinite(y), y, np.nan)
 
     def mean(self) -> np.ndarray:
-        """The mean over the seeds that have a value, [points]; NaN where none has."""
-        y = self.seeds()
-        count = np.isfinite(y).sum(0)
-        return np.where(count > 0, np.nansum(y, 0) / np.maximum(count, 1), np.nan)
+        """`mean_of` its seeds."""
+        return mean_of(self.y)
 
     def spread(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The band's lower and upper edge, [points] each; None for a single seed without an error."""
@@ -53,6 +51,13 @@ class Curve:
             return np.fmin.reduce(y), np.fmax.reduce(y)
         deviation = np.sqrt(np.nansum((y - mean) ** 2, 0) / np.maximum(np.isfinite(y).sum(0), 1))
         return mean - deviation, mean + deviation
+
+
+def mean_of(seeds: Any) -> np.ndarray:
+    """The mean over the seeds that have a finite value, [seeds, points] or [points] to [points]; NaN where none has."""
+    y = np.atleast_2d(np.asarray(seeds, dtype=float))
+    known = np.isfinite(y)
+    return np.where(known.any(0), np.where(known, y, 0).sum(0) / np.maximum(known.sum(0), 1), np.nan)
 
 
 def drawn(curve: Curve, log_y: bool = False, **where: Any) -> list[go.Scatter]:

@@ -88,6 +88,13 @@ def characters(chars: Sequence[str]) -> list[str]:
     return [char.translate({32: "␣", 10: "↵", 9: "⇥"}) for char in chars]
 
 
+def written(value: float, places: int = 3) -> str:
+    """A number as a title shows it: with a true minus sign, a dash where there is none."""
+    if not np.isfinite(value):
+        return "–"
+    return f"{np.round(value, places) + 0.0:.{places}f}".replace("-", "\N{MINUS SIGN}")
+
+
 def largest(*matrices: np.ndarray) -> float:
     """The largest finite |value| in any of the matrices, for a scale that they share; 1 if there is none."""
     tops = [np.abs(matrix[np.isfinite(matrix)]).max(initial=0) for matrix in map(np.asarray, matrices)]

@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from icl_core.runs import store
-from icl_core.runs.file import write_whole
+from icl_core.runs.disk import write_whole
 
 WAITING = ("queued", "interrupted")
 ENDED = ("done", "failed", "cancelled")

@@ -10,7 +10,8 @@ from typing import Any
 
 from icl_core.experiment import Cancelled, Tensors
 from icl_core.jobs.folder import Job
-from icl_core.runs.file import Damaged, pack, read, write_whole
+from icl_core.runs.disk import write_whole
+from icl_core.runs.file import Damaged, pack, read
 
 FIRST_CHECKPOINT = 4.0  # seconds of training
 CHECKPOINT = 8.0  # seconds between checkpoints

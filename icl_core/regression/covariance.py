@@ -1,12 +1,13 @@
 """The covariance of the covariates: its eigenvalues, its rotation and the matrices made of them, all in float64."""
 
 import math
-import re
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from icl_core.number_lists import numbers
 
 LARGEST = 1e6  # eigenvalues lie within this factor of one and of each other: float32 tells no more apart
 
@@ -82,28 +83,10 @@ def parse_eigenvalues(text: str, d: int) -> Float[Tensor, "d"]:
 
     Raises `ValueError` unless they are d numbers from 1e-6 to 1e6 of which none is over 1e6 times another.
     """
-    pieces = [piece for piece in re.split(r"[,;\s]+", re.sub(r"\s*/\s*", "/", text)) if piece]
-    values = torch.tensor([_number(piece) for piece in pieces], dtype=torch.float64)
-    if len(pieces) != d:
-        raise ValueError(f"eigenvalues must be {d} numbers, got {len(pieces)}")
+    values = torch.tensor(numbers("eigenvalues", text, d, d, 1 / LARGEST, LARGEST), dtype=torch.float64)
     ratio = float(values.max() / values.min())
     if ratio > LARGEST * (1 + 1e-9):
         raise ValueError(
             f"the ratio of largest to smallest eigenvalue must be from 1 to {LARGEST:.0f}, got {ratio:.3g}"
         )
     return values
-
-
-def _number(text: str) -> float:
-    try:
-        above, _, below = text.partition("/")
-        value = float(above) / float(below) if "/" in text else float(text)
-    except ZeroDivisionError:
-        raise ValueError(f"an eigenvalue must not be divided by zero, got {text!r}") from None
-    except ValueError:
-        raise ValueError(f"an eigenvalue must be a number or a fraction such as 1/4, got {text!r}") from None
-    if value == 0:
-        raise ValueError(f"an eigenvalue must not be zero, which makes the covariance singular, got {text!r}")
-    if not 1 / LARGEST <= value <= LARGEST:
-        raise ValueError(f"an eigenvalue must be from {1 / LARGEST:.0e} to {LARGEST:.0e}, got {text!r}")
-    return value

@@ -1,13 +1,11 @@
-"""A diskcache that cannot be made to run code: keys are text, values are files of bytes, nothing is unpickled.
+"""The index of the runs made here: which file is the run of a key, and which was used last.
 
-diskcache unpickles what its database says is a pickle (CVE-2025-69872, no fixed release). Whoever can write into the
-folder could so run code in the dashboard. `BytesDisk` refuses pickles both ways, and paths that leave the folder.
+The files say themselves what they are, in name and content, so the index can be lost: see `icl_core.runs.local`.
 """
 
 import os
 import re
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -16,127 +14,112 @@ from typing import Any
 import diskcache
 from diskcache.core import MODE_BINARY
 
-_NAME = re.compile(r"[0-9A-Za-z][0-9A-Za-z._-]{0,120}")  # no separator, no leading dot: it stays in the folder
+from icl_core.runs.bytes_disk import Refused, checked_key, create, within
+from icl_core.runs.disk import write_whole
 
-
-class Refused(ValueError):
-    """A key, value or database row that this cache does not take."""
-
-
-class BytesDisk(diskcache.Disk):
-    """Keys str, values bytes, each value a file `<key>-<random>.safetensors` in the folder itself."""
-
-    def put(self, key: Any) -> tuple[str, bool]:
-        """The key as the database keeps it."""
-        return checked_key(key), True
-
-    def get(self, key: Any, raw: bool) -> str:
-        """The key from the database."""
-        if not raw or not isinstance(key, str):
-            raise Refused("a key must be text, got one that would have to be unpickled: refused")
-        return key
-
-    def store(self, value: Any, read: bool, key: Any = None) -> Any:
-        """Write the value into its file."""
-        if not isinstance(value, bytes) or read:
-            raise Refused(f"a value must be bytes, got {type(value).__name__}")
-        return super().store(value, False, key=key)
-
-    def fetch(self, mode: int, filename: str, value: Any, read: bool) -> Any:
-        """The value from its file."""
-        if mode != MODE_BINARY:
-            raise Refused(f"a value must be a file of bytes (mode {MODE_BINARY}), got mode {mode}: refused, not read")
-        return super().fetch(mode, within(filename), None, read)
-
-    def filename(self, key: Any = "", value: Any = None) -> tuple[str, str]:
-        """A new file for the key. New every time: diskcache removes the old file after it has written the new one."""
-        name = f"{key}-{os.urandom(4).hex()}.safetensors"
-        return name, os.path.join(self._directory, name)
-
-    def remove(self, file_path: str) -> None:
-        """Delete a value's file. A name that leads out of the folder is left alone, and its row can go."""
-        with suppress(Refused):
-            super().remove(within(file_path))
-
-
-def checked_key(key: Any) -> str:
-    """`key` if it is a plain word; raises `Refused` else."""
-    if not isinstance(key, str) or not _NAME.fullmatch(key):
-        raise Refused(f"a key must be letters, digits, '.', '_' or '-', got {key!r:.80}")
-    return key
-
-
-def within(filename: Any) -> str:
-    """`filename` if it names a file directly in the folder; raises `Refused` else."""
-    if not isinstance(filename, str) or not _NAME.fullmatch(filename):
-        raise Refused(f"a file name must stay in the cache's folder, got {filename!r:.80}: refused")
-    return filename
+FAILED = (sqlite3.Error, diskcache.Timeout)
+_FILE = re.compile(r"([0-9A-Za-z][0-9A-Za-z._-]*)-[0-9a-f]{8}\.safetensors")
 
 
 class RunCache:
     """Files of bytes by key, at most `limit` bytes of them: the longest unused go first.
 
-    `refuse` is told of rows that are not ours and of a database that fails. Reading makes no folder; the first `put`
+    `tell` is told of rows that are not ours and of a database that fails. Reading makes no folder; the first `put`
     does, for its owner alone.
     """
 
-    def __init__(self, folder: Path, limit: int, refuse: Callable[[str], None]) -> None:
-        self.folder, self.limit, self._refuse = folder, limit, refuse
+    def __init__(self, folder: Path, limit: int, tell: Callable[[str], None]) -> None:
+        self.folder, self.limit, self._tell = folder, limit, tell
+        self.database = folder / "cache.db"
         self._cache: diskcache.Cache | None = None
+        self._opened = 0  # inode of the database
 
     def paths(self) -> dict[str, Path]:
         """The file of every key. Looks into the database read-only, so that looking is no use of a run.
 
         Raises `sqlite3.DatabaseError` if the database is none.
         """
-        if not (self.folder / "cache.db").exists():
-            return {}
-        with closing(sqlite3.connect(f"{(self.folder / 'cache.db').resolve().as_uri()}?mode=ro", uri=True)) as database:
-            rows = database.execute("SELECT key, raw, mode, filename FROM Cache ORDER BY access_time, rowid").fetchall()
         found = {}
+        rows = self._ask("SELECT key, raw, mode, filename FROM Cache ORDER BY access_time, rowid")
         for key, raw, mode, filename in rows:
             try:
                 if not raw or mode != MODE_BINARY:
                     raise Refused(f"expected a file of bytes (mode {MODE_BINARY}), got mode {mode}, raw {raw}")
                 found[checked_key(key)] = self.folder / within(filename)
             except Refused as problem:
-                self._refuse(f"A row of {self.folder / 'cache.db'} was refused, not read: {problem}.")
+                self._tell(f"A row of {self.database} was refused, not read: {problem}.")
         return found
+
+    def files(self) -> list[tuple[str, Path]]:
+        """Every file with the key that its name tells, the oldest first, whether the index has it or not."""
+        names = []
+        with suppress(OSError):  # no folder, or none of ours
+            names = os.listdir(self.folder)
+        found = [(match[1], self.folder / match[0]) for match in map(_FILE.fullmatch, names) if match]
+        return sorted(found, key=lambda pair: (_changed(pair[1]), pair))
+
+    def damaged(self) -> bool:
+        """Whether the index is no database, or one that contradicts itself."""
+        try:
+            return self._ask("PRAGMA integrity_check") not in ([], [("ok",)])
+        except sqlite3.DatabaseError as problem:
+            return getattr(problem, "sqlite_errorname", "") in ("SQLITE_NOTADB", "SQLITE_CORRUPT")
 
     def use(self, key: str) -> None:
         """Note that the run was used: it will be kept longer."""
-        with self._telling(), suppress(Refused, OSError):
-            file: Any = self._open().get(key, read=True, retry=True)  # opening it is the use
+        with self._telling(), suppress(Refused):
+            file: Any = self._open().get(key, read=True)  # opening it is the use
             if file is not None:
                 file.close()
 
     def put(self, key: str, value: bytes) -> Path:
-        """Keep `value` and make room for it. Raises `OSError` if it is larger than the limit or did not stay."""
-        if len(value) > self.limit:
-            raise OSError(
-                f"a run must fit the cache's limit of {self.limit} bytes, got {len(value)}; raise ICL_CACHE_LIMIT"
-            )
-        try:
-            self._open().set(key, value, retry=True)
-            with self._telling():  # the run is kept already
-                self._make_room(key)
-            path = self.paths().get(key)
-        except sqlite3.Error as problem:
-            raise OSError(f"the run {key} could not be written to {self.folder}: {problem}") from problem
-        if path is None or not path.exists():
+        """Keep `value`: first its file, synced, then its row. Then make room.
+
+        Raises `OSError` if it did not stay, and what is in `FAILED`.
+        """
+        path = self.folder / f"{checked_key(key)}-{os.urandom(4).hex()}.safetensors"
+        cache = self._open()
+        with cache.transact():  # or `adopt` could take the file in at the same time
+            write_whole(path, value)
+            cache.set(key, path)
+        with self._telling():  # the run is kept already
+            self._make_room(key)
+        if self.paths().get(key) != path or not path.exists():
             raise OSError(f"the run {key} was written to {self.folder} but is not there; is the disk full?")
         return path
+
+    def adopt(self, whole: Callable[[str, Path], bool]) -> None:
+        """Give a row to every file that has none and is `whole`. Raises what is in `FAILED`."""
+        if not self.files():
+            return
+        cache = self._open()
+        if self._strays():
+            with cache.transact():  # a file that is being put has its row by now
+                for key, path in self._strays():
+                    if whole(key, path):
+                        cache.set(key, path)
 
     def remove(self, key: str) -> None:
         """Forget the key and delete its file, if there is one."""
         with self._telling():
-            self._open().delete(key, retry=True)
+            self._open().delete(key)
 
     def close(self) -> None:
         """Close the database; the next use opens it again."""
-        if self._cache is not None:
-            self._cache.close()
-            self._cache = None
+        cache, self._cache = self._cache, None
+        if cache is not None:
+            cache.close()
+
+    def _ask(self, question: str) -> list[tuple]:
+        if not os.path.exists(self.database):
+            return []
+        with closing(sqlite3.connect(f"{self.database.resolve().as_uri()}?mode=ro", uri=True)) as database:
+            return database.execute(question).fetchall()
+
+    def _strays(self) -> list[tuple[str, Path]]:
+        # by name, whatever else their row says: diskcache deletes the file that a row named before
+        known = {name for (name,) in self._ask("SELECT filename FROM Cache")}
+        return [(key, path) for key, path in self.files() if path.name not in known]
 
     def _make_room(self, spared: str) -> None:
         """diskcache's own culling takes ten items at once, the one just written among them: so by hand."""
@@ -157,26 +140,32 @@ class RunCache:
         """Tell of a database that fails instead of raising, and open it afresh the next time."""
         try:
             yield
-        except sqlite3.Error as problem:
-            self._refuse(f"The cache of runs in {self.folder} could not be changed: {problem}.")
+        except (*FAILED, OSError) as problem:
+            self._tell(f"The cache of runs in {self.folder} could not be changed: {told(problem)}.")
             self.close()
 
     def _open(self) -> diskcache.Cache:
-        if self._cache is None:
-            self._cache = _create(self.folder, self.limit)
-        return self._cache
+        """The database; opened anew if it is no longer the one that was opened, when its folder was removed, say."""
+        cache = self._cache
+        if cache is None or self._opened != _inode(self.database):
+            self.close()
+            cache = self._cache = create(self.folder, self.limit)
+            self._opened = _inode(self.database)
+        return cache
 
 
-def _create(folder: Path, limit: int) -> diskcache.Cache:
-    """Open the cache. Several processes that create it at once lock each other out: they try again."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    folder.chmod(0o700)
-    options = {"eviction_policy": "least-recently-used", "cull_limit": 0, "disk_min_file_size": 0}
-    for attempt in range(10):
-        try:
-            return diskcache.Cache(str(folder), disk=BytesDisk, size_limit=limit, **options)
-        except sqlite3.OperationalError as problem:
-            if "locked" not in str(problem) or attempt == 9:
-                raise
-            time.sleep(0.05 * 2**attempt)
-    raise AssertionError("unreachable")
+def told(problem: Exception) -> str:
+    """The problem in words; diskcache's Timeout has none."""
+    return str(problem) or "its database did not let us write"
+
+
+def _inode(path: Path) -> int:
+    with suppress(OSError):
+        return path.stat().st_ino
+    return 0
+
+
+def _changed(path: Path) -> float:
+    with suppress(OSError):
+        return path.lstat().st_mtime
+    return 0.0

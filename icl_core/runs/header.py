@@ -1,14 +1,36 @@
-"""The header of a run: what is known of it without reading its tensors."""
+"""What makes two runs the same run, and the header of a run: what is known of it without reading its tensors."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from icl_core import identity, registry
-from icl_core.identity import plain, run_key
+from icl_core import knobs, registry
 from icl_core.knobs import BadSetting, from_kept
-from icl_core.runs.file import Damaged, Record
+from icl_core.runs.file import Damaged, Record, canonical
+
+# How tensors are named and packed. `Experiment.upgrade` brings those of a lower form, or of none, up to this one.
+FORM = 2
+
+
+def plain(config: Any) -> dict[str, Any]:
+    """The settings as files keep them, be they a settings instance, a mapping or a namespace."""
+    if isinstance(config, Mapping):
+        return dict(config)
+    return vars(config).copy() if isinstance(config, SimpleNamespace) else knobs.kept(config)
+
+
+def run_key(experiment_id: str, version: int, config: Mapping[str, Any]) -> str:
+    """The name of the run: 20 hexadecimal digits of a hash of all that decides its content."""
+    named = canonical({"experiment": experiment_id, "version": version, "config": config})
+    return hashlib.sha256(named.encode()).hexdigest()[:20]
+
+
+def key_of(experiment_id: str, config: Any) -> str:
+    """The key of `config` with the experiment's version of today; `BadSetting` for an unknown experiment."""
+    return run_key(experiment_id, registry.version(experiment_id), plain(config))
 
 
 @dataclass(frozen=True)
@@ -38,19 +60,23 @@ def typed_config(header: Header) -> Any:
 
 def new_record(experiment_id: str, config: Any, info: Mapping[str, Any]) -> Record:
     """What a run's file says beside the tensors."""
-    version = {"version": identity.current_version(experiment_id)}
-    return {**version, **info, "experiment": experiment_id, "config": plain(config)}
+    version = {"version": registry.version(experiment_id)}
+    return {**version, **info, "form": FORM, "experiment": experiment_id, "config": plain(config)}
+
+
+def key_in(record: Mapping[str, Any]) -> str:
+    """The key of the run that a file says it is."""
+    return run_key(record["experiment"], record["version"], record["config"])
 
 
 def info_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """The circumstances among what a file says."""
-    return {name: value for name, value in record.items() if name not in ("experiment", "config", "digest")}
+    return {name: value for name, value in record.items() if name not in ("experiment", "config", "digest", "form")}
 
 
 def header_of(record: Mapping[str, Any], key: str, origin: str, path: Path) -> Header:
     """The header in `record`; raises `Damaged` unless it is the run called `key`."""
-    experiment_id, config = record["experiment"], record["config"]
-    made = run_key(experiment_id, record["version"], config)
+    made = key_in(record)
     if made != key:
-        raise Damaged(f"expected the run {key}, got {made} ({experiment_id} version {record['version']})")
-    return Header(experiment_id, key, config, info_of(record), record["digest"], origin, path)
+        raise Damaged(f"expected the run {key}, got {made} ({record['experiment']} version {record['version']})")
+    return Header(record["experiment"], key, record["config"], info_of(record), record["digest"], origin, path)

@@ -1,1 +1,1 @@
-"""How models are trained here: the loop, the phases of a run, several seeds at once."""
+"""How models are trained here: the loop, the phases of a run, several seeds at once, weights by name."""

@@ -1,6 +1,7 @@
 """The training loop: fresh batches, an optimiser from torch, curves, log-spaced snapshots, resumption bit for bit."""
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,8 +10,8 @@ import torch
 from torch import Tensor
 
 from icl_core.experiment import Diverged
+from icl_core.training.several_seeds import padded
 
-Curves = dict[str, np.ndarray]  # a value a row that was recorded: [rows] or [rows, seeds]
 Measures = Mapping[str, Any]  # numbers, or one for each seed: [seeds]
 
 
@@ -46,6 +47,31 @@ class State:
     curve: dict[str, list[Any]] = field(default_factory=dict)  # a value an evaluation
     snapshots: list[dict[str, np.ndarray]] = field(default_factory=list)
 
+    def curves(self, at: Sequence[int] | None = None) -> dict[str, np.ndarray]:
+        """`curve/step` and of every measure `curve/…`, [seeds, evaluations] or, of a single model, [evaluations].
+
+        With `at`, all evaluations of the training, NaN for those that are still to come.
+        """
+        found = _arrays("curve", {name: rows for name, rows in self.curve.items() if name != "step"})
+        if at is not None:
+            found = {name: padded(array, len(at)) for name, array in found.items()}
+        return {"curve/step": np.array(self.curve.get("step", []) if at is None else at, np.int64), **found}
+
+    def batches(self) -> dict[str, np.ndarray]:
+        """Of every measure of the fresh batches `batch/…`, [seeds, steps] or, of a single model, [steps]."""
+        return _arrays("batch", self.batch)
+
+    def kept(self, precision: type = np.float32) -> dict[str, np.ndarray]:
+        """Of every parameter `snapshot/…` [snapshots, …], as precise as asked for, and the last one as `final/…`."""
+        last = self.snapshots[-1]
+        stacked = {name: np.stack([each[name] for each in self.snapshots]).astype(precision) for name in last}
+        found = (("snapshot", stacked), ("final", last))
+        return {f"{kind}/{name}": array for kind, arrays in found for name, array in arrays.items()}
+
+
+def _arrays(kind: str, measures: Mapping[str, list[Any]]) -> dict[str, np.ndarray]:
+    return {f"{kind}/{name}": np.array(rows, np.float32).T for name, rows in measures.items()}
+
 
 def log_spaced(steps: int, count: int) -> list[int]:
     """At most `count` whole steps from 0 to `steps`, both included, spaced by factors."""
@@ -57,6 +83,16 @@ def evaluations(steps: int, count: int = 60) -> list[int]:
     """The steps at which held-out measures and probes are taken: every `steps / count`, and early ones beside."""
     regular = np.linspace(0, steps, min(steps, count) + 1).round().astype(int)
     return sorted({*regular.tolist(), *(step for step in (1, 2, 5) if step < steps)})
+
+
+def cosine(steps: int, warm_up: float = 0.0) -> Callable[[int], float]:
+    """A schedule that falls to zero as a cosine; `warm_up` is the share of the steps over which it rises first."""
+
+    def factor(step: int) -> float:
+        risen = min(1.0, (step + 1) / (warm_up * steps)) if warm_up else 1.0
+        return risen * (1 + math.cos(math.pi * step / steps)) / 2
+
+    return factor
 
 
 def train(

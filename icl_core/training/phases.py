@@ -8,53 +8,64 @@ import numpy as np
 from icl_core.experiment import Progress, Tensors
 from icl_core.training.loop import State
 
-Made = dict[str, dict[str, np.ndarray]]  # by the name of a pass, what it made
+Made = dict[str, dict[str, np.ndarray]]  # by the name of a phase, what it made
 Report = Callable[[State, Callable[[], dict[str, np.ndarray]]], None]
 
 
 @dataclass(frozen=True)
 class Phase:
-    """One training. `train(*given, resumed, report)` is `training.train` and what is made of its state.
+    """One training. `train(*given, resumed, report)` is `loop.train` and what is made of its state.
 
     `name` holds no slash. `curves` turns the state of the one in training into what `train` would return of it.
-    `given` names earlier passes whose results `train` is handed first.
+    `given` names earlier phases whose results `train` is handed first.
     """
 
     name: str
     steps: int
     train: Callable[..., dict[str, np.ndarray]]
-    curves: Callable[[State], dict[str, np.ndarray]]
+    curves: Callable[[State], dict[str, np.ndarray]] = lambda state: {}
     given: tuple[str, ...] = ()
 
 
-def run(passes: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str = "loss") -> Made:
-    """Train all passes in order, and go on from a checkpoint if there is one.
+def run(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str = "loss") -> Made:
+    """Train all phases in order, and go on from a checkpoint if there is one.
 
     `show` makes the curves of a run that is still going from what there is so far; `loss` names the measure of a
-    batch that is shown as progress, for several seeds their mean.
+    batch that is shown as progress, for several seeds their mean. What a checkpoint holds of phases that are not in
+    the plan is left: one of another form is none, and the run starts anew.
     """
-    resumed = progress.resume() or {}
-    made = _unfold({name: array for name, array in resumed.items() if name.startswith("pass/")})
-    current: Tensors = {name.removeprefix("now/"): array for name, array in resumed.items() if name.startswith("now/")}
-    for index, part in enumerate(passes):
-        if part.name not in made:
-            report = _reporter(passes, index, progress, made, show, loss)
-            made[part.name] = part.train(*(made[name] for name in part.given), current, report)
-            current = {}
+    resumed, names = progress.resume() or {}, {phase.name for phase in plan}
+    made, current = (_unfold(kind, resumed, names) for kind in ("phase", "now"))
+    for index, phase in enumerate(plan):
+        if phase.name not in made:
+            report = _reporter(plan, index, progress, made, show, loss)
+            given = (made[name] for name in phase.given)
+            made[phase.name] = phase.train(*given, current.get(phase.name, {}), report)
     return made
 
 
+def curves(name: str, made: Made) -> dict[str, np.ndarray]:
+    """The `curve/…` of one phase, as far as there are any."""
+    return {key: array for key, array in made.get(name, {}).items() if key.startswith("curve/")}
+
+
+def final(tensors: Tensors) -> dict[str, np.ndarray]:
+    """What a phase made as `final/…`, by the rest of its name."""
+    return {key[6:]: array for key, array in tensors.items() if key.startswith("final/")}
+
+
 def _reporter(
-    passes: Sequence[Phase], index: int, progress: Progress, made: Made, show: Callable[[Made], Tensors], loss: str
+    plan: Sequence[Phase], index: int, progress: Progress, made: Made, show: Callable[[Made], Tensors], loss: str
 ) -> Report:
-    part, before, total = passes[index], sum(p.steps for p in passes[:index]), sum(p.steps for p in passes)
+    phase, before, total = plan[index], sum(p.steps for p in plan[:index]), sum(p.steps for p in plan)
 
     def report(state: State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         def live() -> Tensors:
-            return show({**made, part.name: part.curves(state)} if state.curve else made) if state.curve or made else {}
+            sofar = {**made, phase.name: phase.curves(state)} if state.curve else made
+            return show(sofar) if sofar else {}
 
         def whole() -> Tensors:
-            return {**_fold(made), **{f"now/{name}": array for name, array in save().items()}}
+            return {**_fold("phase", made), **_fold("now", {phase.name: save()})}
 
         last = float(np.mean(state.batch[loss][-1])) if loss in state.batch else float("nan")
         progress.report(before + state.step, total, last, live, whole)
@@ -62,13 +73,14 @@ def _reporter(
     return report
 
 
-def _fold(made: Made) -> dict[str, np.ndarray]:
-    return {f"pass/{name}/{inner}": array for name, tensors in made.items() for inner, array in tensors.items()}
+def _fold(kind: str, made: Made) -> dict[str, np.ndarray]:
+    return {f"{kind}/{name}/{inner}": array for name, tensors in made.items() for inner, array in tensors.items()}
 
 
-def _unfold(folded: Mapping[str, np.ndarray]) -> Made:
+def _unfold(kind: str, folded: Mapping[str, np.ndarray], names: set[str]) -> Made:
     made: Made = {}
     for path, array in folded.items():
-        _, name, inner = path.split("/", 2)
-        made.setdefault(name, {})[inner] = array
+        parts = path.split("/", 2)
+        if len(parts) == 3 and parts[0] == kind and parts[1] in names:
+            made.setdefault(parts[1], {})[parts[2]] = array
     return made

@@ -8,6 +8,7 @@ from icl_core import knobs
 from icl_core.experiment import Preset
 from pages.ui import address, widgets
 from pages.ui.address import Setting
+from pages.ui.plain import plain
 
 
 def presets(setting: Setting) -> None:
@@ -66,6 +67,6 @@ def _differences(setting: Setting) -> None:
         return
     differing = knobs.differences(setting.config, setting.preset.config)
     if differing:
-        st.caption("Differs from the preset: " + "; ".join(differing))
+        st.caption("Differs from the preset: " + plain("; ".join(differing)))
         back = {"experiment": setting.id.split(".")[1], "preset": setting.preset.name}
         st.button("Reset to preset", on_click=address.go, kwargs=back)

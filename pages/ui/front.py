@@ -8,6 +8,7 @@ from icl_core import figures, findings, registry
 from icl_core.experiment import Paper
 from icl_core.runs import store
 from pages.ui import menu, verdicts
+from pages.ui.plain import plain
 from pages.ui.theme import is_dark
 
 _WHAT = """
@@ -24,7 +25,7 @@ def show() -> None:
     st.title("How models learn in context", anchor=False)
     st.markdown(_WHAT)
     for message in store.default().messages():
-        st.warning(message)
+        st.warning(plain(message))
     with st.container(key="cards"):
         for paper in registry.papers().values():
             _card(paper)

@@ -10,6 +10,7 @@ from icl_core.experiment import CannotDraw, Drawing, Experiment, Panel, Run
 from icl_core.knobs import BadSetting
 from pages.ui import address, widgets
 from pages.ui.address import Setting
+from pages.ui.plain import plain
 from pages.ui.theme import is_dark
 
 SENTENCE = 40  # letters from which on a cell is one
@@ -66,13 +67,13 @@ def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
         try:
             show(_drawn(run.digest, setting.id, drawing.name, items, is_dark(), run), drawing.name)
         except CannotDraw as problem:
-            st.warning(str(problem))
+            st.warning(plain(problem))
         except Exception as fault:  # of the program: the other panels are drawn all the same
             logging.getLogger(__name__).exception("%s: %s was not drawn", setting.id, drawing.name)
             with st.container(key=f"fault-{drawing.name}"):
                 st.error(f"A fault of the program, not of your setting: {type(fault).__name__}. The log tells where.")
         if refused := address.refusal(setting, chosen):
-            st.warning(f"{refused}. The figure does not show it.")
+            st.warning(f"{plain(refused)}. The figure does not show it.")
         _knobs(setting, chosen, run.config)
 
 

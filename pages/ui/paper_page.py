@@ -10,6 +10,7 @@ from icl_core.jobs import queue
 from icl_core.runs import store
 from pages.ui import address, choose, menu, sharing, stage, training
 from pages.ui.address import Setting
+from pages.ui.plain import plain
 
 
 def show(name: str) -> None:
@@ -64,9 +65,9 @@ def _switch(key: str, now: str) -> None:
 
 def _warnings(setting: Setting) -> None:
     for message in (*setting.warnings, *store.default().messages()):
-        st.warning(message)
+        st.warning(plain(message))
     if setting.refused:
-        st.warning(f"{setting.refused}. You still see the last setting that could be computed.")
+        st.warning(f"{plain(setting.refused)}. You still see the last setting that could be computed.")
 
 
 def _run_line(setting: Setting, found: Any) -> None:
@@ -76,9 +77,9 @@ def _run_line(setting: Setting, found: Any) -> None:
     if found is not None:
         origin = "Comes with the project" if found.origin == "shipped" else "Trained here"
         time, device = training.duration(found.info.get("seconds")), found.info.get("device", "this machine")
-        st.caption(f"{origin}: {time} on {device}.")
+        st.caption(f"{origin}: {time} on {plain(device)}.")
         if found.info.get("message"):
-            st.warning(found.info["message"])
+            st.warning(plain(found.info["message"]))
         return
     job = queue.state(store.key_of(setting.id, setting.config))
     if job is not None and not job.ended:
@@ -133,7 +134,7 @@ def _pending(setting: Setting, shown: Any) -> None:
     else:
         training.run_button(setting, "page")
     if shown is not None:
-        st.info(f"This setting has no run yet. You see the nearest one, faded: {_named(setting, shown)}.")
+        st.info(f"This setting has no run yet. You see the nearest one, faded: {plain(_named(setting, shown))}.")
 
 
 def _named(setting: Setting, shown: Any) -> str:

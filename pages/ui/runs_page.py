@@ -4,11 +4,12 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import identity, knobs, registry
+from icl_core import knobs, registry
 from icl_core.jobs import queue
 from icl_core.knobs import BadSetting
 from icl_core.runs import store
 from pages.ui import address, menu, training
+from pages.ui.plain import plain
 
 
 def show() -> None:
@@ -16,7 +17,7 @@ def show() -> None:
     menu.frame("Runs")
     st.title("Runs", anchor=False)
     for message in store.default().messages():
-        st.warning(message)
+        st.warning(plain(message))
     st.header("In training", anchor=False)
     _jobs()
     headers = store.default().headers()
@@ -34,14 +35,14 @@ def _jobs() -> None:
         st.markdown("Nothing is being trained.")
     for job in active:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"job-{job.key}"):
-            st.markdown(f"**{job.experiment}** · {training.describe(job)}")
+            st.markdown(f"**{job.experiment}** · {plain(training.describe(job))}")
             _open(job.experiment, job.config)
             st.button("Cancel", key=f"cancel {job.key}", on_click=queue.cancel, args=(job.key,))
 
 
 def _run(header: store.Header) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"run-{header.key}"):
-        st.markdown(f"**{_title(header)}**  \n{_about(header)}")
+        st.markdown(f"**{plain(_title(header))}**  \n{plain(_about(header))}")
         _open(header.experiment, header.config)
         name = f"{header.experiment}-{header.digest[:8]}.safetensors"
         data = lambda: store.default().export(header)  # noqa: E731 (read only when asked for)
@@ -85,5 +86,5 @@ def _open(experiment_id: str, config: Any) -> None:
     paper, name = experiment_id.split(".")
     page = menu.page_of(paper)
     if page:
-        fields = {field: address.text(value) for field, value in identity.plain(config).items()}
+        fields = {field: address.text(value) for field, value in store.plain(config).items()}
         st.page_link(page, label="Open", query_params={"experiment": name, **fields})

@@ -20,6 +20,7 @@ def settled(page: Page) -> Page:
     page.wait_for_function(
         "[...document.querySelectorAll('.stPlotlyChart')].every(plot => plot.querySelector('.main-svg'))"
     )
+    assert page.locator('[class*="st-key-fault-"]').count() == 0, "a fault is on the page"
     return page
 
 

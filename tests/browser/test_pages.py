@@ -1,7 +1,9 @@
 """Every page there is: drawn, accessible, quiet, and as wide as its window; wide and light, narrow and dark."""
 
 from collections.abc import Callable
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -60,6 +62,37 @@ def test_every_experiment_draws_all_its_panels(server: str, window: Window, pape
         expect(tab.locator(".headline")).to_contain_text(".")
         expect(tab.get_by_test_id("stException")).to_have_count(0)
         assert "nan" not in tab.get_by_test_id("stMain").inner_text().lower().split()
+
+
+HOST = "outside.example"
+IMAGE = f"![x](http://{HOST}/p.png)"
+MARKUP = f"{IMAGE} [y](//{HOST}) http://{HOST} www.{HOST} $x$ **b** :bug: <img>"
+
+
+def test_what_the_address_says_is_shown_as_text(server: str, window: Window) -> None:
+    tab = window()
+    asked = []
+    tab.on("request", lambda request: asked.append(request.url))
+    go(tab, f"{server}/birth?{quote(MARKUP)}=1&preset={quote(IMAGE)}")
+    warnings = tab.get_by_test_id("stAlert")
+    expect(warnings.first).to_be_visible()
+    said = warnings.all_inner_texts()
+    shown = "".join(said).replace("\u2060", "")
+    assert len(said) == 2 and shown.count(IMAGE) == 2 and MARKUP[:78] in shown
+    assert warnings.locator("img, a, strong, em, code, .katex, [data-testid=stIconMaterial]").count() == 0
+    assert tab.locator("img").count() == 0
+    assert not any(url.startswith(f"http://{HOST}") for url in asked)
+
+
+@pytest.mark.parametrize("host, status", [("localhost", 101), ("outside.example", 403)])
+def test_a_name_that_is_not_ours_gets_no_websocket(server: str, host: str, status: int) -> None:
+    port = urlsplit(server).port
+    connection = HTTPConnection("localhost", port, timeout=60)
+    headers = {"Host": f"{host}:{port}", "Origin": f"http://{host}:{port}", "Connection": "Upgrade"}
+    websocket = {"Upgrade": "websocket", "Sec-WebSocket-Version": "13", "Sec-WebSocket-Key": "c2l4dGVlbiBieXRlcyEhIQ=="}
+    connection.request("GET", "/_stcore/stream", headers={**headers, **websocket})
+    assert connection.getresponse().status == status
+    connection.close()
 
 
 def test_the_menu_leads_to_every_page(server: str, window: Window) -> None:

@@ -7,11 +7,13 @@ import torch
 
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared.alignment import align, causal, visible
+from icl_core.papers.birth.shared.beside_construction import compare
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.cross_talk import cross_talk, least_cross_talk, noise, without_cross_talk
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.memories import log_bigram, memory, superposition
 from icl_core.papers.birth.shared.model import forward, initialise
+from icl_core.papers.birth.shared.settings import Config
 from icl_core.papers.birth.shared.task import make_task, sample
 
 
@@ -120,6 +122,16 @@ def test_recall_orientations_and_weights():
     assert probes.recall(S, "queries") == 0.5
     assert probes.recall(S, "keys", torch.tensor([0.9, 0.1])) == pytest.approx(0.9)
     assert probes.recall(S, "queries", torch.tensor([0.9, 0.1])) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("name", ["W_O2", "W_K2", "W_K1"])
+def test_every_panel_shows_one_recall_of_a_matrix(name, monkeypatch):
+    """Over whichever axis the argmax runs: on the curves and beside the matrix."""
+    weights = setting(64)[0]
+    config = Config(d=64)
+    for over in ("keys", "queries"):
+        monkeypatch.setitem(probes.OVER, name, over)
+        assert compare(name, weights, config).recall[0] == probes.recalls(weights, make_task(T=64))[name]
 
 
 def test_early_positions_and_fixed_triggers():

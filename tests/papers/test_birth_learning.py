@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from icl_core.experiment import Run
+from icl_core.experiment import CannotDraw, Run
+from icl_core.knobs import BadSetting
 from icl_core.papers.birth.induction import EXPERIMENT
 from icl_core.papers.birth.induction.metrics import metrics
 from icl_core.papers.birth.shared import train as learning
@@ -84,8 +85,9 @@ def test_the_small_preset_learns_in_context():
     assert float(tensors["judged/accuracy"][0]) > 0.92
     assert float(tensors["baseline/one_layer"][0]) < 0.65
     assert float(tensors["baseline/repeat"][0]) < 0.30
-    verdicts = {metric.claim.id: metric.verdict for metric in metrics(made)}
-    assert verdicts["top-down"] == verdicts["recall-W_O2"] == "reproduced"
+    slack = {metric.claim.id: metric.claim.slack(metric.value) for metric in metrics(made)}
+    assert slack["top-down"] >= 0 and slack["recall-W_O2"] >= 0
+    assert {metric.verdict(made.config) for metric in metrics(made)} == {"elsewhere"}  # it is not the paper's setting
     for drawing in EXPERIMENT.drawings:
         if drawing.applies(made.config):
             assert drawing.draw(made, View()).title
@@ -94,7 +96,7 @@ def test_the_small_preset_learns_in_context():
 def test_a_typed_character_outside_the_vocabulary_is_refused(small):
     made = Run(SMALL, small)
     drawing = next(drawing for drawing in EXPERIMENT.drawings if drawing.name == "attention")
-    with pytest.raises(ValueError, match="the sequence must be made of the vocabulary's 16 characters"):
+    with pytest.raises(CannotDraw, match="the sequence must be made of the vocabulary's 16 characters"):
         drawing.draw(made, View(sequence="aß"))
 
 
@@ -120,7 +122,7 @@ def test_every_drawing_and_metric_holds_in_every_kind_of_setting(change):
 
 
 def test_freezing_beyond_the_end_is_refused():
-    with pytest.raises(ValueError, match="freeze_until must be at most steps, 20, got 30"):
+    with pytest.raises(BadSetting, match="freeze_until must be at most steps, 20, got 30"):
         replace(SMALL, freeze_until=30)
 
 

@@ -10,6 +10,7 @@ import torch
 
 from icl_core.experiment import Panel, Run
 from icl_core.knobs import knobs
+from icl_core.number_lists import whole_numbers
 from icl_core.papers.gdssm import corrections, layer, sizes
 from icl_core.papers.gdssm.corrections import measure as printed
 from icl_core.papers.gdssm.layer import grafts as grafting
@@ -19,7 +20,7 @@ from icl_core.papers.gdssm.layer.draw import two_steps
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import train as learning
-from icl_core.papers.gdssm.shared.points import points, whole
+from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import constructed_of, example, model_of, steps, trained_at
 from icl_core.papers.gdssm.shared.settings import Config
 from tests.drawn import without_nan
@@ -354,7 +355,7 @@ def test_points_that_are_none_are_refused(text, message):
 
 def test_points_and_lists_are_read():
     assert points("0.5:1; -1e-1:-2  3:4") == [(0.5, 1.0), (-0.1, -2.0), (3.0, 4.0)]
-    assert whole("pairs", "20, 5;5", 3, 1, 80) == [5, 20]
+    assert whole_numbers("pairs", "20, 5;5", 3, 1, 80) == [5, 20]
 
 
 @pytest.mark.parametrize(

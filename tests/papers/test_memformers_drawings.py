@@ -16,8 +16,9 @@ from icl_core.papers.memformers.shared import variants
 from icl_core.papers.memformers.shared.baselines import mean_coefficients
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.read_run import iterates, parameters_at, prompt_of, root_of
-from icl_core.papers.memformers.shared.settings import VARIANTS, Config
+from icl_core.papers.memformers.shared.settings import Config
 from icl_core.papers.memformers.shared.task import Batch
+from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.regression import conjugate_gradient, gram, grams, momentum, nesterov
 from tests.recorder import Recorder
 

@@ -60,7 +60,13 @@ def test_the_headline_calls_an_underdetermined_prompt_so():
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("0, 10", "from 1 to 20000"), ("ten", "must be numbers"), ("", "1 to 6 numbers"), ("1e9", "from 1 to 20000")],
+    [
+        ("0, 10", "from 1 to 20000"),
+        ("ten", "must be whole numbers"),
+        ("", "1 to 6 whole numbers"),
+        ("10.5", "got '10.5'"),
+        ("1e9", "from 1 to 20000"),
+    ],
 )
 def test_numbers_of_prompts_are_checked(text, message):
     with pytest.raises(ValueError, match=message):
@@ -76,4 +82,4 @@ def test_one_prompt_learned_by_heart_gives_no_infinite_number():
     ).all()
     for drawing in experiment.drawings:
         figure = drawing.draw(run, experiment.view()).figure
-        assert figure is None or "Infinity" not in figure.to_json()
+        assert figure is None or "Infinity" not in str(figure.to_json())

@@ -7,13 +7,13 @@ import pytest
 import torch
 
 from icl_core.experiment import Panel, Run
+from icl_core.number_lists import numbers, shares
 from icl_core.papers.memformers import mixture, variances
 from icl_core.papers.memformers.mixture import settings as gaussians
 from icl_core.papers.memformers.mixture import train as learning
 from icl_core.papers.memformers.mixture.settings import mixture_of
 from icl_core.papers.memformers.shared import experts, first_order, judging
 from icl_core.papers.memformers.shared.experts import Heads
-from icl_core.papers.memformers.shared.lists import numbers, shares
 from icl_core.papers.memformers.shared.task import Batch, integrated
 from icl_core.papers.memformers.variances import settings as scales
 from icl_core.papers.memformers.variances import test_time as variances_trial
@@ -127,10 +127,10 @@ def test_one_scalar_takes_the_head_that_loses_least():
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("one, two", "x must be numbers, got 'one'"),
-        ("1, nan", "x must be numbers, got 'nan'"),
-        ("1, 1/0", "x must be numbers, got '1/0'"),
-        ("1, inf", "x must be numbers, got 'inf'"),
+        ("one, two", "x must be numbers from 0 to 10, got 'one'"),
+        ("1, nan", "x must be numbers from 0 to 10, got 'nan'"),
+        ("1, 1/0", "x must be numbers from 0 to 10, got '1/0'"),
+        ("1, inf", "x must be numbers from 0 to 10, got 'inf'"),
         ("1, 2, 3, 4", "x must be 1 to 3 numbers, got 4"),
         ("", "x must be 1 to 3 numbers, got 0"),
         ("1, 11", "x must be numbers from 0 to 10, got '11'"),

@@ -1,4 +1,4 @@
-"""A throw-away paper for the tests, and the smallest complete example of one."""
+"""A throw-away paper for the tests, and the smallest complete example of one: copy this folder."""
 
 from icl_core.experiment import Paper
 

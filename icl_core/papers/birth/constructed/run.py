@@ -1,11 +1,11 @@
 """Builds the induction head by hand over a range of widths, judges it, and trains one beside it."""
 
-from collections.abc import Mapping
+from functools import partial
 
 import numpy as np
 import torch
 
-from icl_core.experiment import Progress
+from icl_core.experiment import Progress, Tensors
 from icl_core.papers.birth.constructed.settings import Config
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared import train as learning
@@ -17,9 +17,12 @@ from icl_core.papers.birth.shared.model import Weights, forward, initialise
 from icl_core.papers.birth.shared.probes import recalls
 from icl_core.papers.birth.shared.settings import Config as Training
 from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
-from icl_core.training import loop
+from icl_core.training import phases
+from icl_core.training.loop import State
+from icl_core.training.phases import Phase
 
 WIDTHS = (16, 32, 64, 128, 256, 512)
+BESIDE = "beside"  # the phase that trains a model
 POSITIONS = 2**14  # held-out positions a construction is judged on
 
 
@@ -51,17 +54,22 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `sweep/width` [D]; `sweep/accuracy_*`, `sweep/error_*`, `sweep/recall_*`, `sweep/talk_*` [D]; `errors/*` [1] at d;
     `beside/*` of the trained model if there is one; `baseline/*` [1]; `frozen/*` and `final/*` of the trained one.
     """
-    found = {n: a for n, a in (progress.resume() or {}).items() if not n.startswith("now/")}
-    resumed = {n.removeprefix("now/"): a for n, a in (progress.resume() or {}).items() if n.startswith("now/")}
     task, batch = task_of(config), _held_out(config)
     tries = [(d, cross_talk) for d in widths(config) for cross_talk in CROSS_TALK]
-    total = len(tries) + config.beside
-    for index, (d, cross_talk) in enumerate(tries):
-        if f"try/{d}/{cross_talk}" not in found:
-            progress.report(index, total, float("nan"), lambda: _table(config, found), lambda: found)
-            found[f"try/{d}/{cross_talk}"] = _judge(by_hand(config, d, cross_talk), task, batch)
-    beside = _train(config, progress, found, resumed, len(tries)) if config.beside else {}
-    return {**_table(config, found), **_errors(config, batch), **beside, **_baselines(task)}
+    plan = [Phase(f"{d} {talk}", 1, partial(_tried, config, d, talk, task, batch)) for d, talk in tries]
+    if config.beside:
+        plan.append(learning.training_phase(BESIDE, _beside(config), True))
+    made = phases.run(plan, progress, partial(_table, config), "in_context_loss")
+    beside = _compared(made[BESIDE], task, batch) if config.beside else {}
+    return {**_table(config, made), **_errors(config, batch), **beside, **_baselines(task)}
+
+
+def _tried(
+    config: Config, d: int, cross_talk: str, task: Task, batch: Batch, resumed: Tensors, report: phases.Report
+) -> dict[str, np.ndarray]:
+    """One construction judged: a phase of a single step, of which there is nothing to save."""
+    report(State(), dict)
+    return {"row": _judge(by_hand(config, d, cross_talk), task, batch)}
 
 
 def _held_out(config: Config) -> Batch:
@@ -87,11 +95,11 @@ def _judge(weights: Weights, task: Task, batch: Batch) -> np.ndarray:
     return np.array(row, np.float32)
 
 
-def _table(config: Config, found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    blank = np.full(len(MEASURES), np.nan, np.float32)
+def _table(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    blank = {"row": np.full(len(MEASURES), np.nan, np.float32)}
     table: dict[str, np.ndarray] = {"sweep/width": np.array(widths(config))}
     for cross_talk in CROSS_TALK:
-        rows = np.stack([found.get(f"try/{d}/{cross_talk}", blank) for d in widths(config)])
+        rows = np.stack([made.get(f"{d} {cross_talk}", blank)["row"] for d in widths(config)])
         table |= {f"sweep/{measure}_{cross_talk}": rows[:, column] for column, measure in enumerate(MEASURES)}
     return table
 
@@ -112,24 +120,17 @@ def _errors(config: Config, batch: Batch) -> dict[str, np.ndarray]:
     return {f"errors/{name}": np.array([float(where.sum()) / counted], np.float32) for name, where in kinds.items()}
 
 
-def _train(config: Config, progress: Progress, found: dict, resumed: dict, before: int) -> dict[str, np.ndarray]:
+def _beside(config: Config) -> Training:
     """An ordinary training at width d, as in the induction-head experiment's fastest preset."""
-    setting = Training(
-        K=config.K, T=config.T, d=config.d, triggers=config.triggers, steps=config.beside, seed=config.seed
-    )
+    same = {name: getattr(config, name) for name in ("K", "T", "d", "triggers", "seed")}
+    return Training(steps=config.beside, **same)
 
-    def report(state: loop.State, save) -> None:
-        loss = state.batch.get("in_context_loss", [float("nan")])[-1]
-        whole = lambda: {**found, **{f"now/{name}": array for name, array in save().items()}}  # noqa: E731
-        progress.report(before + state.step, before + config.beside, loss, lambda: _table(config, found), whole)
 
-    made = learning.train_one(setting, True, resumed, report)
-    weights = Weights(
-        **{name.partition("/")[2]: torch.tensor(made[name]) for name in made if name.startswith(("final/", "frozen/"))}
-    )
-    task = task_of(config)
-    judged = dict(zip(MEASURES, _judge(weights, task, _held_out(config)), strict=True))
-    kept = {name: array for name, array in made.items() if name.startswith(("final/", "frozen/"))}
+def _compared(trained: Tensors, task: Task, batch: Batch) -> dict[str, np.ndarray]:
+    """The trained model's matrices, and what it is judged to be beside the constructions."""
+    kept = {name: array for name, array in trained.items() if name.startswith(("final/", "frozen/"))}
+    weights = Weights(**{name.partition("/")[2]: torch.tensor(array) for name, array in kept.items()})
+    judged = dict(zip(MEASURES, _judge(weights, task, batch), strict=True))
     return {**kept, **{f"beside/{name}": np.array([value]) for name, value in judged.items()}}
 
 

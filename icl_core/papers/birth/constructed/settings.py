@@ -1,6 +1,7 @@
-"""The settings of the constructed model: what is built (Config) and what is drawn of it (View)."""
+"""The settings of the constructed model: what is built (Config), what is drawn of it (View), and the presets."""
 
-from icl_core.knobs import choice, settings, slider, text, toggle
+from icl_core.experiment import Preset
+from icl_core.knobs import BadSetting, choice, settings, slider, text, toggle
 from icl_core.papers.birth.shared.settings import TRIGGERS
 
 TASK, CONSTRUCTION, BESIDE = "the task", "the construction", "beside it"
@@ -45,9 +46,9 @@ class Config:
         """Orthonormal rows need as many dimensions as there are rows; the model trained beside has neither these nor
         W_F, so it would compare unlike things."""
         if self.embeddings == "orthonormal" and self.d < 2 * 65 + self.T:
-            raise ValueError(f"d must be at least 2 N + T = {2 * 65 + self.T} for orthonormal embeddings, got {self.d}")
+            raise BadSetting(f"d must be at least 2 N + T = {2 * 65 + self.T} for orthonormal embeddings, got {self.d}")
         if self.beside and (self.feed_forward or self.embeddings == "orthonormal"):
-            raise ValueError(f"beside must be 0 with W_F or orthonormal embeddings, got {self.beside}")
+            raise BadSetting(f"beside must be 0 with W_F or orthonormal embeddings, got {self.beside}")
 
 
 @settings
@@ -60,3 +61,33 @@ class View:
     marked: str = text("triggers (empty: repeated characters)", 10, default="")
     sample: int = slider("sampled sequence", 0, 99, default=0)
     length: int = slider("positions shown", 8, 256, default=40)
+
+
+PRESETS = (
+    Preset("by hand", "By hand, beside a trained model", Config(beside=300), "Watch the gap, and what closes it."),
+    Preset(
+        "by hand, paper size",
+        "By hand, at T = 256",
+        Config(T=256, beside=300),
+        "More positions than dimensions: cross-talk cannot be removed altogether.",
+        "Paper's setting",
+    ),
+    Preset(
+        "bigrams fail",
+        "Bigrams in W_F, random embeddings",
+        Config(feed_forward=True, d=256),
+        "W_F reads everything in the stream, not only the current character.",
+    ),
+    Preset(
+        "bigrams, orthonormal",
+        "Bigrams in W_F, orthonormal embeddings",
+        Config(feed_forward=True, d=256, embeddings="orthonormal", triggers="fixed", output=30.0),
+        "With no cross-talk among embeddings both kinds of knowledge fit together.",
+    ),
+    Preset(
+        "bigrams, orthonormal, random triggers",
+        "Orthonormal, random triggers",
+        Config(feed_forward=True, d=256, embeddings="orthonormal", output=30.0),
+        "W_F knows every character's bigrams, triggers included: W_O² must outweigh it.",
+    ),
+)

@@ -14,12 +14,12 @@ Try:
 from dataclasses import replace
 
 from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.draw import curves, film, grafts
 from icl_core.papers.birth.induction.metrics import metrics
-from icl_core.papers.birth.induction.presets import PRESETS
+from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.shared.draw import attention, memories
 from icl_core.papers.birth.shared.read_run import moment_of, steps
-from icl_core.papers.birth.shared.settings import Config, View
 from icl_core.papers.birth.shared.train import JUDGED, WATCHED, run
 
 
@@ -62,6 +62,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
         Drawing("film", film.draw, moment=False, wide=True),

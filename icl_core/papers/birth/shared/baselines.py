@@ -7,7 +7,7 @@ from torch import Tensor
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.task import Batch, Task
 
-AT_ONCE = 128  # sequences judged together, to bound the memory
+AT_ONCE = 128  # sequences evaluated together, to bound the memory
 
 
 def repeat_token(batch: Batch) -> float:

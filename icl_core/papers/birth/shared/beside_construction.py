@@ -9,10 +9,8 @@ from torch import Tensor
 from icl_core.papers.birth.shared.alignment import Aligned, align, causal
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.shared.probes import Scores, margin, memory_scores, recall
+from icl_core.papers.birth.shared.probes import OVER, Scores, margin, memory_scores, recall
 from icl_core.papers.birth.shared.train import task_of
-
-OVER = {"W_K1": "keys", "W_K2": "keys", "W_O2": "queries"}  # what the argmax of a recall runs over
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ Beside what makes the forward pass fast (`fast_forward.py`):
   summed by the tokens and positions of query and key before anything is multiplied;
 - the gradients of W_O2 and W_F are summed as N x d matrices, d loss / d logits times what the logits read;
 - the softmax's backward pass uses sum_s A_ts dA_ts = dc_t^T c_t, a sum over d instead of over T;
-- sequences go in chunks that fit the cache, dealt to Python threads (torch releases the interpreter).
+- sequences go in chunks that fit the cache; `threads` deals them to Python threads, as torch releases the interpreter.
 
 In the comments dX is the derivative of the summed loss with respect to X.
 """

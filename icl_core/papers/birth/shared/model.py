@@ -9,18 +9,19 @@ This is the readable form and the oracle of `gradient.py`, which trains the same
 """
 
 import math
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from icl_core.training.weights import Weights as NamedWeights
+
 TRAINED = ("W_K1", "W_K2", "W_O2", "W_F")
 
 
 @dataclass(frozen=True, eq=False)
-class Weights:
+class Weights(NamedWeights):
     """All matrices. Embeddings are rows; matrices act on columns, so a row x becomes x W^T."""
 
     W_E: Float[Tensor, "N d"]  # frozen, as are the next four
@@ -40,22 +41,9 @@ class Weights:
     def __getitem__(self, name: str) -> Tensor:
         return self.tensors()[name]
 
-    def tensors(self) -> dict[str, Tensor]:
-        """All matrices by name, those that are None left out. The tensors themselves, not copies."""
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: tensor for name, tensor in named.items() if tensor is not None}
-
     def trained(self) -> dict[str, Tensor]:
         """The matrices that training may change, by name."""
         return {name: tensor for name, tensor in self.tensors().items() if name in TRAINED}
-
-    def with_(self, **tensors: Tensor | None) -> "Weights":
-        """A copy in which the named matrices are others: how a construction is grafted into a trained model."""
-        return replace(self, **tensors)
-
-    def to(self, *args: Any) -> "Weights":
-        """A copy on another device or of another dtype."""
-        return Weights(**{name: tensor.to(*args) for name, tensor in self.tensors().items()})
 
 
 def initialise(

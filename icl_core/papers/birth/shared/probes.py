@@ -16,6 +16,9 @@ from icl_core.papers.birth.shared.memories import Memory, memory, memory_tokens
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task
 
+# what the argmax of a recall runs over, as in the authors' code
+OVER = {"W_O2": "queries", "W_K2": "keys", "W_K1": "keys"}
+
 
 class Scores(NamedTuple):
     """The readings of a memory, for a heatmap (Figure 7)."""
@@ -57,7 +60,7 @@ def early_positions(T: int) -> int:
 
 def _probed(weights: Weights, task: Task) -> dict[str, tuple[Float[Tensor, "n n"], str, Memory]]:
     found = {}
-    for name, over in (("W_O2", "queries"), ("W_K2", "keys"), ("W_K1", "keys")):
+    for name, over in OVER.items():
         stored = memory(name, weights, task)
         found[name] = scores(weights[name], stored.V, stored.U), over, stored
     early = early_positions(len(weights.P)) - 1  # pairs among the first positions

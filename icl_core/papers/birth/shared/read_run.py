@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from icl_core.experiment import Run
+from icl_core.experiment import CannotDraw, Run
 from icl_core.papers.birth.shared import model
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.settings import View
@@ -52,7 +52,7 @@ class Shown:
 
 
 def shown(run: Run, view: View) -> Shown:
-    """The sequence that the visitor typed, or a sampled one. `ValueError` for characters outside the vocabulary."""
+    """The sequence that the visitor typed, or a sampled one. `CannotDraw` for characters outside the vocabulary."""
     return choose(task_of(run.config), view)
 
 
@@ -83,12 +83,12 @@ def _typed(task: Task, view: Any) -> Shown:
 
 
 def encode(task: Task, text: str, what: str) -> list[int]:
-    """The tokens of a text, ↵ and ␣ read as newline and space; `ValueError` names a character that is none."""
+    """The tokens of a text, ↵ and ␣ read as newline and space; `CannotDraw` names a character that is none."""
     text = text.replace("↵", "\n").replace("␣", " ")
     unknown = [character for character in text if character not in task.characters]
     if unknown:
         known = "".join(sorted(task.characters)).replace("\n", "↵").replace(" ", "␣")
-        raise ValueError(f"{what} must be made of the vocabulary's {task.N} characters {known}, got {unknown[0]!r}")
+        raise CannotDraw(f"{what} must be made of the vocabulary's {task.N} characters {known}, got {unknown[0]!r}")
     return [task.characters.index(character) for character in text]
 
 

@@ -1,7 +1,7 @@
 """The settings of the induction-head experiment: what is trained (Config) and what is drawn of it (View)."""
 
 from icl_core import device
-from icl_core.knobs import choice, settings, slider, text, toggle
+from icl_core.knobs import BadSetting, choice, settings, slider, text, toggle
 
 TASK, MODEL, TRAINING, FREEZING, REPEATS = "the task", "the model", "the training", "freezing", "repetition"
 TRIGGERS = {
@@ -66,7 +66,7 @@ class Config:
         """Refuse freezing beyond the end, and what does not fit the memory: two T × T maps a sequence held at once, the
         batch, the matrices with their optimiser's state."""
         if self.freeze_until > self.steps:
-            raise ValueError(f"freeze_until must be at most steps, {self.steps}, got {self.freeze_until}")
+            raise BadSetting(f"freeze_until must be at most steps, {self.steps}, got {self.freeze_until}")
         cached = max(1, 2**12 // self.T)  # sequences held at once
         needed = 4 * (12 * cached * self.T * (self.T + self.d) + 16 * self.batch * self.T + 60 * self.d**2)
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")

@@ -107,6 +107,16 @@ def make_task(
     """
     counts = counts or shakespeare()
     N = min(N, len(counts.characters))
+    _check(N, K, T, triggers, outputs)
+    kept = counts.unigram.argsort(descending=True, stable=True)[:N].sort().values
+    unigram, bigram = counts.unigram[kept], counts.bigram[kept][:, kept]
+    bigram = torch.where(bigram.sum(1, keepdim=True) > 0, bigram, unigram)  # nothing kept ever follows: use pi_u
+    characters = tuple(counts.characters[i] for i in kept.tolist())
+    bigram = bigram / bigram.sum(1, keepdim=True)
+    return Task(characters, unigram / unigram.sum(), bigram, triggers, K, outputs, T, no_repeat)
+
+
+def _check(N: int, K: int, T: int, triggers: str, outputs: str) -> None:
     for name, value, known in (("triggers", triggers, TRIGGERS), ("outputs", outputs, OUTPUTS)):
         if value not in known:
             raise ValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
@@ -115,12 +125,6 @@ def make_task(
     most = N - RARE_FROM if triggers == "fixed rare" else N
     if not 1 <= K <= most:
         raise ValueError(f"K must be from 1 to {most} for {triggers} triggers and N = {N}, got {K}")
-    kept = counts.unigram.argsort(descending=True, stable=True)[:N].sort().values
-    unigram, bigram = counts.unigram[kept], counts.bigram[kept][:, kept]
-    bigram = torch.where(bigram.sum(1, keepdim=True) > 0, bigram, unigram)  # nothing kept ever follows: use pi_u
-    characters = tuple(counts.characters[i] for i in kept.tolist())
-    bigram = bigram / bigram.sum(1, keepdim=True)
-    return Task(characters, unigram / unigram.sum(), bigram, triggers, K, outputs, T, no_repeat)
 
 
 @dataclass(frozen=True, eq=False)

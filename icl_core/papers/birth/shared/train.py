@@ -1,6 +1,5 @@
 """Trains the simplified transformer of Section 4.2 on the bigram task, seed after seed, and then its baselines."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -8,16 +7,18 @@ import numpy as np
 import torch
 
 from icl_core import device
-from icl_core.experiment import Progress
+from icl_core.experiment import Progress, Tensors
 from icl_core.papers.birth.shared import baselines, gradient, probes
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights, initialise
 from icl_core.papers.birth.shared.settings import Config
 from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
-from icl_core.training import loop
+from icl_core.training import loop, phases
+from icl_core.training.several_seeds import padded
 
 FROZEN = ("W_E", "P", "W_U", "R1", "V2")
 SNAPSHOTS = 12
+ONE_LAYER = "one layer"
 RECORDED = ("in_context_accuracy", "in_context_loss", "global_loss")  # of every fresh batch
 WATCHED = 2**13  # held-out positions judged at each evaluation
 JUDGED = 2**16  # held-out positions judged at the end
@@ -55,35 +56,36 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     [moments, d, d] in float16 beside `snapshot/step`; `final/*` and `frozen/*` in float32; `judged/*` [seeds];
     `baseline/*` [1]. Raises `Diverged` and `Cancelled`.
     """
-    passes = _passes(config)
-    resumed = progress.resume() or {}
-    finished = {name: array for name, array in resumed.items() if name.startswith("pass/")}
-    current = {name.removeprefix("now/"): array for name, array in resumed.items() if name.startswith("now/")}
-    for index, part in enumerate(passes):
-        if f"pass/{index}/step" not in finished:
-            report = partial(_report, progress, passes, index, finished)
-            finished |= {f"pass/{index}/{n}": a for n, a in train_one(part, index == 0, current, report).items()}
-            current = {}
-    return _gather(config, passes, finished)
+    plan = [training_phase(name, part, index == 0) for index, (name, part) in enumerate(_trainings(config).items())]
+    made = phases.run(plan, progress, partial(_curves_of, config), "in_context_loss")
+    return _gather(config, made)
 
 
-def _passes(config: Config) -> list[Config]:
-    """One config a training: each seed, and a single layer to compare two with."""
-    seeds = [replace(config, seed=config.seed + i, seeds=1) for i in range(config.seeds)]
-    if config.layers == 1:
-        return seeds
-    return [*seeds, replace(config, layers=1, seeds=1, steps=min(config.steps, 150), freeze_until=0)]
+def _trainings(config: Config) -> dict[str, Config]:
+    """One config a training, by its name: each seed, and a single layer to compare two with."""
+    found = {f"seed {i}": replace(config, seed=config.seed + i, seeds=1) for i in range(config.seeds)}
+    if config.layers == 2:
+        found[ONE_LAYER] = replace(config, layers=1, seeds=1, steps=min(config.steps, 150), freeze_until=0)
+    return found
 
 
-def train_one(config: Config, keep: bool, resumed: Mapping[str, np.ndarray], report) -> dict[str, np.ndarray]:
-    """One training from start to end, or on from `resumed`; `keep` its snapshots too."""
+def training_phase(name: str, config: Config, keep: bool) -> phases.Phase:
+    """One training as a part of a run; `keep` its snapshots too."""
+    return phases.Phase(name, config.steps, partial(_train, config, keep), _curves)
+
+
+def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     weights = initial(config, config.seed)
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     problem = _problem(config, weights, generator)
     at = loop.log_spaced(config.steps, SNAPSHOTS) if keep else []
     state = loop.train(problem, config.steps, at, loop.evaluations(config.steps), resumed, report)
     found = {**_curves(state), **_judge(config, weights)}
-    return {**found, **_matrices(weights, state, at)} if keep else found
+    if not keep:
+        return found
+    frozen = {f"frozen/{name}": getattr(weights, name).cpu().numpy() for name in FROZEN}
+    # float16 halves the file: snapshots before the last are only looked at, the last is computed with
+    return {**found, "snapshot/step": np.array(at), **state.kept(np.float16), **frozen}
 
 
 def _problem(config: Config, weights: Weights, generator: torch.Generator) -> loop.Problem:
@@ -118,10 +120,7 @@ def _optimiser(config: Config, parameters: list[torch.Tensor]) -> torch.optim.Op
 
 
 def _curves(state: loop.State) -> dict[str, np.ndarray]:
-    curves = {"step": np.array(state.curve.get("step", []), dtype=np.int64)}
-    for rows, kind in ((state.batch, "batch"), (state.curve, "curve")):
-        curves |= {f"{kind}/{name}": np.array(values, np.float32) for name, values in rows.items() if name != "step"}
-    return curves
+    return {**state.batches(), **state.curves()}
 
 
 def _judge(config: Config, weights: Weights) -> dict[str, np.ndarray]:
@@ -130,60 +129,25 @@ def _judge(config: Config, weights: Weights) -> dict[str, np.ndarray]:
     return {f"judged/{name}": np.array(value, np.float32) for name, value in measures.items()}
 
 
-def _matrices(weights: Weights, state: loop.State, at: list[int]) -> dict[str, np.ndarray]:
-    # float16 halves the file: snapshots before the last are only looked at, the last is computed with
-    kept = {f"snapshot/{n}": np.stack([s[n] for s in state.snapshots]).astype(np.float16) for n in state.snapshots[0]}
-    final = {f"final/{n}": array for n, array in state.snapshots[-1].items()}
-    frozen = {f"frozen/{n}": getattr(weights, n).cpu().numpy() for n in FROZEN}
-    return {**kept, "snapshot/step": np.array(at), **final, **frozen}
-
-
-def _report(progress: Progress, passes: list[Config], index: int, finished: dict, state: loop.State, save) -> None:
-    done = sum(part.steps for part in passes[:index]) + state.step
-    loss = state.batch.get("in_context_loss", [float("nan")])[-1]
-
-    def live() -> dict[str, np.ndarray]:
-        if not (state.curve or index):
-            return {}  # before the first evaluation there is no curve
-        sofar = {f"pass/{index}/{name}": array for name, array in _curves(state).items()}
-        return _stack(passes, {**finished, **sofar})
-
-    def whole() -> dict[str, np.ndarray]:
-        return {**finished, **{f"now/{name}": array for name, array in save().items()}}
-
-    progress.report(done, sum(part.steps for part in passes), loss, live, whole)
-
-
-def _gather(config: Config, passes: list[Config], finished: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The run's tensors from those of its passes."""
-    first = {name.removeprefix("pass/0/"): array for name, array in finished.items() if name.startswith("pass/0/")}
-    kept = {name: array for name, array in first.items() if name.startswith(("snapshot/", "final/", "frozen/"))}
-    judged = {
-        name: np.stack([finished[f"pass/{i}/{name}"] for i in range(config.seeds)])
-        for name in first
-        if name.startswith("judged/")
-    }
+def _gather(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    """The run's tensors from those of its trainings."""
+    seeds = [made[f"seed {i}"] for i in range(config.seeds)]
+    kept = {name: array for name, array in seeds[0].items() if name.startswith(("snapshot/", "final/", "frozen/"))}
+    judged = {name: np.stack([each[name] for each in seeds]) for name in seeds[0] if name.startswith("judged/")}
     lines = baselines.lines(task_of(config), held_out(config, 4 * JUDGED))
-    if config.layers == 2:
-        lines["one_layer"] = float(finished[f"pass/{len(passes) - 1}/judged/accuracy"])
-    return {
-        **_stack(passes, finished),
-        **kept,
-        **judged,
-        **{f"baseline/{name}": np.array([value], np.float32) for name, value in lines.items()},
-    }
+    if ONE_LAYER in made:
+        lines["one_layer"] = float(made[ONE_LAYER]["judged/accuracy"])
+    found = {f"baseline/{name}": np.array([value], np.float32) for name, value in lines.items()}
+    return {**_curves_of(config, made), **kept, **judged, **found}
 
 
-def _stack(passes: list[Config], finished: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _curves_of(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     """Curves of the full models, seeds first; what has not been reached is NaN."""
-    seeds = [i for i in range(len(passes)) if passes[i].layers == passes[0].layers]
-    names = [n.removeprefix("pass/0/") for n in finished if n.startswith(("pass/0/curve/", "pass/0/batch/"))]
-    stacked: dict[str, np.ndarray] = {}
-    for name in names:
-        length = passes[0].steps if name.startswith("batch/") else len(loop.evaluations(passes[0].steps))
-        rows = np.full((len(seeds), length), np.nan, np.float32)
-        for row, i in enumerate(seeds):
-            values = finished.get(f"pass/{i}/{name}", np.zeros(0))
-            rows[row, : len(values)] = values
-        stacked[name] = rows
-    return {**stacked, "curve/step": np.array(loop.evaluations(passes[0].steps))}
+    at = loop.evaluations(config.steps)
+    found: dict[str, np.ndarray] = {}
+    for name in made["seed 0"]:
+        if name.startswith(("curve/", "batch/")) and name != "curve/step":
+            length = config.steps if name.startswith("batch/") else len(at)
+            rows = [made.get(f"seed {i}", {}).get(name, np.zeros(0, np.float32)) for i in range(config.seeds)]
+            found[name] = np.stack([padded(row, length) for row in rows])
+    return {**found, "curve/step": np.array(at)}

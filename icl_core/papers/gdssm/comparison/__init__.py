@@ -20,6 +20,7 @@ Try:
 import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Progress, Run
+from icl_core.figures import written
 from icl_core.papers.gdssm.comparison import claims, comparison_tasks
 from icl_core.papers.gdssm.comparison import tune_rates as comparison_trials
 from icl_core.papers.gdssm.comparison.draw import fairness as sizes
@@ -30,8 +31,8 @@ from icl_core.papers.gdssm.comparison.rates import RATES
 from icl_core.papers.gdssm.comparison.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.comparison.train import EVALUATIONS
 from icl_core.papers.gdssm.shared import construction
-from icl_core.papers.gdssm.shared.read_run import written
 from icl_core.training import phases
+from icl_core.training.several_seeds import padded
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -65,12 +66,8 @@ def _curves(made: phases.Made) -> dict[str, np.ndarray]:
     """Of the models trained so far and of the one in training, which is not yet through all evaluations."""
     found = {name: part for name, part in made.items() if "step" in part}
     longest = max((part["step"] for part in found.values()), key=len, default=np.array([], np.int64))
-    curves = {f"curve/{name}": _padded(part[name], len(longest)) for name, part in found.items()}
+    curves = {f"curve/{name}": padded(part[name], len(longest)) for name, part in found.items()}
     return {"curve/step": longest, **curves} if found else {}
-
-
-def _padded(rows: np.ndarray, length: int) -> np.ndarray:
-    return np.pad(rows, ((0, 0), (0, length - rows.shape[1])), constant_values=np.nan)
 
 
 def headline(run: Run, view: View) -> str:

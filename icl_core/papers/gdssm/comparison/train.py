@@ -15,7 +15,7 @@ from icl_core.papers.gdssm.comparison.models import Learner, learner
 from icl_core.papers.gdssm.comparison.rates import RATES, best
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss
-from icl_core.training import loop
+from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Report
 
 EVALUATIONS, WARM_UP = 30, 0.05
@@ -26,7 +26,8 @@ def curves(name: str, state: loop.State) -> dict[str, np.ndarray]:
     """The losses [seeds, evaluations], under the model's name."""
     if not state.curve:
         return {}
-    return {"step": np.array(state.curve["step"], np.int64), name: np.array(state.curve["loss"], np.float32).T}
+    found = state.curves()
+    return {"step": found["curve/step"], name: found["curve/loss"]}
 
 
 def train(
@@ -73,7 +74,7 @@ def _problem(config: Config, each: Learner, weights: dict[str, torch.Tensor], ra
         optimiser=lambda parameters: torch.optim.Adam(parameters, lr=rate, fused=True),
         generators=(fresh,),
         loss="loss",
-        schedule=schedule(config.steps),
+        schedule=loop.cosine(config.steps, WARM_UP),
         ceiling=CEILING,
     )
 
@@ -88,19 +89,11 @@ def generator(config: Config) -> torch.Generator:
     return torch.Generator().manual_seed(20_000 + config.seed)
 
 
-def schedule(steps: int) -> Callable[[int], float]:
-    """Of the step to the factor on the rate."""
-    return lambda step: min(1.0, (step + 1) / (WARM_UP * steps)) * (1 + math.cos(math.pi * step / steps)) / 2
-
-
 def gradient(
     each: Learner, weights: dict[str, torch.Tensor], batch: Tasks
 ) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own weights, no longer than 1, and the losses [seeds]."""
-    leaves = {name: tensor.detach().requires_grad_() for name, tensor in weights.items()}
+    leaves = several_seeds.leaves(weights)
     losses = loss(each.predict(leaves, batch), batch.y[-1])
-    found = torch.autograd.grad(losses.sum(), list(leaves.values()))  # no seed's weights are in another's loss
-    length = torch.stack([one.reshape(len(one), -1).square().sum(1) for one in found]).sum(0).sqrt()  # (seeds,)
-    shorter = length.clamp(min=1.0).reciprocal()
-    clipped = [one * shorter.view(-1, *[1] * (one.dim() - 1)) for one in found]
-    return dict(zip(leaves, clipped, strict=True)), {"loss": losses.detach().cpu().numpy()}
+    found = several_seeds.clipped(several_seeds.gradients(losses, leaves), 1.0)
+    return found, {"loss": losses.detach().cpu().numpy()}

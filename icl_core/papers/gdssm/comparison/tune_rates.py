@@ -23,7 +23,7 @@ def plan(config: Config) -> list[Phase]:
     found: list[Phase] = []
     for each in learners(config):
         trial = f"{each.name}, rates"
-        found.append(Phase(trial, config.tuning, partial(tried, config, each.name), lambda state: {}))
+        found.append(Phase(trial, config.tuning, partial(tried, config, each.name)))
         train = partial(learning.train, config, each.name)
         found.append(Phase(each.name, config.steps, train, partial(learning.curves, each.name), (trial,)))
     return found
@@ -48,7 +48,7 @@ def problem(config: Config, each: Learner, weights: dict[str, Tensor]) -> loop.P
         optimiser=lambda rows: torch.optim.Adam(_groups(rows), fused=True),
         generators=(generator,),
         loss="loss",
-        schedule=learning.schedule(config.tuning),
+        schedule=loop.cosine(config.tuning, learning.WARM_UP),
     )
 
 

@@ -7,9 +7,9 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.corrections import measure as printed
-from icl_core.papers.gdssm.shared.read_run import percent, written
+from icl_core.papers.gdssm.shared.read_run import percent
 
 KINDS = {"right": "construction", "sign": "layer 1", "Q": "layer 2", "odd": "layer 3"}
 NAMES = {"right": "corrected", "sign": "1 printed sign", "Q": "2 printed Q", "odd": "3 windows at every token"}

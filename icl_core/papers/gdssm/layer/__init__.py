@@ -15,6 +15,7 @@ Try:
 import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Progress, Run
+from icl_core.figures import written
 from icl_core.papers.gdssm.layer import claims
 from icl_core.papers.gdssm.layer.draw import grafts as interventions
 from icl_core.papers.gdssm.layer.draw import prompt, recurrence, scale, state, training, two_steps, weights
@@ -23,7 +24,7 @@ from icl_core.papers.gdssm.layer.settings import PRESETS, View
 from icl_core.papers.gdssm.layer.sweeps import SWEPT, sweeps
 from icl_core.papers.gdssm.shared import train as learning
 from icl_core.papers.gdssm.shared.closed_forms import two_steps_free
-from icl_core.papers.gdssm.shared.read_run import percent, written
+from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.settings import Config
 
 

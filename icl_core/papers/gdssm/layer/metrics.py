@@ -4,10 +4,11 @@ import numpy as np
 import torch
 
 from icl_core.experiment import Claim, Metric, Run
+from icl_core.figures import written
 from icl_core.papers.gdssm.layer import claims
 from icl_core.papers.gdssm.layer.sweeps import crossing
 from icl_core.papers.gdssm.layer.symmetries import Comparison, compare, mean_decay
-from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, model_of, unfinished, written
+from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, model_of, unfinished
 
 
 def metrics(run: Run) -> list[Metric]:

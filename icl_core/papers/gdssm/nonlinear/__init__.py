@@ -14,13 +14,13 @@ Try:
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear import claims
 from icl_core.papers.gdssm.nonlinear.draw import fits as drawings
 from icl_core.papers.gdssm.nonlinear.draw import losses as comparisons
 from icl_core.papers.gdssm.nonlinear.metrics import metrics
 from icl_core.papers.gdssm.nonlinear.settings import PRESETS, VARIANTS, Config, View
 from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, JUDGED, WATCHED, run
-from icl_core.papers.gdssm.shared.read_run import written
 
 
 def headline(run: Run, view: View) -> str:

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from icl_core.papers.gdssm.nonlinear.settings import Config, Variant
 from icl_core.papers.gdssm.shared import construction
-from icl_core.papers.gdssm.shared.weights import Weights, decays, normal
+from icl_core.papers.gdssm.shared.weights import decays, normal
+from icl_core.training.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)

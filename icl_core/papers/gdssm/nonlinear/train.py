@@ -17,7 +17,7 @@ from icl_core.papers.gdssm.nonlinear.nonlinear_weights import Model, frozen, ini
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, Variant
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
-from icl_core.training import loop, phases
+from icl_core.training import loop, phases, several_seeds
 
 SNAPSHOTS, EVALUATIONS = 10, 30
 WATCHED, JUDGED = 2**11, 2**15  # held-out tasks
@@ -60,7 +60,9 @@ def train(config: Config, variant: Variant, resumed: Tensors, report: phases.Rep
     at = loop.log_spaced(config.steps, SNAPSHOTS)
     evaluated = loop.evaluations(config.steps, EVALUATIONS)
     state = loop.train(problem(config, variant, weights), config.steps, at, evaluated, resumed, report)
-    kept = {f"snapshot/{variant.name}/{n}": np.stack([s[n] for s in state.snapshots]) for n in state.snapshots[0]}
+    kept = {
+        f"snapshot/{variant.name}/{name}": np.stack([s[name] for s in state.snapshots]) for name in weights.tensors()
+    }
     tasks = held_out(config, JUDGED)
     blind = Tasks(tasks.x, torch.cat((torch.zeros_like(tasks.y[:-1]), tasks.y[-1:])))
     judged = {"": losses(weights, tasks), "/blind": losses(weights, blind)}
@@ -87,18 +89,17 @@ def problem(config: Config, variant: Variant, weights: Model) -> loop.Problem:
         optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.rate),
         generators=(generator,),
         loss="loss",
-        schedule=lambda step: (1 + math.cos(math.pi * step / config.steps)) / 2,
+        schedule=loop.cosine(config.steps),
         ceiling=CEILING,
     )
 
 
 def gradient(weights: Model, fixed: tuple[str, ...], tasks: Tasks) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own trained weights, and the losses [seeds]."""
-    leaves = {n: tensor.detach().requires_grad_() for n, tensor in weights.tensors().items() if n not in fixed}
+    leaves = several_seeds.leaves({n: tensor for n, tensor in weights.tensors().items() if n not in fixed})
     errors = model.forward(weights.with_(**leaves), tasks) - tasks.y[-1, 0]
     found = errors.square().mean(-1) / 2  # (seeds,)
-    gradients = torch.autograd.grad(found.sum(), list(leaves.values()))  # no seed's weights are in another's loss
-    return dict(zip(leaves, gradients, strict=True)), {"loss": found.detach().cpu().numpy()}
+    return several_seeds.gradients(found, leaves), {"loss": found.detach().cpu().numpy()}
 
 
 @torch.no_grad()
@@ -153,5 +154,5 @@ def best_line() -> float:
 
 
 def _curves(variant: Variant, state: loop.State) -> dict[str, np.ndarray]:
-    rows = np.array(state.curve.get("loss", []), np.float32)
-    return {"curve/step": np.array(state.curve.get("step", []), np.int64), f"curve/{variant.name}": rows.T}
+    found = state.curves()
+    return {"curve/step": found["curve/step"], f"curve/{variant.name}": found["curve/loss"]}

@@ -14,7 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.shared.weights import Weights, decays, normal, powers
+from icl_core.papers.gdssm.shared.weights import decays, normal, powers
+from icl_core.training.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.papers.gdssm.shared.layer_nd import attend, read, scores, scores_of_query, states
-from icl_core.papers.gdssm.shared.weights import Weights, decays, normal
+from icl_core.papers.gdssm.shared.weights import decays, normal
+from icl_core.training.weights import Weights
 
 
 @dataclass(frozen=True, eq=False)

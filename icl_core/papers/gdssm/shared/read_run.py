@@ -69,20 +69,6 @@ def example(config: Config, index: int, count: int = 1) -> Tasks:
     return sample(config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f, config.r)
 
 
-def mean_of(rows: Any) -> np.ndarray:
-    """The mean over seeds of [seeds, points], NaN where none has a finite value."""
-    values = np.atleast_2d(np.asarray(rows, dtype=float))
-    seen = np.isfinite(values)
-    return np.where(seen.any(0), np.where(seen, values, 0).sum(0) / np.maximum(seen.sum(0), 1), np.nan)
-
-
-def written(value: float, places: int = 3) -> str:
-    """A number as a title shows it: with a true minus sign, a dash where there is none."""
-    if not np.isfinite(value):
-        return "–"
-    return f"{np.round(value, places) + 0.0:.{places}f}".replace("-", "\N{MINUS SIGN}")
-
-
 def percent(share: float) -> str:
     """A small share as a title shows it: "0.03 %", with as many digits as it needs."""
     if not np.isfinite(share):

@@ -19,7 +19,7 @@ from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.compare import measure, watch
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
-from icl_core.training import loop, phases
+from icl_core.training import loop, phases, several_seeds
 
 SNAPSHOTS, EVALUATIONS = 12, 30
 WATCHED, JUDGED = (2**11, 2**21), (2**15, 2**24)  # held-out tasks at most, and numbers of x at most
@@ -45,8 +45,12 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     ...] beside `snapshot/step`; `final/*` [seeds, ...]; `constructed/*` [1, ...]; `judged/*` [seeds]; `baseline/*` [1].
     Raises `Diverged` and `Cancelled`.
     """
-    one = phases.Phase("train", config.steps, partial(train, config), partial(curves, config))
-    return phases.run([one], progress, lambda made: made.get("train", {}))["train"]
+    return phases.run([training_phase("train", config)], progress, lambda made: made.get("train", {}))["train"]
+
+
+def training_phase(name: str, config: Config) -> phases.Phase:
+    """One training, as a part of a run."""
+    return phases.Phase(name, config.steps, partial(train, config), curves)
 
 
 def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
@@ -55,9 +59,7 @@ def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, 
     at = loop.log_spaced(config.steps, SNAPSHOTS)
     evaluated = loop.evaluations(config.steps, EVALUATIONS)
     state = loop.train(problem(config, weights), config.steps, at, evaluated, resumed, report)
-    kept = {f"snapshot/{n}": np.stack([s[n] for s in state.snapshots]) for n in state.snapshots[0]}
-    final = {f"final/{n}": array for n, array in state.snapshots[-1].items()}
-    return {**curves(config, state), "snapshot/step": np.array(at), **kept, **final, **judge(config, weights)}
+    return {**curves(state), "snapshot/step": np.array(at), **state.kept(), **judge(config, weights)}
 
 
 def problem(config: Config, weights: Model) -> loop.Problem:
@@ -72,18 +74,17 @@ def problem(config: Config, weights: Model) -> loop.Problem:
         optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.rate),
         generators=(generator,),
         loss="loss",
-        schedule=lambda step: (1 + math.cos(math.pi * step / config.steps)) / 2,
+        schedule=loop.cosine(config.steps),
         ceiling=CEILING * closed_forms.zero_loss(config.f, config.r),
     )
 
 
 def gradient(weights: Model, tasks: Tasks) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own weights, and the losses [seeds]."""
-    leaves = {name: tensor.detach().requires_grad_() for name, tensor in weights.tensors().items()}
+    leaves = several_seeds.leaves(weights.tensors())
     changed = weights.with_(**leaves)
     losses = loss(models.forward(changed, models.read(changed, tasks)), tasks.y[-1])
-    gradients = torch.autograd.grad(losses.sum(), list(leaves.values()))  # no seed's weights are in another's loss
-    return dict(zip(leaves, gradients, strict=True)), {"loss": losses.detach().cpu().numpy()}
+    return several_seeds.gradients(losses, leaves), {"loss": losses.detach().cpu().numpy()}
 
 
 def judge(config: Config, weights: Model) -> dict[str, np.ndarray]:
@@ -122,9 +123,6 @@ def expected(config: Config, alpha: float = 1.0) -> float:
     return math.nan
 
 
-def curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:
-    """The curves so far: `curve/step`, and of every measure [seeds, evaluations]."""
-    found = {"curve/step": np.array(state.curve.get("step", []), dtype=np.int64)}
-    for rows, kind in ((state.batch, "batch"), (state.curve, "curve")):
-        found |= {f"{kind}/{n}": np.array(values, np.float32).T for n, values in rows.items() if n != "step"}
-    return found
+def curves(state: loop.State) -> dict[str, np.ndarray]:
+    """The curves so far, of fresh batches and of the evaluations."""
+    return {**state.curves(), **state.batches()}

@@ -1,29 +1,9 @@
-"""What the weights of all models have in common: tensors by name, seeds as their first axis."""
+"""How the weights of all models begin, seeds as their first axis, and powers of their decays."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self
 
 import torch
 from torch import Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """The base of `Layer1D`, `LayerND` and `MultiLayer`: tensors, each with the seeds first; None for an absent one."""
-
-    def tensors(self) -> dict[str, Tensor]:
-        """The tensors by name, in order; themselves, not copies."""
-        named = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: value for name, value in named.items() if isinstance(value, Tensor)}
-
-    def with_(self, **tensors: Tensor | None) -> Self:
-        """A copy in which the named tensors are others: how one part is set to its construction."""
-        return replace(self, **tensors)
-
-    def to(self, *args: Any) -> Self:
-        """A copy on another device or of another dtype."""
-        return self.with_(**{name: tensor.to(*args) for name, tensor in self.tensors().items()})
 
 
 def draw(generators: Sequence[torch.Generator], make: Callable[[torch.Generator], Tensor]) -> Tensor:

@@ -29,18 +29,11 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `baseline/expected`, `/constructed` and `/zero` [sizes]; `curve/*` of the first size."""
     sizes = sizes_of(config)
     models = {f"f {f} N {N}": layer_of(config, f, N) for f, N in sizes}
-    parts = [
-        phases.Phase(name, layer.steps, partial(learning.train, layer), partial(learning.curves, layer))
-        for name, layer in models.items()
-    ]
-
-    def curves(made: phases.Made) -> dict[str, np.ndarray]:
-        return {key: array for key, array in made.get(parts[0].name, {}).items() if key.startswith("curve/")}
-
-    made = phases.run(parts, progress, curves)
+    plan = [learning.training_phase(name, layer) for name, layer in models.items()]
+    made = phases.run(plan, progress, partial(phases.curves, plan[0].name))
     columns = [made[name] for name in models]
     return {
-        **curves(made),
+        **phases.curves(plan[0].name, made),
         "size/f": np.array([f for f, _ in sizes]),
         "size/N": np.array([N for _, N in sizes]),
         **{f"judged/{n}": np.stack([each[f"judged/{n}"] for each in columns], 1) for n in ("loss", "ratio", "scaled")},

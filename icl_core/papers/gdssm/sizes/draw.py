@@ -7,11 +7,11 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.style import TICKS
 from icl_core.papers.gdssm.shared import closed_forms, construction
 from icl_core.papers.gdssm.shared import train as learning
-from icl_core.papers.gdssm.shared.read_run import mean_of, percent, written
+from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.sizes.settings import BASE, layer_of, sizes_of
 
 

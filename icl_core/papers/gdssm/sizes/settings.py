@@ -2,7 +2,7 @@
 
 from icl_core.experiment import Preset
 from icl_core.knobs import choice, settings, slider, text, toggle
-from icl_core.papers.gdssm.shared.points import whole
+from icl_core.number_lists import whole_numbers
 from icl_core.papers.gdssm.shared.settings import MODEL, MODELS, REPEATS, TASK, TRAINING
 from icl_core.papers.gdssm.shared.settings import Config as Layer
 
@@ -30,7 +30,10 @@ class Config:
 
 def sizes_of(config: Config) -> list[tuple[int, int]]:
     """Every (f, N) that is trained, each once: first those of equal f."""
-    pairs, features = whole("pairs", config.pairs, 6, 1, 80), whole("features", config.features, 5, 1, 30)
+    pairs, features = (
+        whole_numbers("pairs", config.pairs, 6, 1, 80),
+        whole_numbers("features", config.features, 5, 1, 30),
+    )
     return list(dict.fromkeys([*((BASE, N) for N in pairs), *((f, BASE) for f in features)]))
 
 

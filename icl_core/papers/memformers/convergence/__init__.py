@@ -12,45 +12,19 @@ Try:
 - Learn in whitened coordinates: what happens to the time it takes?
 """
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Claim, Drawing, Experiment, Metric, Panel, Preset, Progress, Run
-from icl_core.papers.memformers.convergence.settings import Config, View, model_of
+from icl_core.experiment import Drawing, Experiment, Panel, Preset, Progress, Run
+from icl_core.papers.memformers.convergence import claims
+from icl_core.papers.memformers.convergence.metrics import metrics
+from icl_core.papers.memformers.convergence.settings import Config, View, as_model, model_of
 from icl_core.papers.memformers.shared import train as learning
 from icl_core.papers.memformers.shared.baselines import construction
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.read_run import moment_of, steps
 from icl_core.training import phases
-
-CLOSE = Claim(
-    id="sigma-inverse",
-    label="largest distance from Σ⁻¹",
-    kind="paper",
-    text="Every layer's A_l converges to a multiple of Σ⁻¹: Dist(Σ^½ A_l Σ^½, I) falls to about 0.02.",
-    source="Appendix D, Figures 18 to 21",
-    at_most=0.03,
-)
-STEPS = Claim(
-    id="constructed-steps",
-    label="a_l off the constructed 1/r_l",
-    kind="ours",
-    text="The multiples a_l are the steps 1/r_l of the best polynomial, in some order; for three layers 0.42, 0.69, 1.71.",
-    source="not in the paper; known for n = 20, d = 5",
-    near=0.0,
-    tolerance=0.1,
-)
-
-
-LATE = (
-    "With a large condition number the direction of least variance is learned last, and for some rotations U, in the "
-    "original coordinates, not within this training."
-)
-JITTER = (
-    "A constant rate on batches that stay for 100 steps keeps every A_l moving around Σ⁻¹, at 0.03 to 0.09 here; fresh "
-    "batches and a rate that falls to zero bring it to 0.02. The paper does not say for how many steps it trained."
-)
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -58,38 +32,10 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     seeds, …] beside `snapshot/step`; `final/<L>/*`; `reference/floor_steps` [L, L]; `frozen/*`."""
     model = model_of(config)
     name = f"main {config.layers}"
-
-    def curves(made: phases.Made) -> dict[str, np.ndarray]:
-        return {key: array for key, array in made.get(name, {}).items() if key.startswith("curve/")}
-
-    made = phases.run([learning.training_phase(name, model)], progress, curves)[name]
-    final = {f"final/{config.layers}/{key[6:]}": array for key, array in made.items() if key.startswith("final/")}
+    made = phases.run([learning.training_phase(name, model)], progress, partial(phases.curves, name))[name]
+    final = {f"final/{config.layers}/{key}": array for key, array in phases.final(made).items()}
     kept = {key: array for key, array in made.items() if not key.startswith("final/")}
     return {**kept, **final, **learning.snapshot_steps(model), **construction(model), **learning.frozen(model)}
-
-
-def last_distances(run: Run) -> np.ndarray:
-    """Dist(Σ^½ A_l Σ^½, I) after training, [seeds, L]."""
-    return np.stack([run[f"curve/distance_{layer}"][:, -1] for layer in range(run.config.layers)], 1)
-
-
-def metrics(run: Run) -> list[Metric]:
-    """The largest distance of any layer and seed; how far the multiples are from the constructed ones."""
-    hard = run["frozen/eigenvalues"].max() / run["frozen/eigenvalues"].min() > 32
-    paper = run.config.schedule == "constant" and run.config.batches == "resampled"
-    reason = LATE if hard else JITTER if paper else ""
-    close, multiples = (replace(claim, reason=reason) for claim in (CLOSE, STEPS))
-    worst = Metric(close, float(last_distances(run).max()))
-    if run.config.variant != "linear":
-        return [worst]
-    learned = np.sort(preconditioner.multiples(as_model(run)), 1)  # [seeds, L]
-    constructed = np.sort(run["reference/floor_steps"][-1])
-    return [worst, Metric(multiples, float(np.abs(learned / constructed - 1).max()))]
-
-
-def as_model(run: Run) -> Run:
-    """The run as one of the experiment on methods, whose drawings it shares."""
-    return Run(model_of(run.config), run.tensors, run.info, run.digest, run.finished)
 
 
 def headline(run: Run, view: View) -> str:
@@ -119,6 +65,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
         Drawing("distances", _drawn(training.distances), live=True),
@@ -133,7 +80,7 @@ EXPERIMENT = Experiment(
             "As in the paper: batches of 20,000",
             Config(batches="resampled", batch=20_000, rate=0.01, schedule="constant", objective="mean", clip=0.01),
             "A new batch every 100 steps, gradients clipped at 0.01.",
-            "paper",
+            "Figures",
             seeds=5,
         ),
         Preset(

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from icl_core import device, knobs
+from icl_core.experiment import Run
 from icl_core.knobs import choice, settings, slider, text
 from icl_core.papers.memformers.shared.settings import BATCHES, COORDINATES, TASK, TRAINING, memory, would_fit
 from icl_core.papers.memformers.shared.settings import Config as Model
@@ -51,6 +52,11 @@ class Config:
 def model_of(config: Config) -> Model:
     """The same setting as one of the experiment on methods: a full A, one head, nothing beside it."""
     return replace(Model(beside="none"), **knobs.values(config))
+
+
+def as_model(run: Run) -> Run:
+    """The run as one of the experiment on methods, whose drawings it shares."""
+    return Run(model_of(run.config), run.tensors, run.info, run.digest, run.finished)
 
 
 @settings

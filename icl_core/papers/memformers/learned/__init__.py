@@ -12,53 +12,20 @@ Try:
 """
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Claim, Drawing, Experiment, Metric, Preset, Progress, Run
+from icl_core.experiment import Drawing, Experiment, Preset, Progress, Run
+from icl_core.papers.memformers.learned import claims
 from icl_core.papers.memformers.learned import draw as drawings
-from icl_core.papers.memformers.learned.risk import power
+from icl_core.papers.memformers.learned.metrics import metrics
 from icl_core.papers.memformers.learned.settings import Config, View, model_of, sizes_of
 from icl_core.papers.memformers.shared import train as learning
 from icl_core.papers.memformers.shared.baselines import baselines
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.logarithms import log_from_least
 from icl_core.training import phases
-
-FEW_FIT = Claim(
-    id="few-prompts-fit",
-    label="log-loss on 10 prompts, below CGD's",
-    kind="paper",
-    text="Learned from 10 prompts, the method is far ahead of conjugate gradient on them.",
-    source="Section 5, Figure 11",
-    at_least=2.0,
-)
-FEW_FAIL = Claim(
-    id="few-prompts-fail",
-    label="the same on fresh prompts",
-    kind="ours",
-    text="On fresh prompts the method learned from 10 is behind conjugate gradient.",
-    source="not in the paper; against Figure 11's reading",
-    at_most=0.0,
-)
-MANY_SHARED = Claim(
-    id="many-prompts-shared",
-    label="log-loss from 1000 prompts",
-    kind="paper",
-    text="With one Λ_i for all steps and 1000 prompts, four steps end near -0.9, far from conjugate gradient's -6.4.",
-    source="Section 5, Figure 11",
-    near=-0.9,
-    tolerance=0.1,
-)
-RISK_FALLS = Claim(
-    id="risk-falls",
-    label="power of N in the excess risk",
-    kind="paper",
-    text="The excess risk of a learned method falls with the number of prompts, at least as fast as the bound, N^(-1/2).",
-    source="Theorem 5.1",
-    at_most=-0.5,
-)
-POWER_AT = 2  # steps of the method: of more, the mean over fresh prompts is heavy-tailed
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -69,15 +36,11 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     models = {f"{size or 'endless'} {L}": replace(model_of(config, size), layers=L) for size in sizes for L in depths}
     # the deepest first: its curves are the ones to watch
     order = sorted(models, key=lambda name: -models[name].layers)
-    first = order[0]
-
-    def curves(made: phases.Made) -> dict[str, np.ndarray]:
-        return {key: array for key, array in made.get(first, {}).items() if key.startswith("curve/")}
-
-    made = phases.run([learning.training_phase(name, models[name]) for name in order], progress, curves)
+    plan = [learning.training_phase(name, models[name]) for name in order]
+    made = phases.run(plan, progress, partial(phases.curves, order[0]))
     on_own = [learning.on_own_batch(model_of(config, size))["baseline/cg_train"] for size in sizes if size]
     return {
-        **curves(made),
+        **phases.curves(order[0], made),
         **{
             f"judged/{key}": np.stack(
                 [np.stack([made[f"{size} {L}"][f"judged/{key}"] for L in depths], 1) for size in sizes if size], 1
@@ -89,24 +52,6 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         **baselines(model_of(config, None)),
         "baseline/cg_train": np.stack(on_own, 1),
     }
-
-
-def metrics(run: Run) -> list[Metric]:
-    """Few prompts on themselves and on fresh ones; many; and the fall of the excess risk."""
-    found = []
-    sizes = list(run["size/prompts"])
-    shared = run.config.memory == "learned shared"
-    if 10 in sizes and shared and 3 <= run.config.layers < run.config.d <= run.config.n:
-        own, fresh, cg = (
-            log_from_least(run[f"{name}"])[:, sizes.index(10)]
-            for name in ("judged/train", "judged/loss", "baseline/cg_train")
-        )
-        found.append(Metric(FEW_FIT, float((cg - own)[:, -1].mean())))
-        found.append(Metric(FEW_FAIL, float((log_from_least(run["baseline/cg"]) - fresh)[:, -1].max())))
-    if 1000 in sizes and run.config.layers == 4 and run.config.memory == "learned shared" and run.config.d == 5:
-        found.append(Metric(MANY_SHARED, float(log_from_least(run["judged/loss"])[:, sizes.index(1000), -1].mean())))
-    found.append(Metric(RISK_FALLS, power(run, min(POWER_AT, run.config.layers))))
-    return found
 
 
 def headline(run: Run, view: View) -> str:
@@ -134,6 +79,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
         Drawing("own", drawings.own, moment=False),
@@ -147,7 +93,7 @@ EXPERIMENT = Experiment(
             "From 10, 100 and 1000 prompts",
             Config(),
             "On its own ten prompts the method beats conjugate gradient; on fresh ones it fails.",
-            "figure 11",
+            "Figures",
             seeds=5,
         ),
         Preset(

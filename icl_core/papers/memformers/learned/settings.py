@@ -2,7 +2,7 @@
 
 from icl_core import device
 from icl_core.knobs import choice, settings, slider, text
-from icl_core.papers.memformers.shared.lists import numbers
+from icl_core.number_lists import whole_numbers
 from icl_core.papers.memformers.shared.settings import Config as Model
 from icl_core.papers.memformers.shared.settings import memory, would_fit
 from icl_core.papers.memformers.shared.task import SPECTRA, eigenvalues_of
@@ -43,7 +43,7 @@ class Config:
 
 def sizes_of(config: Config) -> list[int]:
     """The numbers of prompts, ascending, each once."""
-    return sorted({int(value) for value in numbers("sizes", config.sizes, 1, 6, 1, 20_000)})
+    return whole_numbers("sizes", config.sizes, 6, 1, 20_000)
 
 
 def model_of(config: Config, prompts: int | None) -> Model:

@@ -14,6 +14,8 @@ Try:
 import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.memformers.methods import claims
+from icl_core.papers.memformers.methods.as_printed import AS_PRINTED
 from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, overfit, trajectory
 from icl_core.papers.memformers.methods.metrics import metrics
 from icl_core.papers.memformers.methods.presets import PRESETS
@@ -21,9 +23,9 @@ from icl_core.papers.memformers.methods.view import View
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.draw.losses import floor_of, written
 from icl_core.papers.memformers.shared.logarithms import log_from_least
-from icl_core.papers.memformers.shared.read_run import steps
-from icl_core.papers.memformers.shared.settings import VARIANTS, Config
+from icl_core.papers.memformers.shared.settings import Config
 from icl_core.papers.memformers.shared.train import companions, run
+from icl_core.papers.memformers.shared.variants import VARIANTS
 
 
 def headline(run: Run, view: View) -> str:
@@ -32,11 +34,12 @@ def headline(run: Run, view: View) -> str:
     trained = float(log_from_least(run["judged/loss"])[:, -1].mean())
     key, _ = floor_of(config)
     cg, floor = (float(np.log(run[f"baseline/{name}"][-1])) for name in ("cg", key))
-    name = VARIANTS[config.variant].partition(",")[0].partition(" (")[0]
+    name = VARIANTS[config.variant].label.partition(",")[0].partition(" (")[0]
     layers = f"{config.layers} layer{'s' * (config.layers > 1)}"
     start = f"{name}, {layers}: log-loss {written(trained)} on fresh prompts"
     what = "A_l ∝ Σ⁻¹" if key == "floor" else "A_l = a_l I"
-    known = "" if config.variant == "gd++" else f"; the best method with {what} reaches {written(floor)}"
+    best = f"; the best method with {what} reaches {written(floor)}"
+    known = "" if VARIANTS[config.variant].moves_covariates else best
     if config.n < config.d:
         return f"{start}{known}. The prompt is underdetermined: {config.n} examples for {config.d} unknowns."
     return f"{start}{known}, conjugate gradient {written(cg)}."
@@ -62,6 +65,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=(*claims.ALL, *(printed.claim for printed in AS_PRINTED)),
     metrics=metrics,
     drawings=(
         Drawing("depth", depth.depth, ("overlay", "average"), wide=True, moment=False),

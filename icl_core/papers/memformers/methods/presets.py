@@ -3,54 +3,53 @@
 from dataclasses import replace
 
 from icl_core.experiment import Preset
+from icl_core.papers.memformers.methods.claims import AUTHORS_TRAINING
 from icl_core.papers.memformers.shared.settings import Config
 
 LFOM = Config()
-AUTHORS = Config(
-    batches="fixed", rate=0.01, schedule="constant", objective="mean", coordinates="original", clip=0.0
-)  # the authors' code: one batch of 1000 prompts, Adam at 0.01, 1000 steps
+AUTHORS = Config(**AUTHORS_TRAINING)
 FEW = replace(AUTHORS, variant="cgd", preconditioner="scalar", beside="none")
 
 # name, title, config, what to see, group, seeds
 ROWS = (
     ("lfom", "A Memformer learns a method", LFOM, "Blue reaches the dotted floor, the best fixed steps with Σ⁻¹.",
-     "classroom", 5),
+     "Classroom", 5),
     ("all", "Every variant, trained to the end", replace(LFOM, beside="all"),
-     "Without memory or with it: three variants meet on one floor. Sharing Γ alone costs.", "classroom", 5),
+     "Without memory or with it: three variants meet on one floor. Sharing Γ alone costs.", "Classroom", 5),
     ("coordinates", "Original against whitened coordinates",
      replace(LFOM, coordinates="original", beside="coordinates"),
-     "The same model, the same prompts: see which of the two arrives first.", "classroom", 5),
+     "The same model, the same prompts: see which of the two arrives first.", "Classroom", 5),
     ("scalar", "A multiple of I a layer", replace(LFOM, variant="cgd", preconditioner="scalar"),
-     "Without a preconditioner a Memformer stays behind conjugate gradient.", "classroom", 5),
+     "Without a preconditioner a Memformer stays behind conjugate gradient.", "Classroom", 5),
     ("figure 1", "CGD-like, A = aI", replace(AUTHORS, variant="cgd", preconditioner="scalar"),
-     "Trained as the authors did: one batch of 1000 prompts.", "figures 1 to 7", 5),
+     "Trained as the authors did: one batch of 1000 prompts.", "Figures", 5),
     ("figure 2", "CGD-like, preconditioned", replace(AUTHORS, variant="cgd"),
-     "Memory trains faster than none; both are far from their floor.", "figures 1 to 7", 5),
+     "Memory trains faster than none; both are far from their floor.", "Figures", 5),
     ("figure 3", "LFOM, a Γ for every token", replace(AUTHORS, variant="token"),
-     "Figures 12 to 14 show the same curve beside Nesterov and momentum.", "figures 1 to 7", 5),
+     "Figures 12 to 14 show the same curve beside Nesterov and momentum.", "Figures", 5),
     ("figure 4", "GD++, covariates move", replace(AUTHORS, variant="gd++", beside="none"),
-     "Far below conjugate gradient on its own batch; look at fresh prompts too.", "figures 1 to 7", 2),
+     "Far below conjugate gradient on its own batch; look at fresh prompts too.", "Figures", 2),
     ("figure 5", "A batch of one prompt", replace(FEW, batch=1),
-     "Perfect on one prompt, useless on any other.", "figures 1 to 7", 5),
+     "Perfect on one prompt, useless on any other.", "Figures", 5),
     ("figure 6", "A batch of ten prompts", replace(FEW, batch=10),
-     "Ahead of conjugate gradient on its ten prompts, behind it on fresh ones.", "figures 1 to 7", 5),
+     "Ahead of conjugate gradient on its ten prompts, behind it on fresh ones.", "Figures", 5),
     ("figure 6, full A", "A batch of ten prompts, full A", replace(FEW, preconditioner="full", batch=10),
-     "With matrices to learn, ten prompts are known by heart.", "figures 1 to 7", 5),
+     "With matrices to learn, ten prompts are known by heart.", "Figures", 5),
     ("figure 7", "Five heads against one",
      replace(AUTHORS, variant="cgd", preconditioner="scalar", heads=5, beside="one head"),
-     "Five heads are one head with the sum of their matrices.", "figures 1 to 7", 5),
+     "Five heads are one head with the sum of their matrices.", "Figures", 5),
     ("figure 15", "Five layers, d = 5", replace(LFOM, layers=5, beside="none"),
-     "Conjugate gradient is exact after five steps; a fixed method is not.", "appendix", 2),
+     "Conjugate gradient is exact after five steps; a fixed method is not.", "Figures", 2),
     ("figures 16 and 17", "Seven layers, d = 10", replace(LFOM, d=10, layers=7, beside="none"),
-     "Fixed coefficients keep up with conjugate gradient for a few steps.", "appendix", 2),
+     "Fixed coefficients keep up with conjugate gradient for a few steps.", "Figures", 2),
     ("shared", "One Γ for all layers", replace(LFOM, variant="shared", beside="free"),
-     "Heavy ball with β = 1: strictly worse than a Γ for every pair of layers.", "beyond the paper", 5),
+     "Heavy ball with β = 1: strictly worse than a Γ for every pair of layers.", "Beyond the paper", 5),
     ("gd++", "GD++ on fresh prompts", replace(LFOM, variant="gd++", beside="none"),
-     "Moving covariates leave every method with fixed coefficients behind.", "beyond the paper", 2),
+     "Moving covariates leave every method with fixed coefficients behind.", "Beyond the paper", 2),
     ("ten layers", "Ten layers", replace(LFOM, layers=10, beside="none"),
-     "Beyond five layers rare prompts decide the mean.", "beyond the paper", 1),
+     "Beyond five layers rare prompts decide the mean.", "Beyond the paper", 1),
     ("underdetermined", "Three examples in five dimensions", replace(LFOM, n=3, layers=3, beside="none"),
-     "Fewer examples than unknowns: even conjugate gradient cannot be exact.", "beyond the paper", 2),
+     "Fewer examples than unknowns: even conjugate gradient cannot be exact.", "Beyond the paper", 2),
 )  # fmt: skip
 
 PRESETS = tuple(

@@ -23,9 +23,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from icl_core.papers.memformers.shared.variants import Parameters
-
-PER_COORDINATE = ("coordinate", "learned", "learned shared")  # variants whose Γ has a number for each coordinate
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,20 +72,20 @@ def attend(
 
 def remember(registers: list[Tensor], made: Tensor, parameters: Parameters, variant: str) -> None:
     """Appends R_l, [registers, b, d + 1, n + 1], made of the layer's attention; CGD-like with γ_l R_{l−1} (eq. 3.1)."""
-    if variant == "cgd" and registers:
+    if VARIANTS[variant].memory == "deflection" and registers:
         made = made + parameters["gamma"][0, len(registers)] * registers[-1]
     registers.append(made)
 
 
 def recall(registers: Sequence[Tensor], parameters: Parameters, variant: str) -> Float[Tensor, "b d_1 n_1"]:
     """n (Z_{l+1} − Z_l) from R_0 … R_l (eqs. 2.5, 3.2, 3.4)."""
-    layer = len(registers) - 1
-    if variant == "linear":
+    layer, kind = len(registers) - 1, VARIANTS[variant]
+    if kind.memory == "none":
         return registers[layer].sum(0)
-    if variant == "cgd":
+    if kind.memory == "deflection":
         return parameters["alpha"][0, layer] * registers[layer].sum(0)
-    Gamma = parameters["Gamma"][0] if variant.endswith("shared") else parameters["Gamma"][0, layer]  # [L, …] over j
-    if variant in PER_COORDINATE:
+    Gamma = parameters["Gamma"][0] if kind.shared else parameters["Gamma"][0, layer]  # [L, …] over j
+    if kind.per == "coordinate":
         Gamma = Gamma[:, :, None, None, None]  # a number a register
     # one a token, [n + 1], scales the columns; a plain number the whole register, covariates too
     return torch.stack([Gamma[j] * register for j, register in enumerate(registers)]).sum((0, 1))
@@ -95,7 +93,11 @@ def recall(registers: Sequence[Tensor], parameters: Parameters, variant: str) ->
 
 def takes_whitened(config: Any) -> bool:
     """Whether the model is one of whitened covariates: they move, and are learned in coordinates that they start in."""
-    return config.variant == "gd++" and config.coordinates == "whitened" and config.preconditioner == "full"
+    return (
+        VARIANTS[config.variant].moves_covariates
+        and config.coordinates == "whitened"
+        and config.preconditioner == "full"
+    )
 
 
 def original(
@@ -113,7 +115,7 @@ def original(
         A = parameters["A"][0].transpose(0, 1)  # [L, H, d, d] or [L, H]
         A = A if A.dim() == 4 else A[..., None, None] * unit
     A = A[:, None]  # [L, 1, H, d, d]
-    if config.variant in PER_COORDINATE:
+    if VARIANTS[config.variant].per == "coordinate":
         A = torch.diag_embed(unit)[:, None] @ A  # [L, d, H, d, d]
     if takes_whitened(config):
         return A

@@ -14,45 +14,20 @@ Try:
 - One layer: why are all ways equal?
 """
 
+from functools import partial
+
 import numpy as np
 
-from icl_core.experiment import Claim, Drawing, Experiment, Metric, Preset, Progress, Run
+from icl_core.experiment import Drawing, Experiment, Preset, Progress, Run
+from icl_core.papers.memformers.mixture import claims
 from icl_core.papers.memformers.mixture import train as learning
 from icl_core.papers.memformers.mixture.draw import losses as drawings
 from icl_core.papers.memformers.mixture.draw import polynomials
+from icl_core.papers.memformers.mixture.metrics import metrics
 from icl_core.papers.memformers.mixture.settings import Config, View, mixture_of
 from icl_core.papers.memformers.mixture.test_time import references, tried
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.training import phases
-
-LINEAR_WINS = Claim(
-    id="linear-beats-memformer",
-    label="Memformer above linear, gates",
-    kind="paper",
-    text=(
-        "With gates alone the linear transformer is better than the Memformer, whose Γ overfit to their components. (The "
-        "paper shows it without a number; 0.1 in log-loss can be seen.)"
-    ),
-    source="Section 4.2, Figures 9 and 10",
-    at_least=0.1,
-)
-OVERCOME = Claim(
-    id="gamma-at-test-time",
-    label="Γ learned too, above linear",
-    kind="paper",
-    text="Where Γ is learned at test time as well, the Memformer is as good as the linear transformer with gates.",
-    source="Section 4.2, Figure 10",
-    at_most=0.1,
-)
-SAME_HEADS = Claim(
-    id="heads-without-overfitting",
-    label="heads' Γ against none, one scalar",
-    kind="ours",
-    text="Every head with one scalar loses on the mixture what the same head without memory loses: Γ overfits to nothing.",
-    source="not in the paper; against Figure 10's reading",
-    near=0.0,
-    tolerance=0.2,
-)
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -64,15 +39,17 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `baseline/*` [K]; `curve/*` [seeds, evaluations].
     """
     parts = [learning.training_phase(config, kind, depth) for depth in _depths(config)[::-1] for kind in learning.KINDS]
-
-    def curves(made: phases.Made) -> dict[str, np.ndarray]:
-        return _curves(config, made)
-
-    made = phases.run(parts, progress, curves)
+    made = phases.run(parts, progress, partial(_curves, config))
     found = [tried(config, made, depth) for depth in _depths(config)]
     deepest = {name: array for name, array in found[-1].items() if name.split("/")[0] in ("learning", "shape")}
     stacked = {name: np.stack([each[name] for each in found], 1) for name in found[0] if name not in deepest}
-    return {"depth/layers": np.array(_depths(config)), **curves(made), **stacked, **deepest, **references(config)}
+    return {
+        "depth/layers": np.array(_depths(config)),
+        **_curves(config, made),
+        **stacked,
+        **deepest,
+        **references(config),
+    }
 
 
 def _depths(config: Config) -> list[int]:
@@ -88,20 +65,6 @@ def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
             rows = {f"curve/{kind} {row}": part["curve/loss"][:, row] for row in range(part["curve/loss"].shape[1])}
             found |= {"curve/step": part["curve/step"], **rows}
     return found
-
-
-def metrics(run: Run) -> list[Metric]:
-    """Both kinds of head with gates, with Γ learned, and with one scalar."""
-    last = {name[7:]: np.log(run[name][:, -1]) for name in run.tensors if name.startswith("judged/")}
-    gap = last["lfom/gated"] - last["linear/gated"]  # [seeds]: on the same prompts
-    overcome = last["lfom/adapted"] - last["linear/gated"]
-    heads = last["lfom/head_scalar"] - last["linear/head_scalar"]
-    spread = float(gap.std(ddof=1) / len(gap) ** 0.5) if len(gap) > 1 else None
-    return [
-        Metric(LINEAR_WINS, float(gap.mean()), spread),
-        Metric(OVERCOME, float(overcome.mean())),
-        Metric(SAME_HEADS, float(np.abs(heads.mean(0)).max())),
-    ]
 
 
 def headline(run: Run, view: View) -> str:
@@ -126,6 +89,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
         Drawing("depth", drawings.depth, wide=True),
@@ -137,7 +101,9 @@ EXPERIMENT = Experiment(
         Drawing("training", drawings.training, live=True),
     ),
     presets=(
-        Preset("figures 9 and 10", "The paper's mixture", Config(), "Three components, four layers.", "paper", seeds=5),
+        Preset(
+            "figures 9 and 10", "The paper's mixture", Config(), "Three components, four layers.", "Figures", seeds=5
+        ),
         Preset(
             "equal weights",
             "Equal weights",

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from icl_core.knobs import settings, slider, text
-from icl_core.papers.memformers.shared.lists import numbers, shares
+from icl_core.number_lists import numbers, shares
 
 TASK, HEADS, GATES, REPEATS = "the mixture", "the heads", "at test time", "repetition"
 MOST = 4  # components

@@ -19,7 +19,7 @@ Way = tuple[str, Tensor, Tensor, Adapted | None]
 
 def heads_of(config: Config, made: phases.Made, kind: str, depth: int) -> tuple[Heads, Heads]:
     """The components' heads in units of the mixture's E x², and what was trained on the mixture itself."""
-    part = {name[6:]: torch.tensor(a) for name, a in made[f"{kind} {depth}"].items() if name.startswith("final/")}
+    part = {name: torch.tensor(array) for name, array in phases.final(made[f"{kind} {depth}"]).items()}
     Gamma = variants.coefficients(part, kind).reshape(config.seeds, -1, depth, depth)
     A = part["A"].sum(1).reshape(config.seeds, -1, depth, 1, 1)
     mixture = mixture_of(config)

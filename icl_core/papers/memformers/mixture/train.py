@@ -130,7 +130,7 @@ def problem(config: Config, rows: Rows, parameters: Parameters, batches: Batches
         lambda tensors: torch.optim.Adam(tensors, lr=RATE, betas=BETAS),
         (batches.generator,),
         loss="loss",
-        schedule=lambda step: 0.5 + 0.5 * float(np.cos(np.pi * step / config.steps)),
+        schedule=loop.cosine(config.steps),
         ceiling=1e6,
     )
 
@@ -146,8 +146,5 @@ def losses(table: first_order.Table, S: Tensor) -> Tensor:
 
 def _curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:
     """`curve/step` and `curve/loss` [seeds, distributions, evaluations]; what has not been reached is NaN."""
-    at = loop.evaluations(config.steps, EVALUATIONS)
-    full = np.full((len(at), config.seeds * len(distributions(config))), np.nan, np.float32)
-    reached = state.curve.get("loss", [])
-    full[: len(reached)] = np.reshape(reached, (len(reached), -1)) if reached else full[:0]
-    return {"curve/step": np.array(at), "curve/loss": full.T.reshape(config.seeds, -1, len(at))}
+    found = state.curves(loop.evaluations(config.steps, EVALUATIONS))
+    return {**found, "curve/loss": found["curve/loss"].reshape(config.seeds, -1, len(found["curve/step"]))}

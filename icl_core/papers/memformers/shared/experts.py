@@ -3,7 +3,6 @@
 All heads read the same tokens. A gate scales what its head adds: w_{l+1} = w_l − Σ_h g_h Σ_j Γ_j^{l,h} A_j^h ∇R(w_j).
 """
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +10,7 @@ from torch import Tensor
 
 from icl_core.papers.memformers.shared import first_order, judging
 from icl_core.papers.memformers.shared.task import Batch, integrated
+from icl_core.training import loop, several_seeds
 
 RATE = 0.05  # of Adam on gates
 POWERS = 12  # of two, up and down, that are tried as the gates' unit
@@ -51,18 +51,15 @@ def adapt(heads: Heads, batch: Batch, steps: int, learn_Gamma: bool, start: Tens
     scale = unit(heads, batch)  # [seeds, 1]
     learned = {"gates": start.clone()} | ({"Gamma": heads.Gamma.clone()} if learn_Gamma else {})
     optimiser = torch.optim.Adam(list(learned.values()), lr=RATE, betas=(0.9, 0.99))
-    losses = []
+    losses, schedule = [], loop.cosine(steps)
     for step in range(steps):
         for group in optimiser.param_groups:
-            group["lr"] = RATE * (0.5 + 0.5 * math.cos(math.pi * step / steps))
-        leaves = {name: value.detach().requires_grad_() for name, value in learned.items()}
+            group["lr"] = RATE * schedule(step)
+        leaves = several_seeds.leaves(learned)
         made = table(leaves["gates"] * scale, leaves.get("Gamma", heads.Gamma), heads.A)
         loss, slopes = first_order.loss_and_slopes(made.detach(), batch)
-        slopes = slopes / loss[:, None, None]
-        for value, slope in zip(
-            learned.values(), torch.autograd.grad(made, list(leaves.values()), slopes), strict=True
-        ):
-            value.grad = slope
+        for name, gradient in several_seeds.gradients(made, leaves, slopes / loss[:, None, None]).items():
+            learned[name].grad = gradient
         optimiser.step()
         losses.append(loss)
     return Adapted(learned["gates"] * scale, learned.get("Gamma", heads.Gamma), torch.stack(losses))

@@ -7,11 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Run
+from icl_core.experiment import Claim, Run
 from icl_core.papers.memformers.shared import model
+from icl_core.papers.memformers.shared.logarithms import log_from_least
 from icl_core.papers.memformers.shared.task import Batch
-from icl_core.papers.memformers.shared.variants import Parameters
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.regression import Covariance, covariates
+from icl_core.trend import still_falling
 
 
 def steps(run: Run) -> list[int]:
@@ -62,7 +64,7 @@ def step_of(run: Run, depth: int, moment: int) -> int:
 
 def knows_covariance(config: Any) -> bool:
     """Whether a model has matrices A_l, in which it can learn Σ⁻¹."""
-    return config.preconditioner == "full" and not config.variant.startswith("learned")
+    return config.preconditioner == "full" and VARIANTS[config.variant].preconditioned
 
 
 def tuned(run: Run, name: str, depth: int) -> tuple[float, ...]:
@@ -76,6 +78,17 @@ def constructed(run: Run, depth: int) -> tuple[np.ndarray, bool]:
     white = knows_covariance(run.config)
     steps = run["reference/floor_steps" if white else "reference/floor_scalar_steps"]
     return steps[depth - 1, :depth].astype(float), white
+
+
+def mean_and_error(values: np.ndarray) -> tuple[float, float | None]:
+    """The mean over seeds [seeds], and its standard error where there are several."""
+    error = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
+    return float(values.mean()), error
+
+
+def unfinished(run: Run, claim: Claim, value: float) -> str:
+    """Why the training does not decide a claim that it does not bear out: the loss was still falling."""
+    return "" if claim.slack(value) >= 0 else still_falling(log_from_least(run["curve/loss"]))
 
 
 def prompt_of(run: Run, index: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -108,6 +121,6 @@ def first_layers(parameters: Parameters, variant: str, layers: int) -> Parameter
         found["A"] = parameters["A"][:, :, :layers]
     if "Gamma" in parameters:
         found["Gamma"] = parameters["Gamma"][:, :layers]
-        if not variant.endswith("shared"):
+        if not VARIANTS[variant].shared:
             found["Gamma"] = found["Gamma"][:, :, :layers]
     return found

@@ -1,21 +1,12 @@
 """The settings of the experiment on learned first-order methods: what is trained."""
 
 from icl_core import device
-from icl_core.knobs import choice, settings, slider, text
+from icl_core.knobs import BadSetting, choice, settings, slider, text
 from icl_core.papers.memformers.shared.task import BLOCKS, SPECTRA, eigenvalues_of
+from icl_core.papers.memformers.shared.variants import VARIANTS
 
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
-VARIANTS = {
-    "linear": "linear transformer, no memory",
-    "cgd": "CGD-like Memformer (α, γ)",
-    "lfom": "LFOM Memformer, one Γ a pair of layers",
-    "coordinate": "LFOM Memformer, Γ per coordinate",
-    "token": "LFOM Memformer, Γ per token",
-    "shared": "LFOM Memformer, Γ shared by all layers",
-    "gd++": "GD++ with memory, covariates move too",
-    "learned": "LFOM learned directly, no preconditioner",
-    "learned shared": "LFOM learned directly, Λ shared by all layers",
-}
+LABELS = {each.id: each.label for each in VARIANTS.values()}
 BESIDE = {
     "linear": "a linear transformer",
     "free": "Γ free for every pair of layers",
@@ -36,7 +27,7 @@ COORDINATES = {"original": "original, A", "whitened": "whitened, Σ^½ A Σ^½"}
 class Config:
     """What is trained; Sections 2 to 4. One model for every depth from 1 to `layers`, and one beside it."""
 
-    variant: str = choice("model", VARIANTS, default="lfom", group=MODEL)
+    variant: str = choice("model", LABELS, default="lfom", group=MODEL)
     preconditioner: str = choice(
         "preconditioner A", {"full": "a full matrix a layer", "scalar": "a multiple of I a layer"}, default="full",
         group=MODEL,
@@ -69,8 +60,9 @@ class Config:
     def check(self) -> None:
         """Refuse a spectrum that is none, heads that a model cannot have, and what does not fit the memory."""
         eigenvalues_of(self)
-        if self.heads > 1 and self.variant in ("gd++", "learned", "learned shared"):
-            raise ValueError(f"heads must be 1 for {VARIANTS[self.variant]}, got {self.heads}")
+        variant = VARIANTS[self.variant]
+        if self.heads > 1 and (variant.moves_covariates or not variant.preconditioned):
+            raise BadSetting(f"heads must be 1 for {variant.label}, got {self.heads}")
         device.check_memory(memory(self), f"batch {self.batch}, d {self.d}, n {self.n}{would_fit(self)}")
 
 
@@ -79,10 +71,11 @@ def memory(config: Config, batch: int | None = None) -> int:
     gradient. Iterations in R^d go through a batch in chunks and keep little."""
     prompts = config.batch if batch is None else batch
     held = prompts * config.seeds * (BLOCKS if config.batches == "fresh" else 1)
-    per_prompt = {"token": 6 * config.layers * config.n * config.d, "gd++": 12 * config.layers * config.d**2}
-    kept = per_prompt.get(config.variant, 4 * config.layers * config.d)
+    variant = VARIANTS[config.variant]
+    by_token, moving = (4 if variant.has_one_w else 6 * config.n), 12 * config.d
+    kept = config.layers * config.d * (moving if variant.moves_covariates else by_token)
     judged = 2**16 * 2 * config.d**2  # prompts that are judged on at the end, in both coordinates
-    examples = config.n * config.d if config.variant == "token" or config.batches != "fresh" else 0
+    examples = config.n * config.d if variant.per == "token" or config.batches != "fresh" else 0
     return 4 * (held * (config.d**2 + examples) + prompts * config.seeds * kept + judged)
 
 

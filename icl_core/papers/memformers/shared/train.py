@@ -17,7 +17,7 @@ from icl_core.papers.memformers.shared.distance import distances
 from icl_core.papers.memformers.shared.settings import Config
 from icl_core.papers.memformers.shared.task import covariances, roots
 from icl_core.papers.memformers.shared.variants import Parameters, initial
-from icl_core.training import loop, phases
+from icl_core.training import loop, phases, several_seeds
 from icl_core.training.phases import Made, Phase, Report
 
 SNAPSHOTS = 12
@@ -87,10 +87,10 @@ def _trainings(config: Config) -> dict[str, Config]:
 
 def training_phase(name: str, config: Config) -> Phase:
     """One depth's training, as a part of a run."""
-    return Phase(name, config.steps, partial(train_one, config, name), partial(_curves, config))
+    return Phase(name, config.steps, partial(_train, config, name), partial(_curves, config))
 
 
-def train_one(config: Config, name: str, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+def _train(config: Config, name: str, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
     """Train one depth, all seeds together: its curves, snapshots, final parameters and what it is judged to be."""
     generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
     parameters, root = initial(config, generator), roots(config)
@@ -113,15 +113,15 @@ def train_one(config: Config, name: str, resumed: Tensors, report: Report) -> di
     return {
         **_curves(config, state),
         **{f"judged/{key}": np.asarray(value.cpu(), np.float32) for key, value in judged.items()},
-        **{f"snapshot/{key}": np.stack([s[key] for s in state.snapshots]).astype(np.float16) for key in parameters},
-        **{f"final/{key}": array for key, array in state.snapshots[-1].items()},
+        **state.kept(np.float16),
     }
 
 
 def _problem(config: Config, parameters: Parameters, root: Tensor, batches: Batches) -> loop.Problem:
     def step(index: int):
         loss, gradient = model.loss_and_gradient(parameters, config, root, batches.at(index), config.objective)
-        return _clipped(gradient, config.clip), {"loss": loss.cpu().numpy()}
+        clipped = several_seeds.clipped(gradient, config.clip) if config.clip else gradient
+        return clipped, {"loss": loss.cpu().numpy()}
 
     def watch(index: int) -> dict[str, np.ndarray]:
         loss = judging.losses(parameters, config, root, judging.WATCHED).double().mean(-1)
@@ -138,23 +138,10 @@ def _problem(config: Config, parameters: Parameters, root: Tensor, batches: Batc
         lambda tensors: torch.optim.Adam(tensors, lr=config.rate, betas=BETAS),
         (batches.generator,),
         loss="loss",
-        schedule=partial(_course, config),
+        schedule=loop.cosine(config.steps) if config.schedule == "cosine" else lambda step: 1.0,
         # predicting zero loses d; of the logarithm every step is bounded, and rare prompts may be this bad
         ceiling=1e6 * config.d if config.objective == "mean" else 1e30,
     )
-
-
-def _course(config: Config, step: int) -> float:
-    return 1.0 if config.schedule == "constant" else 0.5 + 0.5 * float(np.cos(np.pi * step / config.steps))
-
-
-def _clipped(gradient: Mapping[str, Tensor], limit: float) -> Mapping[str, Tensor]:
-    """Each seed's gradient shortened to `limit`; a limit of 0 leaves it as it is."""
-    if not limit:
-        return gradient
-    squares = [each.flatten(1).square().sum(1) for each in gradient.values()]
-    factor = (limit / torch.stack(squares).sum(0).sqrt().clamp(min=limit)).float()  # [seeds]
-    return {name: each * factor.reshape(-1, *[1] * (each.dim() - 1)) for name, each in gradient.items()}
 
 
 def _training_loss(config: Config, parameters: Parameters, root: Tensor, batches: Batches, state: Any) -> Tensor:
@@ -166,21 +153,12 @@ def _training_loss(config: Config, parameters: Parameters, root: Tensor, batches
 
 
 def _curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:
-    """The curves so far, seeds first; what has not been reached is NaN."""
-    at = loop.evaluations(config.steps, EVALUATIONS)
-    found = {"curve/step": np.array(at)}
-    for name, rows in state.curve.items():
-        if name != "step":
-            full = np.full((len(at), config.seeds), np.nan, np.float32)
-            full[: len(rows)] = rows
-            found[f"curve/{name}"] = full.T
-    return found
+    return state.curves(loop.evaluations(config.steps, EVALUATIONS))
 
 
 def _curves_of(config: Config, made: Made) -> Tensors:
     """The deepest model's curves, and those of what was trained beside it."""
-    found: dict[str, np.ndarray] = dict(made.get(f"main {config.layers}", {}))
-    found = {name: array for name, array in found.items() if name.startswith("curve/")}
+    found = phases.curves(f"main {config.layers}", made)
     for name in companions(config):
         other = made.get(f"{name} {config.layers}", {})
         found |= {f"curve/loss of {name}": other["curve/loss"]} if "curve/loss" in other else {}
@@ -196,9 +174,8 @@ def _gather(config: Config, trainings: Mapping[str, Config], made: Made) -> dict
         for measure in ("loss", "error", "median", "noise", "train"):
             found[f"{prefix}/{measure}"] = np.stack([made[f"{name} {L}"][f"judged/{measure}"] for L in depths], 1)
         for depth in depths:
-            tensors = made[f"{name} {depth}"]
             place = f"final/{depth}" if name == "main" else f"final of {name}/{depth}"
-            found |= {f"{place}/{n[6:]}": array for n, array in tensors.items() if n.startswith("final/")}
+            found |= {f"{place}/{key}": array for key, array in phases.final(made[f"{name} {depth}"]).items()}
     deepest = made[f"main {config.layers}"]
     found |= {name: array for name, array in deepest.items() if name.startswith("snapshot/")}
     return {**found, **snapshot_steps(config)}

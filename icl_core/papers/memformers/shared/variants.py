@@ -7,51 +7,103 @@ Gamma  [seeds, L, L, …] Γ_j^l, lower-triangular in (l, j): a number, one a co
 B  [seeds, L, d, d]: GD++'s map of the covariates
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from icl_core import device
 from icl_core.papers.memformers.shared.task import gaussian
 
 Parameters = dict[str, Tensor]
 SMALL = 0.1  # standard deviation of the first A at d = 5: small enough that ten layers start without a spike
-EQUAL_POWER = ("linear", "cgd", "lfom")  # with one matrix for all A_l they reach the same polynomials
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A model by what it remembers of past layers, and what it learns of that.
+
+    memory   "none", "deflection" (α, γ of Theorem 3.1) or "Gamma" (Theorem 3.2)
+    per      what has a number of its own in Γ: a "layer", a "coordinate" or a "token"
+    shared   whether all layers use one Γ_j
+    """
+
+    id: str
+    label: str  # for a choice
+    name: str  # for a legend
+    memory: str = "Gamma"
+    per: str = "layer"
+    shared: bool = False
+    preconditioned: bool = True
+    moves_covariates: bool = False
+
+    @property
+    def equal_power(self) -> bool:
+        """Whether with one matrix for all A_l it reaches every polynomial of its degree, and nothing else."""
+        return self.preconditioned and self.per == "layer" and not self.shared and not self.moves_covariates
+
+    @property
+    def has_one_w(self) -> bool:
+        """Whether all tokens agree on one w, so that a layer is a step of a first-order method."""
+        return self.per != "token" and not self.moves_covariates
+
+
+VARIANTS = {
+    each.id: each
+    for each in (
+        Variant("linear", "linear transformer, no memory", "linear transformer", memory="none"),
+        Variant("cgd", "CGD-like Memformer (α, γ)", "CGD-like", memory="deflection"),
+        Variant("lfom", "LFOM Memformer, one Γ a pair of layers", "LFOM"),
+        Variant("coordinate", "LFOM Memformer, Γ per coordinate", "LFOM, Γ per coordinate", per="coordinate"),
+        Variant("token", "LFOM Memformer, Γ per token", "LFOM, Γ per token", per="token"),
+        Variant("shared", "LFOM Memformer, Γ shared by all layers", "Γ shared", shared=True),
+        Variant("gd++", "GD++ with memory, covariates move too", "GD++", moves_covariates=True),
+        Variant("learned", "LFOM learned directly, no preconditioner", "learned LFOM", per="coordinate",
+                preconditioned=False),
+        Variant("learned shared", "LFOM learned directly, Λ shared by all layers", "learned LFOM, Λ shared",
+                per="coordinate", shared=True, preconditioned=False),
+    )
+}  # fmt: skip
+EQUAL_POWER = tuple(each.id for each in VARIANTS.values() if each.equal_power)
 
 
 def initial(config: Any, generator: torch.Generator) -> Parameters:
     """The parameters of all seeds before training: A Gaussian, no memory yet."""
     s, L, d, H = config.seeds, config.layers, config.d, config.heads
-    small = SMALL * (5 / d) ** 0.5
+    variant, small = VARIANTS[config.variant], SMALL * (5 / d) ** 0.5
     made: Parameters = {}
-    if not config.variant.startswith("learned"):
+    if variant.preconditioned:
         made["A"] = small * gaussian((s, H, L) + ((d, d) if config.preconditioner == "full" else ()), generator)
-    own = torch.eye(L, device=gaussian((1,), generator).device).expand(s, L, L)  # a layer uses its own gradient alone
-    if config.variant == "cgd":
-        made |= {"alpha": torch.ones_like(own[:, 0]), "gamma": torch.zeros_like(own[:, 0])}
-    elif config.variant == "shared":
-        made["Gamma"] = torch.ones_like(own[:, 0])
-    elif config.variant == "learned shared":
-        made["Gamma"] = small * torch.ones_like(own[:, 0, :, None].expand(-1, -1, d))
-    elif config.variant in ("lfom", "gd++"):
-        made["Gamma"] = own.clone()
-    elif config.variant != "linear":
-        width = config.n + 1 if config.variant == "token" else d
-        made["Gamma"] = own[..., None].repeat(1, 1, 1, width) * (small if config.variant == "learned" else 1)
-    if config.variant == "gd++":
+    if variant.memory == "deflection":
+        place = device.device()
+        made |= {"alpha": torch.ones(s, L, device=place), "gamma": torch.zeros(s, L, device=place)}
+    if variant.memory == "Gamma":
+        made["Gamma"] = _own_alone(config, variant) * (1 if variant.preconditioned else small)
+    if variant.moves_covariates:
+        gaussian((1,), generator)  # a number that is not used: B is what it was when the shipped runs were made
         made["B"] = 0.1 * small * gaussian((s, L, d, d), generator)
     return made
 
 
+def _own_alone(config: Any, variant: Variant) -> Tensor:
+    """Γ by which every layer uses its own gradient alone; shared by all layers it can only use all alike."""
+    s, L, place = config.seeds, config.layers, device.device()
+    width = {"layer": (), "coordinate": (config.d,), "token": (config.n + 1,)}[variant.per]
+    own = torch.ones(s, L, device=place) if variant.shared else torch.eye(L, device=place).repeat(s, 1, 1)
+    return own.reshape(*own.shape, *(1 for _ in width)).repeat(*(1 for _ in own.shape), *width)
+
+
 def coefficients(parameters: Parameters, variant: str) -> Tensor:
     """Γ_j^l of any memory, [seeds, L, L] over (l, j), or [seeds, L, L, d] where each coordinate has its own."""
-    if variant == "linear":
+    kind = VARIANTS[variant]
+    if kind.memory == "none":
         A = parameters["A"]
         return torch.eye(A.shape[2], dtype=A.dtype, device=A.device).expand(A.shape[0], -1, -1)
-    if variant == "cgd":
+    if kind.memory == "deflection":
         return _deflected(parameters["alpha"], parameters["gamma"])
     Gamma = parameters["Gamma"]
-    if variant.endswith("shared"):
+    if kind.shared:
         Gamma = Gamma.unsqueeze(1).expand(-1, Gamma.shape[1], *Gamma.shape[1:])
     if Gamma.dim() == 3:
         return Gamma.tril()

@@ -12,71 +12,20 @@ Try:
 - Let the gates start from the last head alone: do they stay there?
 """
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
 
-from icl_core.experiment import Claim, Drawing, Experiment, Metric, Preset, Progress, Run
+from icl_core.experiment import Drawing, Experiment, Preset, Progress, Run
 from icl_core.papers.memformers.shared import train as learning
 from icl_core.papers.memformers.shared.draw.losses import written
+from icl_core.papers.memformers.variances import claims
 from icl_core.papers.memformers.variances import draw as gates
+from icl_core.papers.memformers.variances.metrics import metrics
 from icl_core.papers.memformers.variances.settings import Config, View, met_by, model_of, trained_on
 from icl_core.papers.memformers.variances.test_time import from_all_starts, references, tried
 from icl_core.training import phases
-
-ADAPTS = Claim(
-    id="gates-adapt",
-    label="log-loss above the floor, unseen σ²",
-    kind="paper",
-    text="Gates learned at test time make a mixture of heads robust to variances that no head has seen.",
-    source="Section 4.2, Figure 8",
-    at_most=0.2,
-)
-REACHES = Claim(
-    id="gates-reach-head",
-    label="gates above the head at home",
-    kind="paper",
-    text="On a variance that one head was trained on, gates learned at test time do as well as that head.",
-    source="Theorem 4.1",
-    at_most=0.1,
-)
-ONE_SCALAR = Claim(
-    id="one-scalar-suffices",
-    label="what gates gain over one scalar",
-    kind="ours",
-    text="With a common U, gates for all heads are no better than one head and one scalar.",
-    source="not in the paper; against Figure 8's reading",
-    near=0.0,
-    tolerance=0.05,
-)
-FINDS = Claim(
-    id="gates-find-head",
-    label="share of the head that knows U",
-    kind="paper",
-    text=(
-        "Where every head has a covariance of its own, gates learned at test time become one for the head that knows the "
-        "prompts' covariance and none for the others: Theorem 4.1's choice is found by learning."
-    ),
-    source="Theorem 4.1; not measured in the paper",
-    near=1.0,
-    tolerance=0.15,
-)
-LAST_HEAD = Claim(
-    id="gates-use-last-head",
-    label="share of the last head",
-    kind="paper",
-    text="The learned gates are about (0, 0, σ₃²/σ²): all that they do is done by the head of the largest variance.",
-    source="Section 4.2, as the authors' code leaves it",
-    near=1.0,
-    tolerance=0.1,
-)
-
-
-STILL_ON = (
-    "Heads of another U must be gated off altogether. Learned on heavy-tailed prompts, from equal gates, theirs end "
-    "near zero and not at it, and what is left of them costs most where the head at home was best."
-)
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -85,46 +34,22 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `own/loss` [seeds, H] of each head on its own prompts; `gate/curve` [seeds, V, steps]; `start/*` of the last unseen
     variance; `baseline/*` [K]; `curve/loss` [seeds, evaluations] of the first head."""
     parts = [learning.training_phase(f"head {h}", model_of(config, h)) for h in range(len(trained_on(config)))]
-
-    def curves(made: phases.Made) -> dict[str, np.ndarray]:
-        return {key: array for key, array in made.get("head 0", {}).items() if key.startswith("curve/")}
-
-    made = phases.run(parts, progress, curves)
-    learned = [
-        {key[6:]: torch.tensor(array) for key, array in part.items() if key.startswith("final/")}
-        for part in made.values()
-    ]
+    made = phases.run(parts, progress, partial(phases.curves, "head 0"))
+    learned = [{key: torch.tensor(array) for key, array in phases.final(part).items()} for part in made.values()]
     every = [*met_by(config), *trained_on(config)]
     found = [tried(config, learned, variance, place) for place, variance in enumerate(every)]
     stacked = {name: np.stack([each[name] for each in found], 1) for name in found[0]}
     own = {"own/loss": np.stack([part["judged/loss"] for part in made.values()], 1)}
     at = len(met_by(config)) - 1
     starts = from_all_starts(config, learned, every[at], at)
-    return {**curves(made), **stacked, **own, **starts, "tried/variance": np.array(every), **references(config)}
-
-
-def metrics(run: Run) -> list[Metric]:
-    """How far gated heads are from the floor, what the gates gain, and which head they use."""
-    unseen, H = len(met_by(run.config)), run["own/loss"].shape[1]
-    gated, scalar = (np.log(run[f"judged/{name}"][:, :unseen]).mean(0) for name in ("gated", "scalar"))  # [V]
-    floor = float(np.log(run["baseline/floor"][-1]))
-    few = run.config.gate_prompts < 100
-    adapts, reaches = (claim if few else replace(claim, reason="") for claim in (ADAPTS, REACHES))
-    if run.config.rotations == "own" and not few:
-        reaches = replace(REACHES, reason=STILL_ON)
-    at_home = np.log(run["judged/gated"][:, unseen:] / run["own/loss"]).mean(0)  # [H]
-    found = [Metric(adapts, float((gated - floor).max())), Metric(reaches, float(at_home.max()))]
-    share = weighed(run)[:, :unseen].mean((0, 1))  # [H]
-    if run.config.rotations == "own":
-        return [*found, Metric(FINDS, float(share[0]))] if run.config.spectrum != "isotropic" else found
-    found.append(Metric(ONE_SCALAR, float((scalar - gated).max())))
-    return [*found, Metric(LAST_HEAD, float(share[-1]))] if H > 1 else found
-
-
-def weighed(run: Run) -> np.ndarray:
-    """g_h σ²/σ_h² of the learned gates, [seeds, V, H]: the share of a whole step that each head takes."""
-    ratio = run["tried/variance"][:, None] / np.array(trained_on(run.config))
-    return run["gate/value"] * ratio
+    return {
+        **phases.curves("head 0", made),
+        **stacked,
+        **own,
+        **starts,
+        "tried/variance": np.array(every),
+        **references(config),
+    }
 
 
 def headline(run: Run, view: View) -> str:
@@ -155,6 +80,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
         Drawing("losses", gates.losses, wide=True),
@@ -164,7 +90,7 @@ EXPERIMENT = Experiment(
         Drawing("training", gates.training, live=True),
     ),
     presets=(
-        Preset("figure 8", "Three heads, three unseen variances", Config(), "As in the paper.", "paper", seeds=5),
+        Preset("figure 8", "Three heads, three unseen variances", Config(), "As in the paper.", "Figures", seeds=5),
         Preset(
             "own covariances",
             "A covariance for every head",

@@ -7,10 +7,10 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, mean_of
 from icl_core.figures.curves import references
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
-from icl_core.papers.memformers.shared.draw.losses import mean_of, roomy, window, written
+from icl_core.papers.memformers.shared.draw.losses import roomy, window, written
 from icl_core.papers.memformers.shared.experts import RATE
 from icl_core.papers.memformers.shared.logarithms import log_of
 from icl_core.papers.memformers.variances.settings import STARTS, View, met_by, trained_on

@@ -1,7 +1,7 @@
 """The settings of the experiment on unseen variances."""
 
 from icl_core.knobs import choice, settings, slider, text
-from icl_core.papers.memformers.shared.lists import numbers
+from icl_core.number_lists import numbers
 from icl_core.papers.memformers.shared.settings import Config as Model
 from icl_core.papers.memformers.shared.task import SPECTRA, eigenvalues_of
 

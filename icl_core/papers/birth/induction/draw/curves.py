@@ -5,8 +5,8 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
-from icl_core.papers.birth.induction.metrics import half_step, over_seeds
+from icl_core.figures import Curve, mean_of
+from icl_core.papers.birth.induction.metrics import half_step
 from icl_core.papers.birth.shared.probes import early_positions
 from icl_core.papers.birth.shared.read_run import moment_of, steps
 from icl_core.papers.birth.shared.settings import View
@@ -121,7 +121,7 @@ def _order_title(reached: list[tuple[float, str, str]]) -> str:
 def feed_forward(run: Run, view: View) -> Panel:
     """KL of W_F alone to the bigram distribution (eq. 10; Figure 4, right)."""
     curve = run["curve/recall_kl_W_F"]
-    least = int(np.nanargmin(over_seeds(curve))) if np.isfinite(curve).any() else 0
+    least = int(np.nanargmin(mean_of(curve))) if np.isfinite(curve).any() else 0
     figure = figures.curves(
         [Curve("W_F", run["curve/step"], curve, "layer 4")],
         "training step",
@@ -159,5 +159,5 @@ def _at(run: Run, view: View) -> float | None:
 
 
 def _table(run: Run, names: tuple[str, ...]) -> pd.DataFrame:
-    means = {name: over_seeds(run[f"curve/{name}"]) for name in names if f"curve/{name}" in run.tensors}
+    means = {name: mean_of(run[f"curve/{name}"]) for name in names if f"curve/{name}" in run.tensors}
     return pd.DataFrame({"step": run["curve/step"], **means})

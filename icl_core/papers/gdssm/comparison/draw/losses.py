@@ -8,13 +8,12 @@ import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import DASHES, PAPER, TICKS, axis, colour, layout
 from icl_core.papers.gdssm.comparison import comparison_tasks
 from icl_core.papers.gdssm.comparison.draw import style as looks
 from icl_core.papers.gdssm.comparison.metrics import NEAR
 from icl_core.papers.gdssm.comparison.models import Learner, learners
-from icl_core.papers.gdssm.shared.read_run import mean_of
 
 
 def ends(run: Run, view: Any) -> Panel:

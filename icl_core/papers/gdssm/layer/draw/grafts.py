@@ -8,12 +8,13 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figures import written
 from icl_core.figures.style import PAPER
 from icl_core.papers.gdssm.layer import grafts as grafting
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared import train as learning
-from icl_core.papers.gdssm.shared.read_run import constructed_of, moment_of, row_of, steps, trained_at, written
+from icl_core.papers.gdssm.shared.read_run import constructed_of, moment_of, row_of, steps, trained_at
 
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
 FIELDS = {kind: tuple(fields.values()) for kind, fields in grafting.FIELDS.items()}

@@ -9,12 +9,12 @@ import torch
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, written
 from icl_core.figures.style import INK, PAPER
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.points import points
-from icl_core.papers.gdssm.shared.read_run import constructed_of, moment_of, row_of, steps, trained_at, written
+from icl_core.papers.gdssm.shared.read_run import constructed_of, moment_of, row_of, steps, trained_at
 from icl_core.papers.gdssm.shared.task import Tasks
 
 QUERIES = 41

@@ -7,12 +7,12 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared import train as learning
-from icl_core.papers.gdssm.shared.read_run import constructed_of, model_of, percent, row_of, written
+from icl_core.papers.gdssm.shared.read_run import constructed_of, model_of, percent, row_of
 
 POINTS = 60  # of the closed form's line
 TASKS = (2**12, 2**19)  # at the scale that is looked at: at most, and numbers of x at most

@@ -7,10 +7,10 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, mean_of, written
 from icl_core.papers.gdssm.layer.draw.levels import ZERO, beaten, foot, levels, settle, words
 from icl_core.papers.gdssm.shared import closed_forms
-from icl_core.papers.gdssm.shared.read_run import mean_of, moment_of, percent, steps, written
+from icl_core.papers.gdssm.shared.read_run import moment_of, percent, steps
 from icl_core.papers.gdssm.shared.train import WATCHED
 
 SEED = "#8fb8d8"

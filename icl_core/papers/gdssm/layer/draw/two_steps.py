@@ -8,11 +8,11 @@ import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Bowl, Curve
+from icl_core.figures import Bowl, Curve, written
 from icl_core.figures.style import COLOURS, FAINT, INK, PAPER
 from icl_core.papers.gdssm.layer.symmetries import quantities
 from icl_core.papers.gdssm.shared import closed_forms
-from icl_core.papers.gdssm.shared.read_run import moment_of, row_of, steps, trained_at, written
+from icl_core.papers.gdssm.shared.read_run import moment_of, row_of, steps, trained_at
 
 LEVELS = (0.003, 0.015, 0.05, 0.12, 0.25, 0.45, 0.7)  # of the contours, above the optimum, as shares of zero's loss
 

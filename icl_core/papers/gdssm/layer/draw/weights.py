@@ -8,11 +8,12 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figures import written
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.weights_maps import Block
 from icl_core.papers.gdssm.layer.draw.weights_parts import DECAYS, RATE, Part, normalised, over_largest, raw
 from icl_core.papers.gdssm.shared.any_layer import Model
-from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, moment_of, row_of, steps, trained_at, written
+from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, moment_of, row_of, steps, trained_at
 
 FREEDOMS = {
     "N-D": "Scale and sign pass freely among Q, q and β. So Q is shown over its entry (y, x), q over its last, and the "

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from icl_core.figures.grid import BAR, TITLE, Spot, cells, diverging, labelled, names
 from icl_core.figures.maps import CELL, PUSHED, SIDE, WIDE, strong
-from icl_core.figures.style import FAINT, LINE, PAPER, TICKS, layout, note
+from icl_core.figures.style import FAINT, LINE, PAPER, TICKS, layout, note, written
 from icl_core.papers.gdssm.layer.draw.weights_parts import DECAYS, RATE, Part
 
 TITLES = ("learned", "constructed", "difference")
@@ -91,7 +91,7 @@ def _map(block: Block, matrix: np.ndarray, limit: float, spot: Spot) -> list[Any
     size = block.height / len(rows)
     if size < CELL:
         return drawn
-    texts = [f"{np.round(value, 2) + 0.0:.2f}".replace("-", "\N{MINUS SIGN}") for value in matrix.ravel()]
+    texts = [written(value, 2) for value in matrix.ravel()]
     colours = [PAPER if each else LINE for each in strong(matrix, limit).ravel()]
     font = {"size": int(np.clip(size / 3.7, 9, 15)), "color": colours}
     x, y = columns * len(rows), [row for row in rows for _ in columns]

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, written
 from icl_core.figures.style import FAINT, INK, PAPER
 from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,
@@ -24,7 +24,7 @@ from icl_core.papers.gdssm.nonlinear.read_run import (
 )
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS
 from icl_core.papers.gdssm.shared.points import points
-from icl_core.papers.gdssm.shared.read_run import moment_of, percent, row_of, steps, written
+from icl_core.papers.gdssm.shared.read_run import moment_of, percent, row_of, steps
 
 SHOWN = {"linear": "dash", "state": "dot", "linear gate": "solid", "mlp": "solid", "mlp gate": "solid"}
 

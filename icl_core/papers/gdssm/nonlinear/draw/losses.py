@@ -9,11 +9,11 @@ import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.style import INK, PAPER, colour, traces
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Variant
 from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
-from icl_core.papers.gdssm.shared.read_run import mean_of, percent, written
+from icl_core.papers.gdssm.shared.read_run import percent
 
 
 def losses(run: Run, view: Any) -> Panel:

@@ -5,14 +5,13 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.methods.view import View
 from icl_core.papers.memformers.shared.draw.losses import (
     FULL,
     SCALAR,
     beside,
     floor_of,
-    mean_of,
     roomy,
     trained_name,
     window,

@@ -5,9 +5,9 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.methods.view import View
-from icl_core.papers.memformers.shared.draw.losses import mean_of, roomy, window, written
+from icl_core.papers.memformers.shared.draw.losses import roomy, window, written
 from icl_core.papers.memformers.shared.logarithms import log_of
 
 WIDE = 0.3  # between both log-losses: the batch has been learned

@@ -5,11 +5,11 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.mixture.train import KINDS
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
-from icl_core.papers.memformers.shared.draw.losses import mean_of, roomy, window, written
+from icl_core.papers.memformers.shared.draw.losses import roomy, window, written
 from icl_core.papers.memformers.shared.logarithms import log_of
 
 # of the figures: tensor, name, colour, dash

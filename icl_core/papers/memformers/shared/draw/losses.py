@@ -6,8 +6,8 @@ from typing import Any, cast
 import numpy as np
 import plotly.graph_objects as go
 
+from icl_core import figures
 from icl_core.experiment import Run
-from icl_core.figures import Curve
 from icl_core.papers.memformers.shared.read_run import knows_covariance
 from icl_core.papers.memformers.shared.train import companions
 
@@ -29,16 +29,9 @@ LOWER = 0.8  # how far a curve may lead the range below the others, as a share o
 WIDTH, LETTER, SAMPLE, ROW = 310, 7.6, 46, 20  # pixels of a legend on a narrow screen, of its parts
 
 
-def mean_of(logs: Any) -> np.ndarray:
-    """The mean over the seeds that have a value, [points]."""
-    return Curve("", [], logs).mean()
-
-
 def written(value: float, places: int = 2) -> str:
-    """A number as a title shows it: with a true minus sign, a dash where there is none."""
-    if not np.isfinite(value):
-        return "–"
-    return f"{np.round(value, places) + 0.0:.{places}f}".replace("-", "\N{MINUS SIGN}")
+    """A log-loss as a title shows it."""
+    return figures.written(value, places)
 
 
 def trained_name(run: Run) -> str:

@@ -7,16 +7,8 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
-from icl_core.papers.memformers.shared.draw.losses import (
-    beside,
-    floor_of,
-    mean_of,
-    roomy,
-    trained_name,
-    window,
-    written,
-)
+from icl_core.figures import Curve, mean_of
+from icl_core.papers.memformers.shared.draw.losses import beside, floor_of, roomy, trained_name, window, written
 from icl_core.papers.memformers.shared.judging import WATCHED
 from icl_core.papers.memformers.shared.logarithms import log_of
 from icl_core.papers.memformers.shared.read_run import moment_of, steps

@@ -1,9 +1,11 @@
-"""Named settings of the induction-head experiment: the classroom's, one a figure, and the paper's own size."""
+"""The settings of the induction-head experiment, and its presets: for class, a figure each, and at the paper's size."""
 
 from dataclasses import replace
 
 from icl_core.experiment import Preset
-from icl_core.papers.birth.shared.settings import Config
+from icl_core.papers.birth.shared.settings import Config, View
+
+__all__ = ["BOTH", "FASTEST", "ORDER", "PRESETS", "Config", "View"]
 
 FASTEST = Config()
 ORDER = Config(scale="code", optimiser="sgd", rate=0.3, steps=500)
@@ -100,8 +102,8 @@ def _preset(row: tuple, group: str, seeds: int, size=lambda config: config, suff
 
 
 PRESETS = (
-    *(_preset(row, "classroom", 5) for row in CLASSROOM),
-    *(_preset(row, "Figure 3", 1) for row in FREEZING),
-    *(_preset(row, "Figures 4 to 7", 1) for row in DATA),
-    *(_preset(row, "paper size", 1, paper_size, ", paper size") for row in (*CLASSROOM[:3], *FREEZING)),
+    *(_preset(row, "Classroom", 5) for row in CLASSROOM),
+    *(_preset(row, "Figures", 1) for row in FREEZING),
+    *(_preset(row, "Figures", 1) for row in DATA),
+    *(_preset(row, "Paper's setting", 1, paper_size, ", paper size") for row in (*CLASSROOM[:3], *FREEZING)),
 )

@@ -1,0 +1,31 @@
+"""Measures how close the preconditioners of a finished run are to multiples of Σ⁻¹, and which multiples they are."""
+
+import numpy as np
+
+from icl_core.experiment import Metric, Run
+from icl_core.papers.memformers.convergence import claims
+from icl_core.papers.memformers.convergence.settings import as_model
+from icl_core.papers.memformers.shared.draw.preconditioner import multiples
+from icl_core.trend import still_falling
+
+
+def metrics(run: Run) -> list[Metric]:
+    """The largest distance of any layer and seed; how far the multiples are from the constructed ones."""
+    found = [_distance(run)]
+    if run.config.variant == "linear":
+        learned = np.sort(multiples(as_model(run)), 1)  # [seeds, L]
+        constructed = np.sort(run["reference/floor_steps"][-1])
+        found.append(Metric(claims.STEPS, float(np.abs(learned / constructed - 1).max())))
+    return found
+
+
+def _distance(run: Run) -> Metric:
+    curves = np.stack([run[f"curve/distance_{layer}"] for layer in range(run.config.layers)], 1)  # [seeds, L, points]
+    value = float(curves[..., -1].max())
+    if claims.CLOSE.slack(value) >= 0:
+        return Metric(claims.CLOSE, value)
+    falling = next(filter(None, (still_falling(curves[:, layer]) for layer in range(run.config.layers))), "")
+    last = curves[..., -max(2, curves.shape[-1] // 10) :]
+    moved = float(np.ptp(last, axis=-1).max())
+    reason = f"Over the last tenth of the training a layer's distance still moves up and down by up to {moved:.2g}."
+    return Metric(claims.CLOSE, value, unfinished=falling, reason=reason)

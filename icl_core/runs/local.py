@@ -1,0 +1,115 @@
+"""The runs made here, and what keeps them whole: the index made anew when it is lost, damaged files set aside.
+
+<folder>/runs/<key>-<random>.safetensors  runs/cache.db  aside/  jobs/
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+from filelock import FileLock
+
+from icl_core.runs.cache import FAILED, RunCache, told
+from icl_core.runs.disk import private_folder, sweep, unwritable
+from icl_core.runs.file import Damaged, Record, pack, read_record
+from icl_core.runs.header import Header, header_of, key_in
+from icl_core.runs.room import too_large
+
+
+class LocalRuns:
+    """The runs in `folder`; `tell` gets sentences for the visitor. Only `save` raises."""
+
+    def __init__(self, folder: Path, limit: int, tell: Callable[[str], None]) -> None:
+        self.folder, self._tell = folder, tell
+        self._cache = RunCache(folder / "runs", limit, tell)
+        self._mended = False
+
+    def unwritable(self) -> str:
+        """Why nothing can be kept here, a sentence for the visitor; empty if it can."""
+        for folder in (self.folder, self._cache.folder, self.folder / "jobs"):
+            place = unwritable(folder)
+            if place is not None:
+                return (
+                    f"Nothing can be trained or kept here: {place} must be a folder that this user may write to. "
+                    "Runs that come with the project are shown all the same; ICL_CACHE_DIR names another folder."
+                )
+        return ""
+
+    def paths(self) -> dict[str, Path]:
+        """The file of every run's key; the files are looked through once a process, and when the index is lost."""
+        try:
+            if not self._mended:
+                self._mend()
+            return self._cache.paths()
+        except (*FAILED, OSError):
+            with suppress(*FAILED, OSError):
+                if self._cache.damaged():
+                    self._renew()
+                    return self._cache.paths()
+            return dict(self._cache.files())  # read-only, say: the files' names tell their keys too
+
+    def save(self, record: Record, tensors: Mapping[str, np.ndarray]) -> Header:
+        """Keep a run. Raises `OSError` if it is larger than the limit or cannot be written, `TypeError` as `pack`."""
+        key, content = key_in(record), pack(tensors, record)
+        if refused := too_large(len(content), self._cache.limit) or self.unwritable():
+            raise OSError(refused)
+        try:
+            if self._cache.damaged():
+                self._renew()
+            path = self._cache.put(key, content)
+        except FAILED as problem:
+            raise OSError(f"the run {key} could not be written to {self._cache.folder}: {told(problem)}") from problem
+        return header_of(read_record(path), key, "local", path)
+
+    def use(self, key: str) -> None:
+        """Note that the run was used: it will be kept longer."""
+        if not self.unwritable():
+            self._cache.use(key)
+
+    def delete(self, key: str) -> None:
+        """Forget the run and delete its file."""
+        self._cache.remove(key)
+
+    def set_aside(self, path: Path, key: str, problem: Damaged) -> None:
+        """Move a damaged file away, so that its run counts as absent."""
+        target = self._moved(path)
+        if target is not None:
+            self._tell(f"{path} was set aside as {target}: {problem}. The run is offered anew.")
+            self._cache.remove(key)
+
+    def close(self) -> None:
+        """Close the database."""
+        self._cache.close()
+
+    def _renew(self) -> None:
+        """Set a damaged index aside and make it anew from the files."""
+        with FileLock(self.folder / "index.lock"):
+            if self._cache.damaged():  # else another process was quicker
+                self._cache.close()
+                for file in self._cache.folder.glob("cache.db*"):
+                    self._moved(file)
+                self._tell(f"{self._cache.database} was damaged and set aside; the index was made anew from the runs.")
+        self._mend()
+
+    def _mend(self) -> None:
+        """Take in whole runs that the index lacks, after a kill, say; set damaged ones aside; sweep drafts."""
+        self._mended = True
+        if not self.unwritable():
+            sweep(self._cache.folder)
+            self._cache.adopt(self._whole)
+
+    def _whole(self, key: str, path: Path) -> bool:
+        try:
+            header_of(read_record(path), key, "local", path)
+        except Damaged as problem:
+            self.set_aside(path, key, problem)
+            return False
+        return True
+
+    def _moved(self, path: Path) -> Path | None:
+        """Where the file went; None if it could not be moved: another process was quicker or we may not."""
+        with suppress(OSError):
+            return path.rename(private_folder(self.folder / "aside") / f"{path.stem}-{time.time_ns()}{path.suffix}")
+        return None

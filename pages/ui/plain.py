@@ -1,0 +1,13 @@
+"""Text from outside, from the address, a file or an exception, shown as it is."""
+
+import re
+
+_ACTIVE = re.compile(r"[\\`*\[\]<>$~:#|&]|(?<![^\W_])_|_(?![^\W_])")  # an underscore within a word is none
+# Streamlit makes links, icons and emoji of what is no markup, too: an invisible word joiner keeps it from that.
+_LIKE_A_LINK = re.compile(r"(?<=www)(?=\.)|(?<=:)(?=//|[\w+-]+[:/])|(?<=@)(?=\S)", re.IGNORECASE)
+
+
+def plain(text: object) -> str:
+    """Markdown that shows `text`, in one line: nothing in it becomes an image, a link, a formula or a heading."""
+    line = " ".join(str(text).split())
+    return _ACTIVE.sub(r"\\\g<0>", _LIKE_A_LINK.sub("\u2060", line))

@@ -1,0 +1,139 @@
+"""The file of a run, and writing that survives."""
+
+import hashlib
+import json
+import os
+import stat
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from house import ROOT, TOY
+from safetensors.numpy import save
+from test_store import INFO, TENSORS
+
+from icl_core.runs.disk import private_folder, sweep, write_whole
+from icl_core.runs.file import Damaged, canonical, digest, pack, read, read_record
+
+RECORD = {"experiment": TOY, "version": 1, "config": {"d": 1.0, "rate": 0.5}, **INFO}
+
+
+def test_equal_runs_give_equal_bytes_and_the_digest_ignores_time():
+    one = pack(TENSORS, RECORD)
+    assert one == pack(dict(reversed(TENSORS.items())), dict(reversed(RECORD.items())))
+    assert digest(TENSORS, RECORD) == digest(TENSORS, {**RECORD, "seconds": 2, "config": {"rate": 0.5, "d": 1}})
+    for name, other in (("experiment", "x"), ("version", 2), ("config", {"d": 2})):
+        assert digest(TENSORS, RECORD) != digest(TENSORS, {**RECORD, name: other})
+
+
+def test_another_process_writes_the_same_bytes():
+    code = (
+        "import hashlib; from test_runs_file import RECORD, TENSORS, pack\n"
+        "print(hashlib.sha256(pack(TENSORS, RECORD)).hexdigest())"
+    )
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, check=True, capture_output=True
+        ).stdout.decode()
+        for _ in range(2)
+    }
+    assert said == {hashlib.sha256(pack(TENSORS, RECORD)).hexdigest() + "\n"}
+
+
+def former(tensors, record):
+    """A file as it was written before: a metadata key a field, each JSON."""
+    meta = {name: json.dumps(value, sort_keys=True) for name, value in record.items()}
+    meta["digest"] = digest(tensors, record)
+    meta["seal"] = hashlib.sha256(canonical(meta).encode()).hexdigest()
+    return save(tensors, meta)
+
+
+def test_files_of_the_former_form_are_read_and_checked(tmp_path):
+    path, now = tmp_path / "former.safetensors", tmp_path / "now.safetensors"
+    path.write_bytes(former(TENSORS, RECORD))
+    now.write_bytes(pack(TENSORS, RECORD))
+    record, tensors = read(path)
+    assert record == read_record(path) == read_record(now) and record["config"] == RECORD["config"]
+    assert all(np.array_equal(tensors[name], TENSORS[name], equal_nan=name.startswith("curve")) for name in TENSORS)
+    path.write_bytes(path.read_bytes().replace(b"1.5", b"2.5"))
+    with pytest.raises(Damaged, match="their hash differs"):
+        read_record(path)
+
+
+def test_what_is_not_contiguous_is_written_as_it_is(tmp_path):
+    array = np.arange(12, dtype=np.float32).reshape(3, 4).T[::2]
+    (tmp_path / "x").write_bytes(pack({"x": array}, RECORD))
+    np.testing.assert_array_equal(read(tmp_path / "x")[1]["x"], array)
+
+
+@pytest.mark.parametrize(
+    "array", [np.array([1j]), np.array(["a"]), np.array([None]), np.arange(3, dtype=">i4")], ids=str
+)
+def test_a_dtype_that_the_file_cannot_hold_is_refused(array):
+    with pytest.raises(TypeError, match=r"'x' must be of one of the dtypes .*, got "):
+        pack({"x": array}, RECORD)
+
+
+def test_every_flipped_bit_and_every_cut_is_seen(tmp_path):
+    whole = pack(TENSORS, RECORD)
+    path = tmp_path / "x.safetensors"
+    header = 8 + int.from_bytes(whole[:8], "little")
+    for position in {*range(0, len(whole), 7), *range(header, len(whole))}:
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :])
+        try:
+            record, tensors = read(path)
+        except Damaged:
+            continue
+        # What gets through is a header written otherwise that says the same, if anything.
+        assert position < header and digest(tensors, record) == record["digest"]
+    for length in (0, 7, 8, 100, header, len(whole) - 1):
+        path.write_bytes(whole[:length])
+        for reader in (read, read_record):
+            with pytest.raises(Damaged, match="expected"):
+                reader(path)
+
+
+def test_what_is_no_regular_file_is_damaged_and_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    for path in (tmp_path / "pipe", tmp_path / "folder"):
+        for reader in (read, read_record):
+            with pytest.raises(Damaged, match="expected a regular file, got "):
+                reader(path)
+
+
+def test_a_file_is_synced_then_named_then_its_folder_is_synced(tmp_path, monkeypatch):
+    private_folder(tmp_path / "a")
+    done = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(descriptor):
+        done.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", lambda *names: (done.append("name"), replace(*names)))
+    write_whole(tmp_path / "a" / "x", b"content")
+    assert done == ["file", "name", "folder"] and (tmp_path / "a" / "x").read_bytes() == b"content"
+    done.clear()
+    write_whole(tmp_path / "b" / "c" / "x", b"content")
+    assert done == ["folder", "folder", "file", "name", "folder"]  # the new folders' own names first
+
+
+def test_files_and_folders_are_for_their_owner_alone(tmp_path):
+    write_whole(tmp_path / "b" / "c" / "x", b"content")
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
+    assert modes == {"b": 0o700, "c": 0o700, "x": 0o600}
+
+
+def test_drafts_of_writers_that_are_gone_are_swept(tmp_path):
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    left, old, fresh = (tmp_path / f".run.safetensors.{pid}-7" for pid in (gone.pid, os.getpid(), os.getppid()))
+    for path in (left, old, fresh, tmp_path / ".hidden", tmp_path / "run.safetensors"):
+        path.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    sweep(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {fresh.name, ".hidden", "run.safetensors"}

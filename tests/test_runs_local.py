@@ -1,0 +1,171 @@
+"""The runs made here survive the loss of their index, their folder and the right to write."""
+
+import dataclasses
+import os
+import shutil
+import stat
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from house import TOY, house
+from test_store import INFO, TENSORS
+
+from icl_core import registry
+from icl_core.runs import store
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture
+def configs():
+    return [registry.experiment(TOY).config(steps=50, seed=seed) for seed in range(3)]
+
+
+def afresh(runs):
+    """The same folders as another process sees them."""
+    runs.close()
+    return store.Store(runs.shipped, runs.local)
+
+
+def keys(runs):
+    return {header.key for header in runs.headers(TOY)}
+
+
+@pytest.mark.parametrize("damage", [b"no database " * 1000, b"", None], ids=["foreign", "empty", "gone"])
+@pytest.mark.parametrize("when", ["same process", "another"])
+def test_a_lost_index_is_made_anew_from_the_files(runs, configs, damage, when):
+    saved = [runs.save(TOY, config, TENSORS, INFO) for config in configs]
+    assert len(keys(runs)) == 3
+    runs.close()
+    for path in (runs.local / "runs").glob("cache.db*"):
+        path.write_bytes(damage) if damage is not None else path.unlink()
+    saved[0].path.write_bytes(saved[0].path.read_bytes()[:-3])
+    runs = afresh(runs) if when == "another" or not damage else runs
+    assert keys(runs) == {header.key for header in saved[1:]}
+    said = " ".join(runs.messages())
+    assert ("the index was made anew" in said) == bool(damage) and str(saved[0].path) in said
+    assert len(runs.messages()) == 1 + bool(damage)
+    assert len(list((runs.local / "aside").glob("*.safetensors"))) == 1
+    header = runs.save(TOY, configs[0], TENSORS, INFO)
+    assert runs.load(header) and keys(afresh(runs)) == {header.key for header in saved}
+
+
+def test_an_index_that_is_damaged_in_the_middle_keeps_no_run_from_being_saved(runs, configs):
+    for config in configs[:2]:
+        runs.save(TOY, config, TENSORS, INFO)
+    runs.close()
+    path = runs.local / "runs" / "cache.db"
+    content = path.read_bytes()
+    path.write_bytes(content[:4096] + b"\xff" * (len(content) - 4096))
+    runs.save(TOY, configs[2], TENSORS, INFO)
+    assert len(keys(runs)) == 3
+
+
+def test_many_can_make_the_index_anew_at_once(runs, configs):
+    for config in configs:
+        runs.save(TOY, config, TENSORS, INFO)
+    runs.close()
+    (runs.local / "runs" / "cache.db").write_bytes(b"no database " * 1000)
+    others = [store.Store(runs.shipped, runs.local) for _ in range(8)]
+    with ThreadPoolExecutor(8) as pool:
+        assert all(len(found) == 3 for found in pool.map(keys, others))
+    assert sum("made anew" in message for other in others for message in other.messages()) == 1
+
+
+def test_a_run_whose_row_was_never_written_is_taken_in(runs, configs):
+    header = runs.save(TOY, configs[0], TENSORS, INFO)
+    orphan = runs.save(TOY, configs[1], TENSORS, INFO)
+    content = orphan.path.read_bytes()
+    runs.delete(orphan)
+    orphan.path.write_bytes(content)
+    draft = orphan.path.with_name(f".{orphan.path.name}.999999999-1")
+    draft.write_bytes(content)
+    runs = afresh(runs)
+    assert keys(runs) == {header.key, orphan.key} and runs.messages() == []
+    assert not draft.exists()
+    runs.delete(orphan)
+    assert keys(runs) == {header.key} and not orphan.path.exists()
+
+
+def test_a_pipe_in_place_of_a_run_is_set_aside(runs, configs):
+    for way in (runs.save, runs.ship):
+        path = way(TOY, configs[0], TENSORS, INFO).path
+        path.unlink()
+        os.mkfifo(path)
+    assert keys(runs) == set() and len(runs.messages()) == 2
+    assert all("expected a regular file, got p" in message for message in runs.messages())
+
+
+@pytest.mark.parametrize("folder", ["", "runs", "runs/cache.db"])
+def test_a_folder_removed_under_a_worker_is_made_anew_and_the_run_kept(runs, configs, folder):
+    runs.save(TOY, configs[0], TENSORS, INFO)
+    removed = runs.local / folder
+    shutil.rmtree(removed) if removed.is_dir() else removed.unlink()
+    headers = [runs.save(TOY, config, TENSORS, INFO) for config in configs[1:]]
+    assert {header.key for header in headers} <= keys(runs) and all(map(runs.load, headers))
+    assert stat.S_IMODE((runs.local / "runs").stat().st_mode) == 0o700
+
+
+def test_the_file_is_synced_before_its_row_counts(runs, configs, monkeypatch):
+    runs.save(TOY, configs[0], TENSORS, INFO)
+    seen, fsync = [], os.fsync
+
+    def synced(descriptor):
+        seen.append(len(runs._made._cache.paths()))
+        fsync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    runs.save(TOY, configs[1], TENSORS, INFO)
+    assert seen == [1, 1] and len(runs._made._cache.paths()) == 2
+
+
+def test_all_that_is_kept_is_for_its_owner_alone(runs, configs):
+    runs.save(TOY, configs[0], TENSORS, INFO)
+    for path in (runs.local, *runs.local.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+def below_a_file(folder, monkeypatch):
+    """A cache that cannot be made."""
+    folder.rename(folder.with_name("elsewhere"))
+    folder.write_text("in the way")
+
+
+def read_only(folder, monkeypatch):
+    """As a cache on a read-only medium, or of another user, who lets us read. Root may write: so it is said only."""
+    monkeypatch.setattr(os, "access", lambda path, mode: not str(path).startswith(str(folder)))
+
+
+@pytest.mark.parametrize("hinder", [below_a_file, read_only])
+def test_where_nothing_can_be_written_shipped_runs_are_shown_and_one_sentence_says_so(
+    runs, configs, monkeypatch, hinder
+):
+    runs.ship(TOY, configs[0], TENSORS, INFO)
+    runs.save(TOY, configs[1], TENSORS, INFO)
+    assert runs.unwritable() == "" and runs.messages() == []
+    hinder(runs.local, monkeypatch)
+    runs = afresh(runs)
+    assert runs.load(runs.find(TOY, configs[0])) is not None
+    shown = runs.find(TOY, configs[1])
+    assert (shown is not None and runs.load(shown) is not None) == (hinder is read_only)
+    assert runs.messages() == [runs.unwritable()]
+    assert runs.unwritable().startswith(f"Nothing can be trained or kept here: {runs.local} must be a folder")
+    with pytest.raises(OSError, match="must be a folder that this user may write to"):
+        runs.save(TOY, configs[2], TENSORS, INFO)
+
+
+def test_a_run_that_is_known_not_to_fit_can_be_refused_before_it_is_trained(tmp_path, configs):
+    runs = store.Store(tmp_path / "artifacts", tmp_path / "cache", limit=100_000)
+    small = dataclasses.replace(configs[0], d=4)
+    assert runs.least_size(TOY, small) == 0
+    size = runs.ship(TOY, small, {"x": np.zeros(20_000)}, INFO).path.stat().st_size
+    larger, smaller = dataclasses.replace(small, d=5, seed=9), dataclasses.replace(small, d=3)
+    assert runs.least_size(TOY, larger) == size and runs.least_size(TOY, smaller) == 0
+    with pytest.raises(ValueError, match=f"must fit ICL_CACHE_LIMIT, 100000 bytes, got {size}"):
+        runs.check_room(runs.least_size(TOY, larger))
+    runs.check_room(100_000)
