@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from icl_core import trend
 from icl_core.experiment import Run, Tensors
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.any_layer import Model
@@ -45,6 +46,13 @@ def trained_at(run: Run, moment: int, row: int | None = None) -> Model:
 def constructed_of(run: Run) -> Model:
     """The construction that the run was judged beside."""
     return model_of(run.config, run.tensors, "constructed/")
+
+
+def unfinished(run: Run) -> str:
+    """Why the training does not decide what is claimed of its end: a seed is still at predicting zero, or the loss was
+    falling by what would count, a thousandth of the best loss. Empty if it does decide it."""
+    loss, zero, best = (run[name] for name in ("curve/loss", "baseline/zero", "baseline/constructed"))
+    return trend.on_plateau(loss, float(zero[0])) or trend.still_falling(loss, 0.001 * float(best[0]))
 
 
 def folded(weights: Model, f: int) -> Model:
