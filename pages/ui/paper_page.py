@@ -4,9 +4,9 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import findings, knobs, registry
+from icl_core import findings, forms, knobs, registry
 from icl_core.experiment import Paper
-from icl_core.jobs import queue
+from icl_core.jobs import queue, start
 from icl_core.runs import store
 from pages.ui import address, choose, menu, sharing, stage, training
 from pages.ui.address import Setting
@@ -127,7 +127,7 @@ def _pending(setting: Setting, shown: Any) -> None:
     key = store.key_of(setting.id, setting.config)
     job = queue.state(key)
     if job is not None and not job.ended:
-        queue.ensure_workers()  # a server that was started again goes on with what it finds
+        start.ensure_workers()  # a server that was started again goes on with what it finds
         training.watch(setting, key)
     elif job is not None and job.status != "done":
         training.ended(setting, job)
@@ -138,7 +138,7 @@ def _pending(setting: Setting, shown: Any) -> None:
 
 
 def _named(setting: Setting, shown: Any) -> str:
-    nearest = knobs.from_kept(setting.experiment.config, shown.config)
+    nearest = forms.from_kept(setting.experiment.config, shown.config)
     known = knobs.knobs(setting.experiment.config)
     fields = [field for field in known if getattr(nearest, field) != getattr(setting.config, field)]
     return ", ".join(f"{known[field].label} = {getattr(nearest, field)}" for field in fields) or "other seeds"

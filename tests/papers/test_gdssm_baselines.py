@@ -5,13 +5,14 @@ import math
 import pytest
 import torch
 
-from icl_core.papers.gdssm.comparison.baselines import griffin, s5
+from icl_core.papers.gdssm.comparison.baselines import MODELS, griffin, s5
 from icl_core.papers.gdssm.comparison.baselines.scan import SHORT, scan
-from icl_core.papers.gdssm.comparison.baselines.seeds import count
-from icl_core.papers.gdssm.comparison.match_sizes import BASELINES, Size, matched, nearest
+from icl_core.papers.gdssm.comparison.baselines.seeds import all_seeds, count
 from icl_core.papers.gdssm.comparison.match_sizes import count as counted
+from icl_core.papers.gdssm.comparison.match_sizes import matched, nearest
 from icl_core.papers.gdssm.comparison.rates import best
 
+BASELINES = {model.label: model for model in MODELS.values() if model.module}
 NAMES = list(BASELINES)
 LONG = 161  # 80 pairs and the query
 WIDTH, STATES = 20, {"S5": 10, "Mamba": 8}  # the paper's width; a state of their kind, 20 for all others
@@ -29,11 +30,8 @@ def sample(tasks, f, N, generator):
     return torch.stack([x, y], 2).flatten(1, 2)[:, :-1], y[:, -1]  # (tasks, 2 N + 1, f), (tasks, f)
 
 
-def drawn(name, features=4, seeds=1, T=LONG, dtype=torch.float64, **made_with):
-    if "transformer" in name:
-        made_with |= {"positions": T}
-    size = Size(WIDTH, STATES.get(name, WIDTH), 0, 0)
-    parameters = BASELINES[name].draw(features, generator(3), seeds, size, **made_with)
+def drawn(name, features=4, seeds=1, T=LONG, dtype=torch.float64):
+    parameters = BASELINES[name].draw(features, WIDTH, STATES.get(name, WIDTH), generator(3), seeds, positions=T)
     return {key: value.to(dtype) for key, value in parameters.items()}
 
 
@@ -55,16 +53,16 @@ def test_the_recurrence_equals_the_parallel_form(name, T, memory):
     p = one_seed(drawn(name), 0)
     p = remembering(name, p) if memory == "long" else p
     tokens = torch.randn(3, T, 4, generator=generator(), dtype=torch.float64)
-    expected = BASELINES[name].recur(p, tokens)
+    expected = BASELINES[name].module.recur(p, tokens)
     assert expected.shape == (3, T, 4)
     scale = max(1.0, float(expected.abs().max()))  # linear attention of two layers grows with the length
-    torch.testing.assert_close(BASELINES[name].forward(p, tokens) / scale, expected / scale, rtol=0, atol=1e-10)
+    torch.testing.assert_close(BASELINES[name].module.forward(p, tokens) / scale, expected / scale, rtol=0, atol=1e-10)
 
 
 def test_griffin_attends_to_its_window_only():
     p = one_seed(drawn("Griffin"), 0)
     tokens = torch.randn(2, 12, 4, generator=generator(), dtype=torch.float64)
-    forward = BASELINES["Griffin"].forward
+    forward = BASELINES["Griffin"].module.forward
     p |= {"W_y": torch.zeros_like(p["W_y"])}  # no recurrent block: what is older than the window is not seen
     changed = tokens.clone()
     changed[:, 3] += 1
@@ -89,7 +87,7 @@ def test_a_later_token_changes_no_earlier_answer(name):
     tokens = torch.randn(3, 41, 4, generator=generator(), dtype=torch.float64)
     changed = tokens.clone()
     changed[:, 17] += 1
-    before, after = BASELINES[name].forward(p, tokens), BASELINES[name].forward(p, changed)
+    before, after = BASELINES[name].module.forward(p, tokens), BASELINES[name].module.forward(p, changed)
     torch.testing.assert_close(after[:, :17], before[:, :17], rtol=0, atol=1e-12)
     assert ((after - before)[:, 17].abs().amax(-1) > 1e-6).all()
     assert ((after - before)[:, 18].abs().amax(-1) > 1e-9).all()  # and later answers do see it
@@ -103,7 +101,7 @@ def test_gradients_are_finite_and_reach_every_parameter(name, T, memory):
     p = remembering(name, p) if memory == "long" else p
     leaves = {key: value.clone().requires_grad_() for key, value in p.items()}
     tokens = torch.randn(3, T, 4, generator=generator())
-    BASELINES[name].forward(leaves, tokens)[:, -1].square().sum().backward()
+    BASELINES[name].module.forward(leaves, tokens)[:, -1].square().sum().backward()
     for key, leaf in leaves.items():
         assert leaf.grad is not None and leaf.grad.isfinite().all(), key
         assert T == 1 or memory == "long" or leaf.grad.abs().max() > 0, key
@@ -114,13 +112,13 @@ def test_five_seeds_in_one_pass_equal_five_single_ones(name):
     baseline, p = BASELINES[name], drawn(name, seeds=5)
     tokens = torch.randn(5, 3, 21, 4, generator=generator(), dtype=torch.float64)  # each seed its own tasks
     leaves = {key: value.requires_grad_() for key, value in p.items()}
-    together, shared = baseline.all_seeds(leaves, tokens), baseline.all_seeds(leaves, tokens[0])
+    together, shared = (all_seeds(baseline.module.forward, leaves, each) for each in (tokens, tokens[0]))
     together.square().sum().backward()
     for seed in range(5):
         alone = {key: value.detach()[seed].clone().requires_grad_() for key, value in leaves.items()}
-        expected = baseline.forward(alone, tokens[seed])
+        expected = baseline.module.forward(alone, tokens[seed])
         torch.testing.assert_close(together[seed], expected, rtol=0, atol=1e-12)
-        torch.testing.assert_close(shared[seed], baseline.forward(alone, tokens[0]), rtol=0, atol=1e-12)
+        torch.testing.assert_close(shared[seed], baseline.module.forward(alone, tokens[0]), rtol=0, atol=1e-12)
         expected.square().sum().backward()
         for key, value in alone.items():
             torch.testing.assert_close(leaves[key].grad[seed], value.grad, rtol=1e-9, atol=1e-9)
@@ -156,7 +154,7 @@ def test_a_seeds_weights_are_those_of_the_shipped_runs(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_matched_sizes_have_the_parameters_asked_for(name, asked):
     size = matched(BASELINES[name], 10, asked)
-    found = count(BASELINES[name].draw(10, generator(), 1, size))
+    found = count(BASELINES[name].draw(10, size.width, size.state, generator()))
     assert size.within and found == size.parameters
     assert abs(found - asked) <= 0.05 * asked
     smallest = counted(BASELINES[name], 10, WIDTH, 1)
@@ -219,7 +217,7 @@ def trained(baseline, p, rate, steps, f=5, N=5):
     optimiser = torch.optim.Adam(leaves.values(), lr=rate)
     for _ in range(steps):
         tokens, y = sample(64, f, N, tasks)
-        loss = (baseline.all_seeds(leaves, tokens)[:, :, -1] - y).square().mean((1, 2)) / 2
+        loss = (all_seeds(baseline.module.forward, leaves, tokens)[:, :, -1] - y).square().mean((1, 2)) / 2
         optimiser.zero_grad()
         loss.sum().backward()
         optimiser.step()
@@ -237,7 +235,7 @@ def test_training_lowers_the_loss(name):
     tokens, y = sample(2000, 5, 5, generator(9))
 
     def held_out(parameters):
-        answers = BASELINES[name].forward(one_seed(parameters, 0), tokens)[:, -1]
+        answers = BASELINES[name].module.forward(one_seed(parameters, 0), tokens)[:, -1]
         return float((answers - y).square().mean() / 2)
 
     with torch.no_grad():

@@ -10,7 +10,7 @@ import torch
 from icl_core.experiment import Run
 from icl_core.papers.gdssm.layer.draw import training, two_steps, weights
 from icl_core.papers.gdssm.layer.draw.levels import levels
-from icl_core.papers.gdssm.layer.view import View
+from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction
 from icl_core.papers.gdssm.shared.read_run import constructed_of, trained_at

@@ -19,16 +19,16 @@ Try:
 
 import numpy as np
 
-from icl_core.experiment import Drawing, Experiment, Preset, Progress, Run
+from icl_core.experiment import Drawing, Experiment, Progress, Run
 from icl_core.figures import written
-from icl_core.papers.gdssm.comparison import comparison_tasks
+from icl_core.papers.gdssm.comparison import claims, comparison_tasks
 from icl_core.papers.gdssm.comparison import tune_rates as comparison_trials
 from icl_core.papers.gdssm.comparison.draw import fairness as sizes
 from icl_core.papers.gdssm.comparison.draw import losses as drawings
 from icl_core.papers.gdssm.comparison.metrics import NEAR, metrics
 from icl_core.papers.gdssm.comparison.models import learners
 from icl_core.papers.gdssm.comparison.rates import RATES
-from icl_core.papers.gdssm.comparison.settings import Config, View
+from icl_core.papers.gdssm.comparison.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.comparison.train import EVALUATIONS
 from icl_core.papers.gdssm.shared import construction
 from icl_core.training import phases
@@ -103,47 +103,15 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("ends", drawings.ends, wide=True, moment=False),
-        Drawing("training", drawings.training, ("single_seeds",), live=True, wide=True, moment=False),
-        Drawing("parameters", sizes.parameters, moment=False),
-        Drawing("rates", sizes.rates, moment=False),
+        Drawing("ends", drawings.ends, wide=True, moving=False),
+        Drawing("training", drawings.training, ("single_seeds",), live=True, wide=True, moving=False),
+        Drawing("parameters", sizes.parameters, moving=False),
+        Drawing("rates", sizes.rates, moving=False),
     ),
-    presets=(
-        Preset(
-            "classroom",
-            "1-D, a quick look",
-            Config(),
-            "In half a minute: with the products given, most models come near.",
-            "classroom",
-            seeds=5,
-        ),
-        Preset(
-            "1-D",
-            "Figure 4 C: scalar labels",
-            Config(f=10, N=10, steps=3000, tuning=1000),
-            "The tokens hold the products, ten of them: who gets there?",
-            "figures",
-            seeds=5,
-        ),
-        Preset(
-            "N-D",
-            "Figure 6 on smaller tasks",
-            Config(model="N-D", f=3, steps=5000, tuning=5000),
-            "The products are to be learned. Look at single seeds of the transformers of two layers.",
-            "figures",
-            seeds=5,
-        ),
-        Preset(
-            "paper size",
-            "Figure 6 at the paper's f and N",
-            Config(model="N-D", f=10, N=10, steps=3000, tuning=1000),
-            "The paper's tasks, for a hundredth of its steps: who has left predicting zero?",
-            "figures",
-            seeds=5,
-        ),
-    ),
+    presets=PRESETS,
     headline=headline,
     cost=cost,
 )

@@ -12,66 +12,15 @@ the others under 1,000.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from icl_core.papers.gdssm.comparison.baselines import (
-    griffin,
-    linear_transformer,
-    mamba,
-    s5,
-    seeds,
-    softmax_transformer,
-)
-from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters
+from icl_core.papers.gdssm.comparison.baselines import POSITIONS, Model, seeds
 
 WIDTH = 20  # the paper's hidden dimension, twice its f
 TOLERANCE = 0.05
-
-
-@dataclass(frozen=True)
-class Baseline:
-    """A model as a value. `parameters(features, width, state, generator, seeds)`; the other two take one seed's
-    parameters and tokens (tasks, T, f)."""
-
-    name: str
-    parameters: Callable[..., Parameters]
-    forward: Callable[[Parameters, Float[Tensor, "tasks T f"]], Float[Tensor, "tasks T f"]]
-    recur: Callable[[Parameters, Float[Tensor, "tasks T f"]], Float[Tensor, "tasks T f"]]
-    made_with: dict[str, Any] = field(default_factory=dict)
-
-    def draw(self, features: int, generator: torch.Generator, seeds: int, size: "Size", **made_with: Any) -> Parameters:
-        """Random parameters of that width and state."""
-        return self.parameters(features, size.width, size.state, generator, seeds, **self.made_with, **made_with)
-
-    def all_seeds(
-        self, parameters: Parameters, tokens: Float[Tensor, "*seeds tasks T f"]
-    ) -> Float[Tensor, "seeds tasks T f"]:
-        """`forward` for every seed in one pass."""
-        return seeds.all_seeds(self.forward, parameters, tokens)
-
-
-def _transformer(model: Any, name: str, layers: int) -> Baseline:
-    return Baseline(name, model.parameters, model.forward, model.recur, {"layers": layers})
-
-
-BASELINES = {
-    baseline.name: baseline
-    for baseline in (
-        Baseline("S5", s5.parameters, s5.forward, s5.recur),
-        Baseline("Mamba", mamba.parameters, mamba.forward, mamba.recur),
-        Baseline("Griffin", griffin.parameters, griffin.forward, griffin.recur),
-        _transformer(linear_transformer, "Linear transformer, 1 layer", 1),
-        _transformer(linear_transformer, "Linear transformer, 2 layers", 2),
-        _transformer(softmax_transformer, "Softmax transformer, 1 layer", 1),
-        _transformer(softmax_transformer, "Softmax transformer, 2 layers", 2),
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -88,17 +37,17 @@ class Size:
         return abs(self.parameters - self.asked) <= TOLERANCE * self.asked
 
 
-def count(baseline: Baseline, features: int, width: int, state: int, **made_with: Any) -> int:
+def count(model: Model, features: int, width: int, state: int, positions: int = POSITIONS) -> int:
     """The parameters of one seed, counted on a drawn model."""
-    return seeds.count(baseline.draw(features, torch.Generator(), 1, Size(width, state, 0, 0), **made_with))
+    return seeds.count(model.draw(features, width, state, torch.Generator(), positions=positions))
 
 
-def matched(baseline: Baseline, features: int, asked: int, width: int = WIDTH, **made_with: Any) -> Size:
+def matched(model: Model, features: int, asked: int, width: int = WIDTH, positions: int = POSITIONS) -> Size:
     """The state, at `width`, whose parameters come nearest to `asked`; and where they are not within 5 %,
     the nearest such width. Without any, the nearest size of all is returned, and its `within` is False."""
     tried = []
     for nearby in sorted(range(1, 2 * width + 1), key=lambda other: abs(other - width)):
-        tried.append(nearest(partial(count, baseline, features, nearby, **made_with), asked, nearby))
+        tried.append(nearest(partial(count, model, features, nearby, positions=positions), asked, nearby))
         if tried[-1].within:
             return tried[-1]
     return min(tried, key=lambda size: abs(size.parameters - asked))

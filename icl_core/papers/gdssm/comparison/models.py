@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, count
-from icl_core.papers.gdssm.comparison.match_sizes import BASELINES, Baseline, Size, matched
+from icl_core.papers.gdssm.comparison.baselines import MODELS, Model
+from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, all_seeds, count
+from icl_core.papers.gdssm.comparison.match_sizes import Size, matched
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import tokens
@@ -35,8 +35,8 @@ class Learner:
 def learners(config: Config) -> tuple[Learner, ...]:
     """Every model of the comparison. The tokens of the 1-D layer hold no x xᵀ, which a second step needs: no second
     layer there."""
-    own = [_gd_ssm(config, layers) for layers in ((1,) if config.model == "1-D" else (1, 2))]
-    return (*own, *(_rival(config, baseline) for baseline in BASELINES.values()))
+    every = [model for model in MODELS.values() if model.module or model.layers == 1 or config.model == "N-D"]
+    return tuple(_baseline(config, model) if model.module else _gd_ssm(config, model) for model in every)
 
 
 def learner(config: Config, name: str) -> Learner:
@@ -44,38 +44,38 @@ def learner(config: Config, name: str) -> Learner:
     return next(each for each in learners(config) if each.name == name)
 
 
-def _gd_ssm(config: Config, layers: int) -> Learner:
-    recurrence = "row" if layers == 1 else "scalar"
-    layer = Layer(model=config.model, f=config.f, N=config.N, layers=layers, recurrence=recurrence, batch=config.batch)
+def _gd_ssm(config: Config, model: Model) -> Learner:
+    recurrence = "row" if model.layers == 1 else "scalar"
+    layer = Layer(
+        model=config.model, f=config.f, N=config.N, layers=model.layers, recurrence=recurrence, batch=config.batch
+    )
     like = models.initial(layer, [0])
+
+    def initial(seeds: list[int]) -> Parameters:
+        return models.initial(layer, seeds).tensors()
 
     def predict(weights: Parameters, tasks: Tasks) -> Tensor:
         model = like.with_(**weights)
         return models.forward(model, models.read(model, tasks))
 
     many = count(like.tensors())
-    name = f"GD-SSM, {layers} layer{'s' * (layers > 1)}"
-    return Learner(
-        name, layers, False, Size(0, 0, many, many), lambda seeds: models.initial(layer, seeds).tensors(), predict
-    )
+    return Learner(model.label, model.layers, False, Size(0, 0, many, many), initial, predict)
 
 
-def _rival(config: Config, baseline: Baseline) -> Learner:
-    features = 2 * config.f if config.model == "1-D" else config.f
-    more: dict[str, Any] = {}
-    if "layers" in baseline.made_with:  # a transformer
-        more["positions"] = config.N if config.model == "1-D" else 2 * config.N + 1
-    size = matched(baseline, features, config.parameters, **more)
+def _baseline(config: Config, model: Model) -> Learner:
+    features, positions = (2 * config.f, config.N) if config.model == "1-D" else (config.f, 2 * config.N + 1)
+    size = matched(model, features, config.parameters, positions=positions)
 
     def initial(seeds: list[int]) -> Parameters:
-        drawn = [baseline.draw(features, torch.Generator().manual_seed(s), 1, size, **more) for s in seeds]
+        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+        drawn = [model.draw(features, size.width, size.state, each, positions=positions) for each in generators]
         return {name: torch.cat([each[name] for each in drawn]) for name in drawn[0]}
 
     def predict(weights: Parameters, tasks: Tasks) -> Tensor:
-        answers = baseline.all_seeds(weights, sequence(config, tasks))  # (seeds, tasks, T, features)
+        answers = all_seeds(model.module.forward, weights, sequence(config, tasks))  # (seeds, tasks, T, features)
         return answers[:, :, -1, : tasks.y.shape[1]].mT  # the query's, as far as the label goes
 
-    return Learner(baseline.name, baseline.made_with.get("layers", 1), True, size, initial, predict)
+    return Learner(model.label, model.layers, True, size, initial, predict)
 
 
 def sequence(config: Config, tasks: Tasks) -> Float[Tensor, "tasks T features"]:

@@ -13,36 +13,18 @@ Try:
 
 import numpy as np
 
-from icl_core.experiment import Drawing, Experiment, Metric, Preset, Progress, Run
+from icl_core.experiment import Drawing, Experiment, Progress, Run
 from icl_core.papers.gdssm.corrections import claims
 from icl_core.papers.gdssm.corrections import draw as drawings
 from icl_core.papers.gdssm.corrections import measure as printed
-from icl_core.papers.gdssm.corrections.settings import Config, View
-from icl_core.papers.gdssm.shared.closed_forms import KAPPA
+from icl_core.papers.gdssm.corrections.metrics import metrics
+from icl_core.papers.gdssm.corrections.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.shared.read_run import percent
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Measure, as in `printed.measure`."""
     return printed.measure(config)
-
-
-def metrics(run: Run) -> list[Metric]:
-    """A number for each correction. What is known only of the paper's size is claimed there only."""
-    config, found = run.config, dict(run.tensors)
-    best, right = printed.best_gain(found, "right"), config.N / (config.N - 2 + KAPPA + config.f)
-    contexts = float(np.ptp(run["contexts/gradient"])) if np.ptp(run["contexts/state"]) == 0 else float("nan")
-    odd = [Metric(claims.ODD, 1 - printed.best_gain(found, "odd") / best)] if (config.f, config.N) == (10, 10) else []
-    return [
-        Metric(claims.gain_claim(right), best),
-        Metric(claims.SIGN, float(run["cosine/sign"])),
-        Metric(claims.q_claim(config.f), printed.best_gain(found, "Q") / best),
-        *odd,
-        Metric(claims.FACTOR, printed.gain(found, "factor")),
-        Metric(claims.PENALTY, float(run["error/penalty"])),
-        Metric(claims.TRANSPOSES, float(run["gain/mixed"] - run["gain/right"])),
-        Metric(claims.MLP, contexts),
-    ]
 
 
 def headline(run: Run, view: View) -> str:
@@ -68,16 +50,14 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("gains", drawings.gains, wide=True, moment=False),
-        Drawing("lengths", drawings.lengths, ("times",), wide=True, moment=False),
-        Drawing("table", drawings.table, wide=True, moment=False),
+        Drawing("gains", drawings.gains, wide=True, moving=False),
+        Drawing("lengths", drawings.lengths, ("times",), wide=True, moving=False),
+        Drawing("table", drawings.table, wide=True, moving=False),
     ),
-    presets=(
-        Preset("paper size", "f = N = 10", Config(), "Every printed formula beside the corrected one."),
-        Preset("small", "Two features", Config(f=2, tasks=32768), "With two features the printed Q is less hopeless."),
-    ),
+    presets=PRESETS,
     headline=headline,
     cost=cost,
 )

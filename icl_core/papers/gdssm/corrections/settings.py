@@ -1,5 +1,6 @@
 """The settings of the experiment on the paper's corrections."""
 
+from icl_core.experiment import Preset
 from icl_core.knobs import settings, slider
 from icl_core.papers.gdssm.shared.settings import REPEATS, TASK
 
@@ -20,3 +21,9 @@ class View:
     """How the corrections are shown."""
 
     times: float = slider("length of the step, times the best", 0.0, 3.0, default=1.0, step=0.1)
+
+
+PRESETS = (
+    Preset("paper size", "f = N = 10", Config(), "Every printed formula beside the corrected one.", "Paper's setting"),
+    Preset("small", "Two features", Config(f=2, tasks=32768), "With two features the printed Q is less hopeless."),
+)

@@ -16,15 +16,15 @@ import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Progress, Run
 from icl_core.figures import written
+from icl_core.papers.gdssm.layer import claims
 from icl_core.papers.gdssm.layer.draw import grafts as interventions
 from icl_core.papers.gdssm.layer.draw import prompt, recurrence, scale, state, training, two_steps, weights
 from icl_core.papers.gdssm.layer.metrics import metrics, worst_ratio
-from icl_core.papers.gdssm.layer.presets import PRESETS
+from icl_core.papers.gdssm.layer.settings import PRESETS, View
 from icl_core.papers.gdssm.layer.sweeps import SWEPT, sweeps
-from icl_core.papers.gdssm.layer.view import View
 from icl_core.papers.gdssm.shared import train as learning
 from icl_core.papers.gdssm.shared.closed_forms import two_steps_free
-from icl_core.papers.gdssm.shared.read_run import percent, steps
+from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.settings import Config
 
 
@@ -82,6 +82,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
         Drawing("training", training.loss, ("single_seeds",), live=True),
@@ -89,7 +90,7 @@ EXPERIMENT = Experiment(
         Drawing("state", state.draw, ("token", "example", "state", *SEED), wide=True),
         Drawing("weights", weights.draw, ("raw", *SEED), wide=True),
         Drawing("steps", two_steps.draw, SEED, applies=two_steps.applies, wide=True),
-        Drawing("scale", scale.draw, ("alpha", *SEED), moment=False),
+        Drawing("scale", scale.draw, ("alpha", *SEED), moving=False),
         Drawing("recurrence", recurrence.draw, SEED),
         *(
             Drawing(name, interventions.draw, (*fields, *SEED), applies=interventions.on(kind))

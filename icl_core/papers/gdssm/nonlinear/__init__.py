@@ -13,39 +13,14 @@ Try:
 - Ask for the features of the MLP: is there anything but sin x and cos x in them?
 """
 
-from dataclasses import replace
-
-from icl_core.experiment import Drawing, Experiment, Metric, Preset, Run
+from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear import claims
 from icl_core.papers.gdssm.nonlinear.draw import fits as drawings
 from icl_core.papers.gdssm.nonlinear.draw import losses as comparisons
-from icl_core.papers.gdssm.nonlinear.read_run import learned, model_at
-from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, View
+from icl_core.papers.gdssm.nonlinear.metrics import metrics
+from icl_core.papers.gdssm.nonlinear.settings import PRESETS, VARIANTS, Config, View
 from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, JUDGED, WATCHED, run
-from icl_core.papers.gdssm.shared.read_run import steps
-
-
-def metrics(run: Run) -> list[Metric]:
-    """Losses at the worst seed, or at the best one where too much is claimed of it, and what the MLP has learned.
-    The prototype's numbers are claimed of its setting only."""
-    config = run.config
-    gated, plain, linear, state = (run[f"judged/{n}"] for n in ("mlp gate", "mlp", "linear gate", "state"))
-    found = [Metric(claims.REACHES, float(gated.max() / run["baseline/ideal"][0] - 1))]
-    if config.N == 10 and config.layers == 1:
-        found.append(Metric(claims.SMALL, float(gated.max())))
-    if config.N == 10:
-        found += [Metric(claims.STAYS, float(linear.min())), Metric(claims.BEATS, float(gated.max() / linear.min()))]
-    bound = Metric(claims.LINE, float(state.min() / run["baseline/line"][0]))
-    gate = Metric(claims.GATE, float(gated.mean() / plain.mean() - 1))
-    waves = claims.FEATURES if config.ssm == "construction" else replace(claims.FEATURES, reason=claims.FREE)
-    return [*found, gate, bound, Metric(waves, r2(run))]
-
-
-def r2(run: Run) -> float:
-    """How well the two leading directions of the MLP's features hold sin x and cos x: the worse, at the worst seed."""
-    mlp = next(variant for variant in VARIANTS if variant.name == "mlp")
-    return min(float(learned(model_at(run, mlp, -1, row)).r2.min()) for row in range(run.config.seeds))
 
 
 def headline(run: Run, view: View) -> str:
@@ -76,23 +51,16 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
         Drawing("fit", drawings.fit, ("prompt", "seed_shown"), wide=True),
-        Drawing("losses", comparisons.losses, wide=True, moment=False),
+        Drawing("losses", comparisons.losses, wide=True, moving=False),
         Drawing("training", comparisons.training, live=True),
         Drawing("features", drawings.features, ("features_of", "seed_shown")),
         Drawing("prompt", drawings.prompt, ("points", "seed_shown"), wide=True),
     ),
-    presets=(
-        Preset("figure 4B", "Figure 4 B: one layer", Config(), "Only an MLP embedding goes through the points.",
-               "figures", seeds=5),
-        Preset("several layers", "Figure 4 B: two layers", Config(layers=2, steps=2000),
-               "A second step, and a loss ten times lower: with the right features each layer is a step.",
-               "figures", seeds=5),
-        Preset("trained", "Figure 4 B: layers trained freely", Config(ssm="trained"),
-               "Trained layers do better than the construction, as the paper saw.", "figures", seeds=5),
-    ),
+    presets=PRESETS,
     headline=headline,
     cost=cost,
-)  # fmt: skip
+)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from icl_core import device
+from icl_core.experiment import Preset
 from icl_core.knobs import choice, settings, slider, text
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
@@ -68,7 +69,7 @@ class Config:
 class View:
     """What is drawn of the models, or asked of them."""
 
-    moment: int = slider("training step", 0, 31, default=31)
+    snapshot: int = slider("training step", 0, 31, default=31, was="snapshot")
     prompt: int = slider("prompt", 0, 99, default=0)
     seed_shown: int = slider("seed", 1, 5, default=1, at_most="seeds")
     features_of: str = choice("features of", EMBEDDINGS, default="mlp")
@@ -77,3 +78,14 @@ class View:
     def check(self) -> None:
         """Refuse points that are none."""
         points(self.points)
+
+
+PRESETS = (
+    Preset("figure 4B", "Figure 4 B: one layer", Config(), "Only an MLP embedding goes through the points.", "Figures",
+           seeds=5),
+    Preset("several layers", "Figure 4 B: two layers", Config(layers=2, steps=2000),
+           "A second step, and a loss ten times lower: with the right features each layer is a step.", "Figures",
+           seeds=5),
+    Preset("trained", "Figure 4 B: layers trained freely", Config(ssm="trained"),
+           "Trained layers do better than the construction, as the paper saw.", "Figures", seeds=5),
+)  # fmt: skip

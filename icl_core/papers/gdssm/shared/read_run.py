@@ -5,22 +5,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from icl_core import trend
 from icl_core.experiment import Run, Tensors
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, sample
-
-
-def steps(run: Run) -> list[int]:
-    """The training steps of the run's snapshots; none of a run that is still going."""
-    return [int(step) for step in run["snapshot/step"]] if "snapshot/step" in run.tensors else []
-
-
-def moment_of(run: Run, view: Any) -> int:
-    """The snapshot that the view asks for; the last if there are not so many."""
-    return min(view.moment, len(steps(run)) - 1)
 
 
 def row_of(run: Run, view: Any) -> int:
@@ -34,17 +25,24 @@ def model_of(config: Config, tensors: Tensors, prefix: str, rows: Any = slice(No
     return like.with_(**{name: torch.tensor(tensors[prefix + name][rows]) for name in like.tensors()})
 
 
-def trained_at(run: Run, moment: int, row: int | None = None) -> Model:
+def trained_at(run: Run, snapshot: int, row: int | None = None) -> Model:
     """The model at a snapshot: of one seed, or (None) of all."""
     seeds = slice(None) if row is None else slice(row, row + 1)
     like = models.initial(run.config, [0])
-    found = {name: torch.tensor(run[f"snapshot/{name}"][moment, seeds]) for name in like.tensors()}
+    found = {name: torch.tensor(run[f"snapshot/{name}"][snapshot, seeds]) for name in like.tensors()}
     return like.with_(**found)
 
 
 def constructed_of(run: Run) -> Model:
     """The construction that the run was judged beside."""
     return model_of(run.config, run.tensors, "constructed/")
+
+
+def unfinished(run: Run) -> str:
+    """Why the training does not decide what is claimed of its end: a seed is still at predicting zero, or the loss was
+    falling by what would count, a thousandth of the best loss. Empty if it does decide it."""
+    loss, zero, best = (run[name] for name in ("curve/loss", "baseline/zero", "baseline/constructed"))
+    return trend.on_plateau(loss, float(zero[0])) or trend.still_falling(loss, 0.001 * float(best[0]))
 
 
 def folded(weights: Model, f: int) -> Model:

@@ -1,7 +1,7 @@
 """The settings of a GD-SSM training: which task, which model, how it is trained."""
 
 from icl_core import device
-from icl_core.knobs import choice, settings, slider, toggle
+from icl_core.knobs import BadSetting, choice, settings, slider, toggle
 
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
 MODELS = {"1-D": "1-D: tokens [x y, next x], scalar labels", "N-D": "N-D: tokens x, y, x, y, …, vector labels"}
@@ -39,11 +39,11 @@ class Config:
         """Refuse what the model does not have, and what does not fit the memory: the windows, and for every seed and
         every application of a state to a vector the products that automatic differentiation keeps."""
         if self.model == "1-D" and self.layers > 1:
-            raise ValueError(f"layers must be 1 in the 1-D model, got {self.layers}")
+            raise BadSetting(f"layers must be 1 in the 1-D model, got {self.layers}")
         if self.model == "1-D" and self.skip:
-            raise ValueError("skip must be off in the 1-D model, got on")
+            raise BadSetting("skip must be off in the 1-D model, got on")
         if self.recurrence == "full" and (self.model == "1-D" or self.layers > 1):
-            raise ValueError("recurrence must be scalar or row in the 1-D model and with several layers, got full")
+            raise BadSetting("recurrence must be scalar or row in the 1-D model and with several layers, got full")
         applied = (2 * self.layers - 1) * (8 if self.recurrence == "full" else 4)
         numbers = self.batch * self.N * (self.f + 3) * (20 + self.seeds * applied)
         what = f"batch {self.batch}, N {self.N}, f {self.f}, layers {self.layers}, seeds {self.seeds}"

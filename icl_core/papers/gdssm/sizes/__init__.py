@@ -10,17 +10,17 @@ Try:
 - Train for 50 steps only: which sizes are late?
 """
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Drawing, Experiment, Metric, Preset, Progress, Run
-from icl_core.papers.gdssm.layer.claims import SHORT, SIZES
+from icl_core.experiment import Drawing, Experiment, Progress, Run
 from icl_core.papers.gdssm.shared import train as learning
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.sizes import draw as drawings
-from icl_core.papers.gdssm.sizes.settings import BASE, Config, View, layer_of, sizes_of
+from icl_core.papers.gdssm.sizes.claims import EVERY_SIZE
+from icl_core.papers.gdssm.sizes.metrics import metrics, worst
+from icl_core.papers.gdssm.sizes.settings import PRESETS, Config, View, layer_of, sizes_of
 from icl_core.training import phases
 
 
@@ -42,17 +42,6 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
             for n in ("expected", "constructed", "zero")
         },
     }
-
-
-def worst(run: Run) -> float:
-    """The largest |trained / constructed − 1| of any size and seed."""
-    return float(np.abs(run["judged/ratio"] - 1).max())
-
-
-def metrics(run: Run) -> list[Metric]:
-    """How far the worst size and seed is from the closed form. The presets should bear the claim out."""
-    known = replace(run.config, seed=0, seeds=1) in [preset.config for preset in EXPERIMENT.presets]
-    return [Metric(replace(SIZES, reason="" if known else SHORT), worst(run))]
 
 
 def headline(run: Run, view: View) -> str:
@@ -78,23 +67,15 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
+    claims=(EVERY_SIZE,),
     metrics=metrics,
     drawings=(
-        Drawing("pairs", drawings.pairs, ("relative",), moment=False),
-        Drawing("features", drawings.features, ("relative",), moment=False),
-        Drawing("gaps", drawings.gaps, moment=False),
-        Drawing("training", drawings.training, live=True, moment=False),
+        Drawing("pairs", drawings.pairs, ("relative",), moving=False),
+        Drawing("features", drawings.features, ("relative",), moving=False),
+        Drawing("gaps", drawings.gaps, moving=False),
+        Drawing("training", drawings.training, live=True, moving=False),
     ),
-    presets=(
-        Preset("N-D", "Figure 2 C: vector labels", Config(), f"All lie on the closed form; f or N is {BASE}.", seeds=5),
-        Preset(
-            "1-D",
-            "Figure 1 C: scalar labels",
-            Config(model="1-D", batch=1024, rate=0.01, steps=600),
-            "One label a task instead of f: more tasks are needed for the same closeness.",
-            seeds=5,
-        ),
-    ),
+    presets=PRESETS,
     headline=headline,
     cost=cost,
 )

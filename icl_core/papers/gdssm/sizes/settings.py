@@ -1,5 +1,6 @@
 """The settings of the experiment on sizes: which are trained, and what is drawn of them."""
 
+from icl_core.experiment import Preset
 from icl_core.knobs import choice, settings, slider, text, toggle
 from icl_core.number_lists import whole_numbers
 from icl_core.papers.gdssm.shared.settings import MODEL, MODELS, REPEATS, TASK, TRAINING
@@ -47,3 +48,11 @@ class View:
     """What is drawn of the sizes."""
 
     relative: bool = toggle("as a share of predicting zero", default=False)
+
+
+PRESETS = (
+    Preset("N-D", "Figure 2 C: vector labels", Config(), f"All lie on the closed form; f or N is {BASE}.", "Figures",
+           seeds=5),
+    Preset("1-D", "Figure 1 C: scalar labels", Config(model="1-D", batch=1024, rate=0.01, steps=600),
+           "One label a task instead of f: more tasks are needed for the same closeness.", "Figures", seeds=5),
+)  # fmt: skip

@@ -16,4 +16,75 @@ A model has a hidden `width` (the paper: 20) and a `state`, the size of what it 
 Each file has `parameters` (random, with a leading axis of seeds), `forward` (all tokens at once, for training),
 `recur` (token by token, the oracle) and is counted by `seeds.count`. What is left out of all models is the
 normalisation, which would hide the size of y, and the feed-forward layer between layers, which the paper leaves out.
+A new model is its file and a line in the table below.
 """
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from icl_core.papers.gdssm.comparison.baselines import (
+    griffin,
+    linear_transformer,
+    mamba,
+    s5,
+    softmax_transformer,
+)
+from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters
+
+POSITIONS = 21  # tokens of the paper's prompts: 10 pairs and the query
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the comparison: its id in files, its label, its look, its layers. `module` is a baseline's file, None
+    for the GD-SSM itself; `needs` names what its `parameters` take beyond features, width, state, generator and seeds:
+    "layers", "positions"."""
+
+    id: str
+    label: str
+    colour: str
+    dash: str
+    symbol: str
+    module: Any = None
+    layers: int = 1
+    needs: tuple[str, ...] = ()
+
+    def draw(
+        self,
+        features: int,
+        width: int,
+        state: int,
+        generator: torch.Generator,
+        seeds: int = 1,
+        positions: int = POSITIONS,
+    ) -> Parameters:
+        """Random parameters of that width and state."""
+        given = {"layers": self.layers, "positions": positions}
+        more = {name: given[name] for name in self.needs}
+        return self.module.parameters(features, width, state, generator, seeds, **more)
+
+
+ATTENDING = ("layers", "positions")
+LINEAR, SOFTMAX = linear_transformer, softmax_transformer
+
+MODELS = {
+    model.id: model
+    for model in (
+        Model("gd-ssm-1", "GD-SSM, 1 layer", "trained", "solid", "circle"),
+        Model("gd-ssm-2", "GD-SSM, 2 layers", "trained", "dash", "circle-open", layers=2),
+        Model("s5", "S5", "layer 1", "solid", "square", s5),
+        Model("mamba", "Mamba", "layer 2", "solid", "diamond", mamba),
+        Model("griffin", "Griffin", "layer 3", "solid", "triangle-up", griffin),
+        Model("linear-1", "Linear transformer, 1 layer", "layer 4", "solid", "x", LINEAR, 1, ATTENDING),
+        Model("linear-2", "Linear transformer, 2 layers", "layer 4", "dash", "x-open", LINEAR, 2, ATTENDING),
+        Model("softmax-1", "Softmax transformer, 1 layer", "layer 5", "solid", "star", SOFTMAX, 1, ATTENDING),
+        Model("softmax-2", "Softmax transformer, 2 layers", "layer 5", "dash", "star-open", SOFTMAX, 2, ATTENDING),
+    )
+}
+
+
+def model(id: str) -> Model:
+    """The model of that id; one that the table does not know is called by its id and drawn plainly."""
+    return MODELS.get(id, Model(id, id, "gradient descent", "solid", "circle"))

@@ -1,0 +1,24 @@
+"""A number for each correction."""
+
+import numpy as np
+
+from icl_core.experiment import Metric, Run
+from icl_core.papers.gdssm.corrections import claims
+from icl_core.papers.gdssm.corrections.measure import best_gain, gain
+
+
+def metrics(run: Run) -> list[Metric]:
+    """Every correction as measured on the tasks of the run."""
+    found = dict(run.tensors)
+    best = best_gain(found, "right")
+    contexts = float(np.ptp(run["contexts/gradient"])) if np.ptp(run["contexts/state"]) == 0 else float("nan")
+    return [
+        Metric(claims.GAIN, best),
+        Metric(claims.SIGN, float(run["cosine/sign"])),
+        Metric(claims.PRINTED_Q, best_gain(found, "Q") / best),
+        Metric(claims.ODD, 1 - best_gain(found, "odd") / best),
+        Metric(claims.FACTOR, gain(found, "factor")),
+        Metric(claims.PENALTY, float(run["error/penalty"])),
+        Metric(claims.TRANSPOSES, float(run["gain/mixed"] - run["gain/right"])),
+        Metric(claims.MLP, contexts),
+    ]

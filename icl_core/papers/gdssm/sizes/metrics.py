@@ -1,0 +1,17 @@
+"""Measures how far every size is from gradient descent."""
+
+import numpy as np
+
+from icl_core.experiment import Metric, Run
+from icl_core.papers.gdssm.shared.read_run import unfinished
+from icl_core.papers.gdssm.sizes.claims import EVERY_SIZE
+
+
+def metrics(run: Run) -> list[Metric]:
+    """Of the worst size and seed; whether the training had come to its end is known of the first size."""
+    return [Metric(EVERY_SIZE, worst(run), unfinished=unfinished(run))]
+
+
+def worst(run: Run) -> float:
+    """The largest |trained / constructed − 1| of any size and seed."""
+    return float(np.abs(run["judged/ratio"] - 1).max())
