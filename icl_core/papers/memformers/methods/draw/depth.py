@@ -97,7 +97,7 @@ def _classical(run: Run, view: View) -> list[Curve]:
 
 def _baselines(run: Run) -> dict[str, tuple[str, str, str | None, str]]:
     """What the run has evaluated, with its style; one that the table does not know is drawn plainly."""
-    return {name: METHODS.get(name, (name, NEUTRAL, None, "all")) for name in run.names("baselines")}
+    return {name: METHODS.get(name, (name, NEUTRAL, None, "main")) for name in run.names("baselines")}
 
 
 def _floors(run: Run, view: View) -> list[Curve]:
