@@ -129,6 +129,7 @@ def test_a_snapshot_read_back_achieves_what_the_curve_says(preset):
     every = store.default().headers("memformers.methods")
     header = next(each for each in every if preset in each.info.get("presets", ()))
     run = store.default().load(header)
+    assert run is not None
     root = torch.stack([covariance_of(run, seed + 1).root.float() for seed in range(run.config.seeds)])
     learned = [name[9:] for name in run.tensors if name.startswith("snapshot/") and name != "snapshot/step"]
     steps = run["curve/step"].tolist()

@@ -11,7 +11,7 @@ at test time: the loss is in rare prompts, of which a thousand hold too few.
 Try:
 - "Far apart": one component rules S. Which head do the gates use?
 - Learn the gates from ten prompts: who overfits first, gates or Γ?
-- One layer: why are all ways equal?
+- One layer: why are all methods equal?
 """
 
 import numpy as np
@@ -56,7 +56,7 @@ EXPERIMENT = Experiment(
     metrics=metrics,
     drawings=(
         Drawing("depth", losses.depth, wide=True),
-        Drawing("ways", losses.methods, ("depth_shown",)),
+        Drawing("methods", losses.methods, ("depth_shown",)),
         Drawing("gates", losses.gates, ("depth_shown", "seed_shown")),
         Drawing("polynomials", polynomials.polynomials, ("seed_shown",)),
         Drawing("spread", polynomials.spread),

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from icl_core import device
-from icl_core.papers.memformers.mixture import heads as learning
+from icl_core.papers.memformers.mixture.heads import KINDS, losses
 from icl_core.papers.memformers.mixture.prompts import distributions, held_out, met
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of
 from icl_core.papers.memformers.shared import experts, test_set, variants
@@ -39,12 +39,12 @@ def adapted(config: Config, made: phases.Made, depth: int) -> dict[str, np.ndarr
     fresh, batch = held_out(config), met(config)
     at = torch.linspace(*SEEN).to(fresh)
     found: dict[str, Tensor] = {}
-    for kind in learning.KINDS:
+    for kind in KINDS:
         heads, alone = heads_of(config, made, kind, depth)
         for method, gates, Gamma, done in _methods(config, kind, heads, alone, batch):
             table = experts.table(gates, Gamma, (alone if method == "mixture" else heads).A)
-            mean, error = test_set.mean_and_log_error(learning.losses(table, fresh[None, None, None]))
-            shape = learning.losses(table, at[None, None, None]).sqrt()
+            mean, error = test_set.mean_and_log_error(losses(table, fresh[None, None, None]))
+            shape = losses(table, at[None, None, None]).sqrt()
             new = {"evaluated": mean, "error": error, "shape": shape}
             new |= {"gate": gates, "learning": done.losses.T} if done is not None else {}
             found |= {f"{what}/{kind}/{method}": value for what, value in new.items()}
@@ -72,8 +72,8 @@ def _each_head(config: Config, kind: str, heads: Heads, batch: Batch, fresh: Ten
     scalars, best = experts.one_scalar(heads, batch, config.gate_steps)
 
     def evaluate(gates: Tensor) -> Tensor:
-        losses = learning.losses(experts.table(gates, heads.Gamma, heads.A), fresh[None, None, None])
-        return losses.double().mean(-1)
+        found = losses(experts.table(gates, heads.Gamma, heads.A), fresh[None, None, None])
+        return found.double().mean(-1)
 
     single = torch.eye(scalars.shape[1]).to(scalars)
     return {

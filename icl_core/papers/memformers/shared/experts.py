@@ -13,12 +13,12 @@ from icl_core.papers.memformers.shared.task import Batch, integrated
 from icl_core.training import loop, several_seeds
 
 RATE = 0.05  # of Adam on gates
-POWERS = 12  # of two, up and down, that are tried as the gates' unit
+POWERS = 12  # of two, up and down, that may be the gates' unit
 
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """Γ_j^l and A_j of every head, in the coordinates of the prompts that they are tried on.
+    """Γ_j^l and A_j of every head, in the coordinates of the prompts that they meet.
 
     Gamma  [seeds, H, L, L] lower-triangular over (l, j)
     A  [seeds, H, L, d, d]
