@@ -124,6 +124,15 @@ def test_what_no_table_knows_is_drawn_under_its_id(made):
     assert tensor.partition("/")[2] in dict(shown(experiment, more))[first]
 
 
+@pytest.mark.parametrize("name", [*SMALL, "learned"])
+def test_a_run_that_has_nothing_yet_is_drawn(name):
+    experiment = registry.experiment(f"memformers.{name}")
+    run = Run(experiment.presets[0].config, {}, finished=False)
+    for drawing in experiment.drawings:
+        if drawing.live:
+            assert drawing.draw(run, experiment.view()).figure is not None
+
+
 @pytest.mark.parametrize("preset", ["lfom", "all", "shared", "figure 1"])
 def test_a_snapshot_read_back_achieves_what_the_curve_says(preset):
     every = store.default().headers("memformers.methods")

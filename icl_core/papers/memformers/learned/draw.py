@@ -72,12 +72,11 @@ def risk(run: Run, view: View) -> Panel:
 
 def training(run: Run, view: View) -> Panel:
     """Loss on fresh prompts while the method of most steps learns from the fewest prompts."""
-    steps, loss = run["curve/step"], run["curve/loss"]
+    steps = run.tensors.get("curve/step", np.array([0]))
+    loss = run.tensors.get("curve/loss", np.full((run.config.seeds, len(steps)), np.nan))
     figure = figures.curves([Curve("fresh prompts", steps, loss, "trained")], "training step", "loss", log_y=True)
-    seen = np.flatnonzero(np.isfinite(loss).any(0))
-    mean = np.full(len(steps), np.nan)
-    mean[seen] = np.nanmean(loss[:, seen], 0)
-    least = int(steps[seen[np.argmin(mean[seen])]]) if len(seen) else 0
+    mean = figures.mean_of(loss)
+    least = int(steps[np.nanargmin(mean)]) if np.isfinite(mean).any() else 0
     return Panel(
         f"On fresh prompts the method from the fewest is best at step {least}",
         "Loss on fresh prompts while the method learns from its few. Where it falls, general things are learned; "
