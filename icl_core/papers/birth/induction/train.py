@@ -51,7 +51,7 @@ def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
 
 
 def _first(trained: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The matrices of the first seed, snapshots only as exactly as one looks at them."""
+    """The matrices of the first seed; its snapshots, which are only looked at, in a byte an entry."""
     return compacted({n: a for n, a in trained.items() if n.startswith(("snapshot/", "final/", "frozen/"))})
 
 
