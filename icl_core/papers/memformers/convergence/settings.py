@@ -13,6 +13,8 @@ MODELS = {"linear": "linear transformer, no memory", "lfom": "LFOM Memformer"}
 class Config(Training):
     """What is trained; Appendix D. The paper's size is three layers and batches of 20,000."""
 
+    FIRST = ("variant", "layers")
+
     preconditioner: ClassVar[str] = "full"
     heads: ClassVar[int] = 1
 

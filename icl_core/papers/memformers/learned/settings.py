@@ -17,6 +17,8 @@ MEMORY = {
 class Config(Task):
     """What is trained; Section 5, Figure 11, Theorem 5.1. One method for every number of prompts and of steps."""
 
+    FIRST = ("memory", "layers", "sizes", "steps", "learning_rate")
+
     memory: str = choice("coefficients", MEMORY, default="learned shared", group=METHOD)
     layers: int = slider("steps of the method, up to L", 1, 6, default=4, group=METHOD)
     sizes: str = text("numbers of prompts learned from", 60, default="10, 100, 1000", group=TRAINING)

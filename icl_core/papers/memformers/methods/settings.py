@@ -22,6 +22,8 @@ BESIDE = {
 class Config(Model):
     """What is trained; Sections 2 to 4. One model for every depth from 1 to `layers`, and one beside it."""
 
+    FIRST = ("variant", "preconditioner", "layers", "heads", "beside")
+
     beside: str = choice("train beside it", BESIDE, default="linear", group=MODEL)
 
 

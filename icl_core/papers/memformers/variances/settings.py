@@ -21,6 +21,8 @@ class Config(Task):
     """What is trained, and what is met at test time; Section 4.2, Figure 8. Every head learns from prompts of one
     variance; then gates alone are learned on prompts of another."""
 
+    FIRST = ("variances", "unseen", "rotations", "layers", "steps", "start", "gate_steps", "gate_prompts")
+
     variances: str = text("variances in training, a head each", 60, default="1, 2, 3", group=HEADS)
     unseen: str = text("variances met at test time", 60, default="0.5, 1.5, 3.5", group=GATES)
     rotations: str = choice("the heads' covariances", ROTATIONS, default="common", group=HEADS)
