@@ -16,17 +16,16 @@ ALPHABET = figures.characters(list("\n abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNO
 RANDOM = np.random.default_rng(0)
 
 
-def a_film(count: int = 12, stacked: bool = False, maps: int = 3) -> go.Figure:
+def a_film(count: int = 12, maps: int = 3) -> go.Figure:
     steps = [10 * number for number in range(count)]
     curve = Curve("accuracy", steps, RANDOM.random((3, count)))
     size = len(ALPHABET)
     memories = [Moving(f"W{n}", RANDOM.normal(size=(count, size, size)), ALPHABET, ALPHABET) for n in range(maps - 1)]
     memories.append(Moving("positions", RANDOM.normal(size=(count, 256, 256))))
-    looks = [
+    heads = [
         Attending(f"layer {n}", RANDOM.random((count, 64, 64)), "to be or" * 8, [(9, 1, "trigger")]) for n in (1, 2)
     ]
-    texts = [f"step {step}" for step in steps]
-    return figures.film(steps, [curve], memories, looks, texts, y_range=(0, 1), stacked=stacked)
+    return figures.film(steps, [curve], memories, heads, "recall", (0, 1))
 
 
 def test_characters_show_space_newline_and_tab():
@@ -40,7 +39,7 @@ def test_triple_shares_one_symmetric_scale():
 
 
 def test_triple_subtracts_when_no_difference_is_given():
-    figure = figures.triple(np.full((2, 2), 3.0), np.ones((2, 2)), None, None, None, "score", stacked=True)
+    figure = figures.triple(np.full((2, 2), 3.0), np.ones((2, 2)), None, None, None, "score")
     assert np.allclose(figure.data[2].z, 2)
 
 
@@ -112,16 +111,17 @@ def test_attention_leaves_the_future_blank_and_draws_a_trace_for_each_kind_of_bo
 
 
 def test_attention_pair_says_where_predictions_are_wrong():
-    predictions = Predictions(list("xyz"), np.array([0.2, 0.5, 0.9]), np.array([True, False, True]))
-    bars = figures.attention_pair(np.eye(3), np.eye(3), list("abc"), predictions=predictions).data[-1]
+    right, known = np.array([True, False, True]), np.array([True, True, False])
+    predictions = Predictions(list("xyz"), np.array([0.2, 0.5, 0.9]), right, known)
+    bars = figures.attention_pair(np.eye(3), np.eye(3), list("abc"), [], predictions).data[-1]
+    assert list(bars.marker.opacity) == [1, 1, 0.35]
     assert [("✗" in text, "wrong" in hint) for text, hint in zip(bars.text, bars.customdata, strict=True)] == [
         (False, False), (True, True), (False, False)
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("stacked", [False, True])
-def test_film_has_a_frame_a_step_and_frames_move_no_axis(stacked):
-    film = a_film(12, stacked)
+def test_film_has_a_frame_a_step_and_frames_move_no_axis():
+    film = a_film(12)
     assert len(film.frames) == len(film.layout.sliders[0].steps) == 12
     assert all(not frame.layout.to_plotly_json() for frame in film.frames)
     assert all(
@@ -165,8 +165,8 @@ def test_themed_changes_colours_and_keeps_data():
 
 
 def test_themed_reaches_every_trace_and_keeps_the_frames():
-    predictions = Predictions(["a"] * 200, np.full(200, 0.5), np.arange(200) % 2 == 0)
-    pair = figures.attention_pair(np.eye(200), np.eye(200), ["a"] * 200, predictions=predictions)
+    predictions = Predictions(["a"] * 200, np.full(200, 0.5), np.arange(200) % 2 == 0, np.ones(200, bool))
+    pair = figures.attention_pair(np.eye(200), np.eye(200), ["a"] * 200, [], predictions)
     assert PAPER not in figures.themed(pair, dark=True).data[-1].marker.color
     film = a_film()
     assert len(figures.themed(film, dark=True).frames) == len(film.frames)
@@ -184,7 +184,7 @@ def test_bars_name_what_was_not_run():
 
 
 def test_spectrum_is_on_a_log_scale():
-    assert figures.spectrum({"W": [3.0, 1.0, 0.1]}).layout.yaxis.type == "log"
+    assert figures.spectrum({"W": [3.0, 1.0, 0.1]}, ["layer 1"]).layout.yaxis.type == "log"
 
 
 def test_large_maps_become_json_quickly():

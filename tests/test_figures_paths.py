@@ -9,7 +9,7 @@ import pytest
 
 from icl_core import figures
 from icl_core.figures import Bowl, Track
-from icl_core.figures.maps import across, strong
+from icl_core.figures.heatmaps import across, strong
 from icl_core.figures.style import GRID, INK, LINE, NEGATIVE_TO_POSITIVE, PAPER, TO_DARK
 
 TURN = np.array([[0.8, -0.6], [0.6, 0.8]])
@@ -19,16 +19,20 @@ VALLEY = Bowl(TURN @ np.diag([1, 0]) @ TURN.T, TARGET)
 RANDOM = np.random.default_rng(0)
 
 
+def track(kind: str, x: list[float], y: list[float], bowl: Bowl = BOWL) -> Track:
+    return Track(kind, x, y, kind, bowl.loss(np.stack([x, y], -1)))
+
+
 def descended(rate: float, count: int = 8, kind: str = "gradient descent", bowl: Bowl = BOWL) -> Track:
     """Gradient descent from the origin: it explodes where rate is over 2."""
     points = [np.zeros(2)]
     for _ in range(count):
         points.append(points[-1] - rate * bowl.curvature @ (points[-1] - TARGET))
-    return Track(kind, *np.array(points).T, kind)
+    return track(kind, *np.array(points).T, bowl)
 
 
-def drawn(*tracks: Track, bowl: Bowl = BOWL, **more) -> go.Figure:
-    return figures.paths(tracks, bowl, "w1", "w2", **more)
+def drawn(*tracks: Track, bowl: Bowl = BOWL, at: int = 8) -> go.Figure:
+    return figures.paths(tracks, bowl, "w1", "w2", at)
 
 
 def ranges(figure: go.Figure) -> np.ndarray:
@@ -61,14 +65,14 @@ def test_contour_points_lie_on_their_level_and_levels_grow():
 @pytest.mark.parametrize("centre", [TARGET, (300.0, -50.0)])
 def test_a_valley_without_an_end_gives_finite_lines_on_their_level(curvature, centre):
     bowl = Bowl(curvature, centre)
-    lines = contour(drawn(descended(0.5, bowl=bowl), bowl=bowl, target=TARGET))
+    lines = contour(drawn(descended(0.5, bowl=bowl), bowl=bowl))
     losses = bowl.loss(lines)
     assert lines.size and np.isfinite(lines).all()
     assert np.allclose(losses, losses.mean(1, keepdims=True), rtol=1e-6, atol=0)
 
 
 def test_a_flat_plane_has_no_contour_lines_and_still_draws():
-    figure = drawn(Track("trained", [0, 1], [0, -1]), bowl=Bowl(np.zeros((2, 2)), TARGET))
+    figure = drawn(track("trained", [0, 1], [0, -1]), bowl=Bowl(np.zeros((2, 2)), TARGET))
     assert contour_is_empty(figure) and np.isfinite(ranges(figure)).all()
 
 
@@ -82,30 +86,29 @@ def test_a_curvature_that_is_no_number_is_refused():
 
 
 def test_start_and_target_are_inside_and_the_axes_have_one_scale():
-    figure = drawn(descended(1.8), target=(3.0, 1.0))
-    for place in ((0, 0), (3, 1)):
-        assert ((ranges(figure)[:, 0] < place) & (place < ranges(figure)[:, 1])).all()
+    figure = drawn(descended(1.8), bowl=Bowl(BOWL.curvature, (3.0, 1.0)))
+    for point in ((0, 0), (3, 1)):
+        assert ((ranges(figure)[:, 0] < point) & (point < ranges(figure)[:, 1])).all()
     assert figure.layout.yaxis.scaleanchor == "x" and figure.layout.yaxis.scaleratio == 1
 
 
 def test_an_explosion_leaves_the_range_as_it_is_and_sends_no_huge_numbers():
     quiet = descended(1.8)
-    bang = Track("momentum", [0, 40, -1e5, 1e200, np.inf], [0, 40, 1e5, 0, np.nan], "momentum", reached=False)
+    bang = track("momentum", [0, 40, -1e5, 1e200, np.inf], [0, 40, 1e5, 0, np.nan])
     figure = drawn(quiet, bang)
     assert np.array_equal(ranges(figure), ranges(drawn(quiet)))
-    assert len(named(figure, "momentum ✗")[0].x) == 2
+    assert len(named(figure, "momentum")[0].x) == 2
     assert len(named(figure, quiet.name)[0].x) == 9
     json.loads(figure.to_json(), parse_constant=lambda name: pytest.fail(name))
 
 
 def test_an_overshoot_near_the_target_widens_the_range():
-    overshoot = Track("momentum", [0, 4], [0, -2], "momentum")
+    overshoot = track("momentum", [0, 4], [0, -2])
     assert ranges(drawn(overshoot))[0, 1] > 4
 
 
-@pytest.mark.parametrize("tracks", [[], [Track("trained", [TARGET[0]], [TARGET[1]])]])
-def test_a_start_on_the_target_or_none_at_all_draws(tracks):
-    low, high = ranges(drawn(*tracks)).T
+def test_a_start_on_the_target_draws():
+    low, high = ranges(drawn(track("trained", [TARGET[0]], [TARGET[1]]))).T
     assert (low < TARGET).all() and (high > TARGET).all()
 
 
@@ -119,18 +122,16 @@ def test_what_comes_after_the_layer_shown_is_faint():
     assert np.array_equal(ranges(figure), ranges(drawn(descended(1.8))))
 
 
-@pytest.mark.parametrize("at", [None, 8, 99])
+@pytest.mark.parametrize("at", [8, 99])
 def test_a_track_that_is_over_is_full(at):
     (only,) = named(drawn(descended(1.8), at=at), "gradient descent")
     assert only.opacity == 1 and len(only.x) == 9
 
 
 def test_the_pointer_names_method_layers_and_loss():
-    track = descended(1.0)
-    shown = named(drawn(track), track.name)[0].text
-    assert shown[1] == f"gradient descent, after 1 layer, loss {BOWL.loss([track.x[1], track.y[1]]):.3g}"
-    given = Track("trained", [0, 1], [0, 1], values=[5.0, 0.25], reached=False)
-    assert given.texts(BOWL) == ["trained, after 0 layers, loss 5", "trained, after 1 layer, loss 0.25<br>not arrived"]
+    given = Track("trained", [0, 1], [0, 1], "trained", [5.0, 0.25])
+    shown = named(drawn(given, at=1), "trained")[0].text
+    assert list(shown) == ["trained, after 0 layers, loss 5", "trained, after 1 layer, loss 0.25"]
 
 
 def test_start_is_drawn_once_and_yellow_has_an_edge():
@@ -181,13 +182,12 @@ def test_numbers_are_legible_on_every_cell_in_both_themes(theme):
         assert (high + 0.05) / (low + 0.05) > 3.4
 
 
-def test_maps_of_several_sizes_take_their_own_labels_and_grow_by_rows():
+def test_maps_of_several_sizes_stay_square_and_grow_by_rows():
     matrices = [np.eye(size) for size in (2, 3, 2, 3, 2)]
-    figure = figures.maps(list("abcde"), matrices, {2: list("pq")}, None, "weight", columns=3)
-    assert list(figure.data[0].y) == ["p", "q"] and list(figure.data[1].y) == ["1", "2", "3"]
+    figure = figures.maps(list("abcde"), matrices, None, None, "weight", columns=3)
+    assert list(figure.data[0].y) == ["1", "2"] and list(figure.data[1].y) == ["1", "2", "3"]
     row = figures.maps(list("abc"), matrices[:3], None, None, "weight", columns=3)
-    tower = figures.maps(list("abc"), matrices[:3], None, None, "weight", columns=3, stacked=True)
-    assert row.layout.height < figure.layout.height < tower.layout.height
+    assert row.layout.height < figure.layout.height
     assert all(figure.layout[f"yaxis{end}"].scaleanchor == f"x{end}" for end in ("", "2", "3", "4", "5"))
 
 

@@ -1,20 +1,26 @@
-"""Every figure's look, in one place: curves, bars, heatmaps, attention maps and films of training.
+"""Figures that two drawings or more need, and the look that all share, light and dark. Numpy and plotly only.
 
-Factories return the figure for a light background; `themed` makes the dark one. Numpy and plotly only.
+    curves, bars, spectrum      over steps, sizes or names, with bands, reference lines and marks
+    heatmap, triple, maps       matrices in square cells, zero in the middle
+    attention, attention_pair   who attends to whom, and what is predicted
+    paths, contours             iterates over the loss that they go down
+    film                        a training that plays in the browser
+
+Each gives a figure for a light background; `themed` makes the dark one. What only one drawing has, it builds itself of
+traces, with the parts in `style` (colours, layout, axis, legend), `grid` (square-celled maps) and `references`.
 """
 
 from icl_core.figures.attention import Predictions, attention, attention_pair
-from icl_core.figures.curves import bars, curves, spectrum
+from icl_core.figures.curves import bars, curves, references, spectrum
 from icl_core.figures.film import film
-from icl_core.figures.heatmaps import heatmap, triple
-from icl_core.figures.maps import maps
+from icl_core.figures.heatmaps import heatmap, maps, triple
 from icl_core.figures.moving import Attending, Moving
-from icl_core.figures.paths import Bowl, Track, paths
-from icl_core.figures.series import Curve, mean_of
+from icl_core.figures.paths import Bowl, Track, contours, paths
+from icl_core.figures.series import Curve, dots, mean_of
 from icl_core.figures.style import COLOURS, CONFIG, characters, colour, largest, themed, written
 
 __all__ = [
     "COLOURS", "CONFIG", "Attending", "Bowl", "Curve", "Moving", "Predictions", "Track", "attention",
-    "attention_pair", "bars", "characters", "colour", "curves", "film", "heatmap", "largest", "maps", "mean_of",
-    "paths", "spectrum", "themed", "triple", "written",
+    "attention_pair", "bars", "characters", "colour", "contours", "curves", "dots", "film", "heatmap", "largest",
+    "maps", "mean_of", "paths", "references", "spectrum", "themed", "triple", "written",
 ]  # fmt: skip

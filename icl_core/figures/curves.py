@@ -8,7 +8,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from icl_core.figures.series import Curve, around, cursor, drawn, extent, ranged
-from icl_core.figures.style import DASHES, INK, PAPER, TICKS, axis, colour, layout
+from icl_core.figures.style import DASHES, INK, PAPER, TICKS, axis, colour, layout, legend
 
 Line = tuple[str, float, str]  # label, value, kind
 Mark = tuple[float, str, str]  # x, label, kind or colour
@@ -34,23 +34,21 @@ def curves(
     """Mean lines with bands over seeds. `lines` are horizontal references. `marks` are dotted verticals with their
     labels above the plot. `at` is the current step: a thin vertical with a dot on every curve. Ranges in data units.
     """
+    plot = height - 94
     xs = x_range or extent([np.asarray(curve.x, dtype=float) for curve in series], log_x, 0.0)
-    ys = widened(y_range or around(series, log_y, [value for _, value, _ in lines]), lines, log_y, height - 94)
-    places = [_share(x, xs, log_x) for x, _, _ in marks]
-    levels = stagger(places, [len(label) * LETTER for _, label, _ in marks])
-    top, plot = LEVEL * (max(levels, default=-1) + 1), height - 94
+    ys = widened(y_range or around(series, log_y, [value for _, value, _ in lines]), lines, log_y, plot)
+    top, named = _named(marks, xs, log_x, plot)
     figure = go.Figure(layout=layout(height + top, {"t": top + 38, "b": 56}, hovermode="x unified"))
     figure.add_traces([trace for curve in series for trace in drawn(curve, log_y)])
     if at is not None:
         figure.add_trace(cursor(series, at, ys))
-    tops = [1 + LEVEL * (level + 0.5) / plot for level in levels]
     across = references(lines, log_y, ys)
     return figure.update_layout(
         xaxis=axis(x_title + " (log scale)" * log_x, showgrid=False, **ranged(xs, log_x)),
         yaxis=axis(y_title + " (log scale)" * log_y, **ranged(ys, log_y)),
-        shapes=[*across["shapes"], *(_vertical(mark, y) for mark, y in zip(marks, tops, strict=True))],
-        annotations=[*across["annotations"], *(_label(*each) for each in zip(marks, places, tops, strict=True))],
-        legend={"orientation": "h", "x": 0, "y": 1 + (top + 4) / plot, "yanchor": "bottom", "font": {"size": 14}},
+        shapes=across["shapes"] + named["shapes"],
+        annotations=across["annotations"] + named["annotations"],
+        legend=legend(1 + (top + 4) / plot),
         showlegend=len(series) > 1,
     )
 
@@ -60,8 +58,8 @@ def widened(limits: tuple[float, float], lines: Sequence[Line], log: bool, pixel
     low, high = np.log10(limits) if log else limits
     room = LEVEL * (high - low) / pixels
     for value in (value for _, value, _ in lines if limits[0] <= value <= limits[1]):
-        place, under = float(np.log10(value)) if log else value, _under(value, limits, log)
-        low, high = (min(low, place - room), high) if under else (low, max(high, place + room))
+        y, under = float(np.log10(value)) if log else value, _under(value, limits, log)
+        low, high = (min(low, y - room), high) if under else (low, max(high, y + room))
     return (float(10**low), float(10**high)) if log else (float(low), float(high))
 
 
@@ -88,17 +86,17 @@ def references(
     return {"shapes": shapes, "annotations": texts}
 
 
-def stagger(places: Sequence[float], widths: Sequence[float]) -> list[int]:
+def stagger(shares: Sequence[float], widths: Sequence[float]) -> list[int]:
     """A level for each label (0 the lowest) so that no two on a level touch, and no mark's line crosses a label.
 
-    A label stands to the right of its place (0 to 1), or to the left of it in the right half.
+    A label stands to the right of its mark, whose share of the width is 0 to 1, or in the right half to the left.
     """
     ends: list[list[tuple[float, float]]] = []
-    levels = [0] * len(places)
+    levels = [0] * len(shares)
     # from the middle outwards: an outer line, which then goes higher, meets no inner label
-    for index in sorted(range(len(places)), key=lambda index: abs(places[index] - 0.5)):
-        place, width = places[index], widths[index]
-        low, high = (place - width, place) if place > 0.5 else (place, place + width)
+    for index in sorted(range(len(shares)), key=lambda index: abs(shares[index] - 0.5)):
+        share, width = shares[index], widths[index]
+        low, high = (share - width, share) if share > 0.5 else (share, share + width)
         free = (all(high < a or low > b for a, b in level) for level in ends)
         levels[index] = next((number for number, fits in enumerate(free) if fits), len(ends))
         if levels[index] == len(ends):
@@ -113,26 +111,37 @@ def _share(x: float, limits: tuple[float, float], log: bool) -> float:
     return (x - low) / ((high - low) or 1.0)
 
 
+def _named(
+    marks: Sequence[Mark], limits: tuple[float, float], log: bool, plot: float
+) -> tuple[int, dict[str, list[dict[str, Any]]]]:
+    """The pixels that the marks' labels need above a plot `plot` pixels high; their lines and their labels."""
+    shares = [_share(x, limits, log) for x, _, _ in marks]
+    levels = stagger(shares, [len(label) * LETTER for _, label, _ in marks])
+    tops = [1 + LEVEL * (level + 0.5) / plot for level in levels]
+    lines = [_vertical(mark, y) for mark, y in zip(marks, tops, strict=True)]
+    labels = [_label(*each) for each in zip(marks, shares, tops, strict=True)]
+    return LEVEL * (max(levels, default=-1) + 1), {"shapes": lines, "annotations": labels}
+
+
 def _vertical(mark: Mark, top: float) -> dict[str, Any]:
     line = {"color": colour(mark[2]), "width": 1.8, "dash": "dot"}
     return {"type": "line", "x0": mark[0], "x1": mark[0], "yref": "paper", "y0": 0, "y1": top, "line": line}
 
 
-def _label(mark: Mark, place: float, y: float) -> dict[str, Any]:
+def _label(mark: Mark, share: float, y: float) -> dict[str, Any]:
     """A mark's text beside the top of its line; in paper units, so that a log axis makes no difference."""
-    side = {"xanchor": "right", "xshift": -3} if place > 0.5 else {"xanchor": "left", "xshift": 3}
-    where = {"x": place, "xref": "paper", "y": y, "yref": "paper", "yanchor": "middle", "showarrow": False}
+    side = {"xanchor": "right", "xshift": -3} if share > 0.5 else {"xanchor": "left", "xshift": 3}
+    where = {"x": share, "xref": "paper", "y": y, "yref": "paper", "yanchor": "middle", "showarrow": False}
     return {"text": mark[1], "font": {"size": TICKS, "color": INK}, **where, **side}
 
 
-def spectrum(values: Mapping[str, Any], kinds: Sequence[str] = (), *, height: int = 340, **more: Any) -> go.Figure:
-    """Singular values, largest first, of several matrices: name to [rank] or [seeds, rank]. Log scale."""
-    kinds = kinds or [f"layer {number + 1}" for number in range(len(values))]
+def spectrum(values: Mapping[str, Any], kinds: Sequence[str]) -> go.Figure:
+    """Singular values, largest first, of several matrices: name to [rank]. Log scale."""
     series = [
-        Curve(name, np.arange(1, np.shape(value)[-1] + 1), value, kind, markers=np.shape(value)[-1] <= 40)
+        Curve(name, np.arange(1, len(value) + 1), value, kind, markers=len(value) <= 40)
         for (name, value), kind in zip(values.items(), kinds, strict=True)
     ]
-    return curves(series, "rank", "singular value", **{"log_y": True, "height": height, **more})
+    return curves(series, "rank", "singular value", log_y=True, height=340)
 
 
 def bars(

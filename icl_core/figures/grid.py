@@ -12,10 +12,11 @@ from icl_core.figures.style import FAINT, MONO, NEGATIVE_TO_POSITIVE, NONE_TO_AL
 STRIDES = (1, 2, 3, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 100, 128, 256, 512)
 BAR = 64  # pixels that a colour bar takes above the maps
 AXIS, TITLE = 68, 28  # pixels under a map for labels and axis title, above it for its title
+Side = tuple[Sequence[str], Sequence[str], str]  # of a map: name of each row or column, label of each, axis title
 
 
 @dataclass(frozen=True)
-class Spot:
+class Subplot:
     """Where a map stands: the number of its axes and what part of the figure they span."""
 
     number: int = 1
@@ -24,10 +25,19 @@ class Spot:
     title: str = ""
 
     @property
+    def end(self) -> str:
+        """How the names of its axes end: "", "2", "3", …"""
+        return "" if self.number == 1 else str(self.number)
+
+    @property
     def axes(self) -> dict[str, str]:
         """The axes as a trace names them."""
-        end = "" if self.number == 1 else str(self.number)
-        return {"xaxis": f"x{end}", "yaxis": f"y{end}"}
+        return {"xaxis": f"x{self.end}", "yaxis": f"y{self.end}"}
+
+    def between(self, low: float, high: float, after: int = 0) -> "Subplot":
+        """The same in the strip of the figure from `low` to `high`, behind `after` other subplots."""
+        y = (low + self.y[0] * (high - low), low + self.y[1] * (high - low))
+        return Subplot(self.number + after, self.x, y, self.title)
 
     def heading(self) -> dict[str, Any]:
         """The title above the map."""
@@ -37,21 +47,19 @@ class Spot:
         return {"text": self.title, "showarrow": False, "font": font, **where}
 
 
-def spots(
-    titles: Sequence[str], columns: int, pixels: float, top: float = 1.0, first: int = 1, side: float = 0.055
-) -> list[Spot]:
-    """A grid of maps, filled row by row, under `top` (in figure units) of a plot `pixels` high.
+def subplots(titles: Sequence[str], columns: int, pixels: float, side: float = 0.055) -> list[Subplot]:
+    """A grid of maps, filled row by row, in a plot `pixels` high.
 
     `side` is the share of the width between two columns, for the labels of the right one.
     """
     rows = -(-len(titles) // columns)
     gap, width = (AXIS + TITLE) / pixels, (1 - side * (columns - 1)) / columns
-    height = (top - gap * (rows - 1)) / rows
+    height = (1 - gap * (rows - 1)) / rows
     found = []
     for index, title in enumerate(titles):
-        left, high = (index % columns) * (width + side), top - (index // columns) * (height + gap)
+        left, high = (index % columns) * (width + side), 1 - (index // columns) * (height + gap)
         span = (left, min(left + width, 1.0)), (max(high - height, 0.0), high)
-        found.append(Spot(first + index, *span, title))
+        found.append(Subplot(1 + index, *span, title))
     return found
 
 
@@ -62,21 +70,21 @@ def names(labels: Sequence[str] | None, count: int) -> list[str]:
     if len(labels) != count:
         raise ValueError(f"labels must be one for each of {count} rows or columns, got {len(labels)}")
     clean = [label.replace("<", "&lt;") for label in labels]
-    return clean if len(set(clean)) == count else [f"{place + 1} {label}" for place, label in enumerate(clean)]
+    return clean if len(set(clean)) == count else [f"{index + 1} {label}" for index, label in enumerate(clean)]
 
 
 def labelled(every: Sequence[str], shown: Sequence[str], most: int, title: str = "", **more: Any) -> dict[str, Any]:
     """An axis of categories `every`, of which at most `most` are written, as `shown`."""
     count = len(every)
     stride = next((stride for stride in STRIDES if count <= stride * most), count)
-    places = range(stride - 1 if every[0] == "1" else 0, count, stride)  # of positions 16, 32, …, not 1, 17, …
+    written = range(stride - 1 if every[0] == "1" else 0, count, stride)  # of positions 16, 32, …, not 1, 17, …
     # A tick that sits exactly on a category would lend the pointer its short label; a hair beside it, it does not.
     settings = {
-        "tickvals": [place + count / 2000 for place in places],
-        "ticktext": [shown[place] for place in places],
+        "tickvals": [index + count / 2000 for index in written],
+        "ticktext": [shown[index] for index in written],
         "tickangle": 0,
     }
-    size = 9 if len(places) > 48 else 10 if len(places) > 30 else 11 if len(places) > 20 else TICKS
+    size = 9 if len(written) > 48 else 10 if len(written) > 30 else 11 if len(written) > 20 else TICKS
     font = {"size": size, "family": MONO}
     order = {"type": "category", "categoryorder": "array", "categoryarray": list(every), "constrain": "domain"}
     plain = {"automargin": False, "showgrid": False, "showline": False, "ticks": ""}
@@ -84,29 +92,33 @@ def labelled(every: Sequence[str], shown: Sequence[str], most: int, title: str =
     return found | {"title": {"text": title, "font": {"size": TEXT}}}  # a standoff would run into labels of thin maps
 
 
-def frame(
-    figure: go.Figure, spot: Spot, rows: tuple[Sequence[str], Sequence[str], str],
-    columns: tuple[Sequence[str], Sequence[str], str], most: int,
-) -> None:  # fmt: skip
-    """Adds the axes of a map: rows and columns are (name of each, label of each, axis title)."""
-    anchor, end = spot.axes, spot.axes["xaxis"][1:]
+def map_axes(subplot: Subplot, rows: Side, columns: Side, down: int, across: int) -> dict[str, Any]:
+    """A map's axes, as the layout names them, with at most `down` and `across` labels; the first row on top."""
+    end = subplot.end
+    x = labelled(columns[0], columns[1], across, columns[2], anchor=f"y{end}", domain=subplot.x)
+    y = labelled(rows[0], rows[1], down, rows[2], anchor=f"x{end}", domain=subplot.y)
+    x["range"], y["range"] = [-0.5, len(columns[0]) - 0.5], [len(rows[0]) - 0.5, -0.5]
+    y |= {"scaleanchor": f"x{end}", "constraintoward": "top"}
+    return {f"xaxis{end}": x, f"yaxis{end}": y}
+
+
+def frame(figure: go.Figure, subplot: Subplot, rows: Side, columns: Side, most: int) -> None:
+    """Adds the axes of a map, with at most `most` labels along its longer side, and its title."""
     longer, letters = max(len(rows[0]), len(columns[0])), max(map(len, columns[1]))
     down = max(2, most * len(rows[0]) // longer)
     across = max(2, 2 * most * len(columns[0]) // longer // (1 + letters))
-    x = labelled(columns[0], columns[1], across, columns[2], anchor=anchor["yaxis"], domain=spot.x)
-    y = labelled(rows[0], rows[1], down, rows[2], anchor=anchor["xaxis"], domain=spot.y)
-    x["range"], y["range"] = [-0.5, len(columns[0]) - 0.5], [len(rows[0]) - 0.5, -0.5]
-    y |= {"scaleanchor": anchor["xaxis"], "constraintoward": "top"}
-    figure.update_layout({f"xaxis{end}": x, f"yaxis{end}": y})
-    if spot.title:
-        figure.add_annotation(spot.heading())
+    figure.update_layout(map_axes(subplot, rows, columns, down, across))
+    if subplot.title:
+        figure.add_annotation(subplot.heading())
 
 
-def cells(matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], hover: str, spot: Spot, scale: str) -> Any:
+def heat(
+    matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], hover: str, subplot: Subplot, scale: str
+) -> go.Heatmap:
     """The trace of a map: matrix [rows, columns] in single precision, which halves what the browser is sent."""
     z = np.ascontiguousarray(matrix, dtype=np.float32)
     shared = {"coloraxis": scale, "hoverongaps": False, "hovertemplate": hover + "<extra></extra>"}
-    return go.Heatmap(z=z, x=list(columns), y=list(rows), **shared, **spot.axes)
+    return go.Heatmap(z=z, x=list(columns), y=list(rows), **shared, **subplot.axes)
 
 
 def _bar(title: str, ticks: tuple[list[float], list[str]], y: float, x: tuple[float, float]) -> dict[str, Any]:
@@ -118,7 +130,7 @@ def _bar(title: str, ticks: tuple[list[float], list[str]], y: float, x: tuple[fl
 
 
 def _scale(colours: Sequence[str]) -> list[list[Any]]:
-    return [[place / (len(colours) - 1), each] for place, each in enumerate(colours)]
+    return [[index / (len(colours) - 1), each] for index, each in enumerate(colours)]
 
 
 def diverging(limit: float, title: str = "", y: float = 1.0, x: tuple[float, float] = (0.2, 0.8)) -> dict[str, Any]:
@@ -128,7 +140,7 @@ def diverging(limit: float, title: str = "", y: float = 1.0, x: tuple[float, flo
     return {"colorscale": _scale(NEGATIVE_TO_POSITIVE), "cmin": -limit, "cmax": limit, **shown}
 
 
-def sequential(title: str = "attention", y: float = 1.0, x: tuple[float, float] = (0.2, 0.8)) -> dict[str, Any]:
+def sequential(y: float, x: tuple[float, float] = (0.2, 0.8)) -> dict[str, Any]:
     """The colour axis of attention: 0, the background's colour, to 1."""
     ticks = [0.0, 0.5, 1.0], ["0", "0.5", "1"]
-    return {"colorscale": _scale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "colorbar": _bar(title, ticks, y, x)}
+    return {"colorscale": _scale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "colorbar": _bar("attention", ticks, y, x)}

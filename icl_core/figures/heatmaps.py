@@ -1,4 +1,4 @@
-"""Square heatmaps of weights and scores, zero in the middle; and trained, constructed and difference on one scale."""
+"""Square heatmaps of weights and scores, zero in the middle: one, three to compare, or a grid, all on one scale."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,77 +6,120 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from icl_core.figures.grid import AXIS, BAR, TITLE, Spot, cells, diverging, frame, names, spots
-from icl_core.figures.style import largest, layout
+from icl_core.figures.grid import AXIS, BAR, TITLE, Subplot, diverging, frame, heat, names, subplots
+from icl_core.figures.style import LINE, PAPER, largest, layout
 
 Labels = Sequence[str] | None  # None: positions from 1
-Titles = tuple[str, str]  # of the rows and of the columns
+WIDE, TALLEST = 900, 400  # pixels that the maps of a row share, and of a map's height at most
+SIDE = 0.055  # the share of the width between two columns
+PUSHED = 30  # pixels by which plotly moves the maps down for a colour bar with a title
+WRITTEN = 10  # the longest row or column whose numbers can be written
+CELL = 40  # pixels that a cell needs for its number
+STRONG = 0.58  # the share of the limit from which a cell's colour is far from the background's, in both themes
 
 
 def add_map(
-    figure: go.Figure, matrix: np.ndarray, labels: tuple[Labels, Labels], titles: Titles, value_name: str, spot: Spot,
-    most: int, scale: str = "coloraxis", written: Titles | None = None,
+    figure: go.Figure, matrix: np.ndarray, labels: tuple[Labels, Labels], titles: tuple[str, str], value_name: str,
+    subplot: Subplot, most: int = 12, scale: str = "coloraxis",
 ) -> None:  # fmt: skip
-    """Adds a matrix [rows, columns] with its axes. `written` are the axis titles, where they differ from `titles`."""
+    """Adds a matrix [rows, columns] with its axes; only the first of a row of maps has the rows' title on it."""
     rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
     hover = f"{titles[0] or 'row'} %{{y}}<br>{titles[1] or 'column'} %{{x}}<br>{value_name} %{{z:.3g}}"
-    figure.add_trace(cells(matrix, rows, columns, hover, spot, scale))
-    row_title, column_title = written or titles
-    frame(figure, spot, (rows, rows, row_title), (columns, columns, column_title), most)
+    figure.add_trace(heat(matrix, rows, columns, hover, subplot, scale))
+    row_title = titles[0] if subplot.x[0] == 0 else ""
+    frame(figure, subplot, (rows, rows, row_title), (columns, columns, titles[1]), most)
 
 
 def heatmap(
-    matrix: Any,
-    row_labels: Labels,
-    column_labels: Labels,
-    value_name: str,
-    *,
-    limit: float | None = None,
-    row_title: str = "",
-    column_title: str = "",
-    most: int = 16,
-    height: int | None = None,
-) -> go.Figure:
+    matrix: Any, row_labels: Labels, column_labels: Labels, value_name: str, *, limit: float | None = None,
+    row_title: str = "", column_title: str = "",
+) -> go.Figure:  # fmt: skip
     """A matrix [rows, columns] in square cells, rows from top to bottom, on the range -limit to limit.
 
-    At most `most` labels stand on an axis; the pointer shows every one. `height` follows the matrix' shape.
+    Sixteen labels at most stand on an axis; the pointer shows every one.
     """
     matrix = np.asarray(matrix, dtype=np.float32)
-    height = height or BAR + AXIS + int(min(400, max(90, 560 * matrix.shape[0] / matrix.shape[1])))
-    figure = go.Figure(layout=layout(height, {"t": BAR, "b": AXIS - 10}))
-    figure.update_layout(coloraxis=diverging(limit or largest(matrix), value_name, 1 + 8 / (height - BAR - AXIS)))
-    add_map(figure, matrix, (row_labels, column_labels), (row_title, column_title), value_name, Spot(), most)
+    height = BAR + AXIS + int(min(400, max(90, 560 * matrix.shape[0] / matrix.shape[1])))
+    scale = diverging(limit or largest(matrix), value_name, 1 + 8 / (height - BAR - AXIS))
+    figure = go.Figure(layout=layout(height, {"t": BAR, "b": AXIS - 10}, coloraxis=scale))
+    add_map(figure, matrix, (row_labels, column_labels), (row_title, column_title), value_name, Subplot(), 16)
     return figure
 
 
 def triple(
-    trained: Any,
-    constructed: Any,
-    difference: Any,
-    row_labels: Labels,
-    column_labels: Labels,
-    value_name: str,
-    *,
-    limit: float | None = None,
-    row_title: str = "",
-    column_title: str = "",
+    trained: Any, constructed: Any, difference: Any, row_labels: Labels, column_labels: Labels, value_name: str, *,
+    limit: float | None = None, row_title: str = "", column_title: str = "",
     titles: Sequence[str] = ("trained", "constructed", "difference"),
-    stacked: bool = False,
-    most: int = 12,
-) -> go.Figure:
-    """Three matrices [rows, columns] on one symmetric scale with one colour bar. `difference` None is trained minus
-    constructed. Side by side, or for narrow screens one above the other. Zooming one zooms all."""
-    maps = [np.asarray(matrix, dtype=np.float32) for matrix in (trained, constructed)]
-    maps.append(maps[0] - maps[1] if difference is None else np.asarray(difference, dtype=np.float32))
-    height = 1290 if stacked else 450
-    plot = height - BAR - TITLE - AXIS
-    figure = go.Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}))
-    figure.update_layout(coloraxis=diverging(limit or largest(*maps), value_name, 1 + (TITLE + 8) / plot))
-    labels, axes = (row_labels, column_labels), (row_title, column_title)
-    for matrix, spot in zip(maps, spots(titles, 1 if stacked else 3, plot), strict=True):
-        written = axes if stacked or spot.number == 1 else ("", column_title)
-        add_map(figure, matrix, labels, axes, value_name, spot, most, written=written)
+) -> go.Figure:  # fmt: skip
+    """Three matrices [rows, columns] side by side on one symmetric scale with one colour bar. `difference` None is
+    trained minus constructed. Zooming one zooms all."""
+    values = [np.asarray(matrix, dtype=np.float32) for matrix in (trained, constructed)]
+    values.append(values[0] - values[1] if difference is None else np.asarray(difference, dtype=np.float32))
+    height, plot = 450, 450 - BAR - TITLE - AXIS
+    scale = diverging(limit or largest(*values), value_name, 1 + (TITLE + 8) / plot)
+    figure = go.Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}, coloraxis=scale))
+    for matrix, subplot in zip(values, subplots(titles, 3, plot), strict=True):
+        add_map(figure, matrix, (row_labels, column_labels), (row_title, column_title), value_name, subplot)
     for number in (2, 3):
         follow = {"matches": "y", "scaleanchor": None}
         figure.update_layout({f"xaxis{number}": {"matches": "x"}, f"yaxis{number}": follow})
     return figure
+
+
+def maps(
+    titles: Sequence[str], matrices: Sequence[Any], row_labels: Labels, column_labels: Labels, value_name: str, *,
+    limit: float | None = None, row_title: str = "", column_title: str = "", columns: int = 4, written: bool = False,
+) -> go.Figure:  # fmt: skip
+    """Matrices [rows, columns] in square cells on one range from -limit to limit with one colour bar; NaN is blank.
+
+    `written` puts its number into every cell, up to 10 x 10, in fewer columns if they would not fit.
+    """
+    values = [np.asarray(matrix, dtype=np.float32) for matrix in matrices]
+    columns, width, tall = _room(values, columns, written)
+    rows = -(-len(values) // columns)
+    plot, limit, top = rows * tall + (rows - 1) * (AXIS + TITLE), limit or largest(*values), BAR + TITLE + PUSHED
+    scale = diverging(limit, value_name, 1 + (TITLE + 8) / plot)
+    figure = go.Figure(layout=layout(top + plot + AXIS - 10, {"t": top, "b": AXIS - 10}, coloraxis=scale))
+    for matrix, subplot in zip(values, subplots(titles, columns, plot), strict=True):
+        labels = row_labels, column_labels
+        add_map(figure, matrix, labels, (row_title, column_title), value_name, subplot)
+        if written:
+            cell = min(width / matrix.shape[1], tall / matrix.shape[0])
+            figure.add_trace(numbers(matrix, labels, limit, cell, subplot))
+    return figure
+
+
+def _room(values: Sequence[np.ndarray], columns: int, written: bool) -> tuple[int, float, int]:
+    """How many maps stand side by side, and a map's width and height in pixels."""
+    longest = max((max(each.shape) for each in values), default=0)
+    if not longest or (written and longest > WRITTEN):
+        raise ValueError(f"matrices must have cells, and at most {WRITTEN} a side if written, got {longest} a side")
+    columns = across(len(values), columns, longest if written else 0)
+    width = WIDE * (1 - SIDE * (columns - 1)) / columns
+    return columns, width, int(min(TALLEST, width * max(each.shape[0] / each.shape[1] for each in values)))
+
+
+def across(count: int, columns: int, longest: int) -> int:
+    """How many of `count` maps stand side by side: at most `columns`, and so few that the numbers in `longest` cells
+    a row are legible (0: no numbers)."""
+    fits = int(WIDE * (1 + SIDE) / (CELL * longest + WIDE * SIDE)) if longest else columns
+    return max(1, min(columns, count, fits))
+
+
+def strong(matrix: np.ndarray, limit: float) -> np.ndarray:
+    """Which cells have a colour so far from the background's that a number on it takes the background's, a bool."""
+    return np.abs(matrix) > STRONG * limit
+
+
+def numbers(
+    matrix: np.ndarray, labels: tuple[Labels, Labels], limit: float, cell: float, subplot: Subplot
+) -> go.Scatter:
+    """The numbers of a matrix [rows, columns] whose cells are `cell` pixels wide, as text over them."""
+    rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
+    filled = np.argwhere(np.isfinite(matrix))
+    colours = [PAPER if each else LINE for each in strong(matrix, limit)[tuple(filled.T)]]
+    texts = [f"{np.round(matrix[row, column], 2) + 0.0:.2f}".replace("-", "\N{MINUS SIGN}") for row, column in filled]
+    font = {"size": int(np.clip(cell / 3.7, 9, 15)), "color": colours}
+    shared = {"mode": "text", "hoverinfo": "skip", "showlegend": False, **subplot.axes}
+    x, y = [columns[column] for _, column in filled], [rows[row] for row, _ in filled]
+    return go.Scatter(x=x, y=y, text=texts, textfont=font, name="numbers", **shared)

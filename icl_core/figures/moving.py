@@ -1,4 +1,4 @@
-"""What a film moves: matrices in time, made small enough to play, and as many moments as fit a page."""
+"""What a film moves: matrices in time, made small enough to play, and as many frames as fit a page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,20 +15,28 @@ BYTES = 6.0  # a cell of 4 bytes in base64, of which Plotly escapes every slash
 
 @dataclass(frozen=True, eq=False)
 class Moving:
-    """A matrix in time, [frames, rows, columns], with its labels (None: positions from 1).
-
-    `limit` None is its own largest value over all frames. A matrix of more than 68 rows or columns plays as means
-    over square blocks or, unless `whole`, as its first 68.
-    """
+    """A matrix in time, [frames, rows, columns], with its labels (None: positions from 1). A matrix of more than 68
+    rows or columns plays as means over square blocks. `limit` of its colours: its largest value over all frames."""
 
     title: str
     frames: Any
     row_labels: Sequence[str] | None = None
     column_labels: Sequence[str] | None = None
-    row_title: str = ""
-    column_title: str = ""
-    limit: float | None = None
-    whole: bool = True
+
+    @property
+    def limit(self) -> float:
+        """The range of colours over all frames, -limit to limit."""
+        return float(np.nanmax(np.abs(self.frames), initial=0)) or 1.0
+
+    def small(self) -> "Moving":
+        """The matrix as it plays: at most 68 rows and columns."""
+        frames, title = np.asarray(self.frames, dtype=np.float32), self.title
+        rows, columns = names(self.row_labels, frames.shape[1]), names(self.column_labels, frames.shape[2])
+        block = -(-max(frames.shape[1:]) // SIDE)
+        if block > 1:
+            frames, title = means(frames, block), f"{title}, {block} × {block} means"
+            rows, columns = _spans(rows, block), _spans(columns, block)
+        return Moving(title, rounded(frames), rows, columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,21 +55,6 @@ class Attending:
         part[:, *np.triu_indices(size, 1)] = np.nan
         title = self.title if size == len(self.tokens) else f"{self.title}, first {size}"
         return Attending(title, rounded(part), self.tokens[:size], [box for box in self.boxes if max(box[:2]) < size])
-
-
-def small(map_: Moving) -> Moving:
-    """The map as it plays: at most 68 rows and columns, its limit settled, named in its title."""
-    frames = np.asarray(map_.frames, dtype=np.float32)
-    rows, columns = names(map_.row_labels, frames.shape[1]), names(map_.column_labels, frames.shape[2])
-    block, title = -(-max(frames.shape[1:]) // SIDE), map_.title
-    if block > 1 and map_.whole:
-        frames, title = means(frames, block), f"{title}, {block} × {block} means"
-        rows, columns = _spans(rows, block), _spans(columns, block)
-    elif block > 1:
-        frames, title = frames[:, :SIDE, :SIDE], f"{title}, first {SIDE}"
-    rows, columns = rows[: frames.shape[1]], columns[: frames.shape[2]]
-    limit = map_.limit or float(np.nanmax(np.abs(frames), initial=0)) or 1.0
-    return Moving(title, rounded(frames), rows, columns, map_.row_title, map_.column_title, limit)
 
 
 def rounded(values: np.ndarray) -> np.ndarray:
@@ -85,7 +78,7 @@ def _spans(labels: Sequence[str], block: int) -> list[str]:
     return [group[0] if len(group) == 1 else f"{group[0]}–{group[-1]}" for group in groups]
 
 
-def moments(count: int, cells: int) -> list[int]:
+def played(count: int, cells: int) -> list[int]:
     """The frames that play, evenly spread with the first and the last: all, if `cells` in each fit the budget."""
     most = max(2, int(BUDGET / (cells * BYTES + 2000)) - 1)  # the figure itself holds one frame more
-    return sorted({round(place) for place in np.linspace(0, count - 1, min(count, most))})
+    return sorted({round(index) for index in np.linspace(0, count - 1, min(count, most))})

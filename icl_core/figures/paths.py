@@ -1,6 +1,6 @@
 """Paths of optimisation methods in a plane, over the contour lines of the loss that they go down."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,12 +8,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from icl_core.figures.series import EDGE
-from icl_core.figures.style import DASHES, FAINT, INK, PAPER, TEXT, WIDTHS, axis, colour, layout
+from icl_core.figures.style import DASHES, FAINT, INK, PAPER, TEXT, WIDTHS, axis, colour, layout, legend
 
 NEAR = 3  # points further from the target than so many times the start's distance do not widen the picture
 FADED = 0.35  # opacity of what comes after the layer shown
 LEVELS = np.logspace(-3.4, 0, 9)  # of the contour lines, as shares of the highest loss in the picture
-STAR, RING, DOT = 22, 14, 7  # pixels of the target, the start, an iterate
+HEIGHT, STAR, RING, DOT = 520, 22, 14, 7  # pixels of the figure, the target, the start, an iterate
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,63 +51,46 @@ class Bowl:
 
 @dataclass(frozen=True, eq=False)
 class Track:
-    """A method's iterates x and y, [points] each, the first one the start.
+    """A method's iterates x and y, [points] each, the first one the start, and their losses, [points].
 
-    `kind` names a thing of `COLOURS` or is a colour. `values` [points] are what the pointer shows as the loss, by
-    default the height of the bowl. `reached` False: the last dot is a cross, and the legend has one.
+    `kind` names a thing of `COLOURS` or is a colour.
     """
 
     name: str
     x: Any
     y: Any
-    kind: str = "trained"
-    dash: str | None = None
-    reached: bool = True
-    values: Any = None
+    kind: str
+    losses: Any
 
     def points(self) -> np.ndarray:
         """The iterates, [points, 2]; NaN where one is not finite."""
         found = np.stack([np.asarray(self.x, dtype=float), np.asarray(self.y, dtype=float)], -1)
         return np.where(np.isfinite(found).all(-1, keepdims=True), found, np.nan)
 
-    def texts(self, bowl: Bowl) -> list[str]:
+    def texts(self) -> list[str]:
         """What the pointer shows at each point."""
-        losses = bowl.loss(self.points()) if self.values is None else np.asarray(self.values, dtype=float)
-        words = [f"{self.name}, after {k} layer{'s' * (k != 1)}, loss {loss:.3g}" for k, loss in enumerate(losses)]
-        return words if self.reached else [*words[:-1], *(f"{each}<br>not arrived" for each in words[-1:])]
+        numbers = enumerate(np.asarray(self.losses, dtype=float))
+        return [f"{self.name}, after {k} layer{'s' * (k != 1)}, loss {loss:.3g}" for k, loss in numbers]
 
 
-def paths(
-    tracks: Sequence[Track],
-    contours: Bowl,
-    x_title: str,
-    y_title: str,
-    *,
-    target: tuple[float, float] | None = None,
-    at: int | None = None,
-    height: int = 520,
-) -> go.Figure:
-    """The tracks over contour lines of the loss, with the start that they share and the target, by default the
-    bowl's centre. `at`: the layers after which they are shown; what comes later is faint. Both axes have one scale,
-    and a track that explodes leaves the picture instead of widening it."""
-    goal = np.asarray(contours.centre if target is None else target, dtype=float)
-    start = tracks[0].points()[0] if tracks else goal
+def paths(tracks: Sequence[Track], bowl: Bowl, x_title: str, y_title: str, at: int) -> go.Figure:
+    """The tracks, which share their start, over contour lines of the loss about the bowl's centre, their target.
+    `at`: the layers after which they are shown; what comes later is faint. Both axes have one scale, and a track
+    that explodes leaves the picture instead of widening it."""
+    goal, start = np.asarray(bowl.centre, dtype=float), tracks[0].points()[0]
     low, high = window([track.points() for track in tracks], start, goal)
-    figure = go.Figure(layout=layout(height, {"t": 38, "b": 56}))
-    figure.add_trace(_contours(contours, low, high))
-    figure.add_trace(_sign(goal, "w*, the target", "star", STAR, PAPER, INK))
+    figure = go.Figure(layout=layout(HEIGHT, {"t": 38, "b": 56}))
+    figure.add_trace(_ground(bowl, low, high))
+    figure.add_trace(_sign(goal, "w*, the target", "star", STAR))
     for track in tracks:
-        figure.add_traces(_drawn(track, contours, staying(track.points(), low, high), at))
-    if tracks:
-        figure.add_trace(_sign(start, "start", "circle", RING, PAPER, INK))
+        figure.add_traces(_drawn(track, staying(track.points(), low, high), at))
+    figure.add_trace(_sign(start, "start", "circle", RING))
     away = (start - goal) / (np.linalg.norm(start - goal) or 1.0)
-    labels = [_label("w*", goal, -away, 8), *([_label("start", start, away, 0)] if tracks else [])]
-    top = {"orientation": "h", "x": 0, "y": 1 + 4 / (height - 94), "yanchor": "bottom", "font": {"size": TEXT - 1}}
     return figure.update_layout(
         xaxis=axis(x_title, range=[low[0], high[0]], showgrid=False),
         yaxis=axis(y_title, range=[low[1], high[1]], showgrid=False, scaleanchor="x", scaleratio=1),
-        annotations=labels,
-        legend=top,
+        annotations=[_label("w*", goal, -away, 8), _label("start", start, away, 0)],
+        legend=legend(1 + 4 / (HEIGHT - 94)),
     )
 
 
@@ -123,18 +106,22 @@ def window(tracks: Sequence[np.ndarray], start: np.ndarray, target: np.ndarray) 
     return low - room, high + room
 
 
-def _contours(bowl: Bowl, low: np.ndarray, high: np.ndarray) -> go.Scatter:
-    """Contour lines over the window and what a wide or tall screen shows beside it, as one trace with gaps."""
+def contours(bowl: Bowl, levels: Iterable[float], reach: float, scale: tuple[float, float] = (1.0, 1.0)) -> go.Scatter:
+    """Lines on which the loss is one of the `levels`, as far as `reach`, as one trace with gaps; x and y by `scale`."""
+    x, y = [], []
+    for half in (half for level in levels for half in bowl.ring(level, reach)):
+        x += [*(half[:, 0] * scale[0]).tolist(), None]
+        y += [*(half[:, 1] * scale[1]).tolist(), None]
+    line = {"color": FAINT, "width": 1}
+    return go.Scatter(x=x, y=y, mode="lines", line=line, opacity=FADED, hoverinfo="skip", showlegend=False, name="loss")
+
+
+def _ground(bowl: Bowl, low: np.ndarray, high: np.ndarray) -> go.Scatter:
+    """Contour lines over the window and what a wide or tall screen shows beside it."""
     middle, size = (low + high) / 2, high - low
     corners = middle + np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]]) * size
     reach = float(np.hypot(*(middle - np.asarray(bowl.centre))) + 4 * size.max())
-    x, y = [], []
-    for level in bowl.loss(corners).max() * LEVELS:
-        for half in bowl.ring(level, reach):
-            x += [*half[:, 0].tolist(), None]
-            y += [*half[:, 1].tolist(), None]
-    line = {"color": FAINT, "width": 1}
-    return go.Scatter(x=x, y=y, mode="lines", line=line, opacity=0.35, hoverinfo="skip", showlegend=False, name="loss")
+    return contours(bowl, bowl.loss(corners).max() * LEVELS, reach)
 
 
 def staying(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
@@ -144,46 +131,40 @@ def staying(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
     return int(np.flatnonzero(inside).max(initial=0)) + 2
 
 
-def _drawn(track: Track, bowl: Bowl, count: int, at: int | None) -> list[go.Scatter]:
+def _drawn(track: Track, count: int, at: int) -> list[go.Scatter]:
     """The traces of the first `count` points of a track: from layer `at` on faint, up to it full."""
-    points, texts = track.points()[:count], track.texts(bowl)[:count]
+    points, texts = track.points()[:count], track.texts()[:count]
     last = len(points) - 1
-    now = last if at is None else max(0, min(at, last))
-    sizes, symbols = np.full(last + 1, DOT), ["circle"] * (last + 1)
-    if at is not None:
-        sizes[now] = DOT + 5
-    if not track.reached:
-        sizes[last], symbols[last] = DOT + 5, "x"
+    now, sizes = max(0, min(at, last)), np.full(last + 1, DOT)
+    sizes[now] = DOT + 5
     found = []
     for part, opacity in ((slice(now, None), FADED), (slice(None, now + 1), 1.0)):
         if opacity == 1 or now < last:
-            marker = {"size": sizes[part].tolist(), "symbol": symbols[part]}
-            found += _line(track, points[part], texts[part], marker, opacity)
+            found += _line(track, points[part], texts[part], sizes[part].tolist(), opacity)
     return found
 
 
-def _line(track: Track, points: np.ndarray, texts: list[str], marker: dict[str, Any], opacity: float) -> list[Any]:
+def _line(track: Track, points: np.ndarray, texts: list[str], sizes: list[int], opacity: float) -> list[Any]:
     """A part of a track: its dots and its line, with an edge if it is pale."""
-    width, dash = WIDTHS.get(track.kind, 2.5), track.dash or DASHES.get(track.kind, "solid")
+    width, dash = WIDTHS.get(track.kind, 2.5), DASHES.get(track.kind, "solid")
     pale, own = track.kind == "nesterov", colour(track.kind)
     shared = {"x": points[:, 0], "y": points[:, 1], "legendgroup": track.name, "opacity": opacity}
     edge = go.Scatter(mode="lines", line={"color": EDGE, "width": width + 1}, hoverinfo="skip", showlegend=False)
-    marker = marker | {"color": own, "opacity": 1, "line": {"color": EDGE if pale else PAPER, "width": 1}}
+    marker = {"size": sizes, "color": own, "opacity": 1, "line": {"color": EDGE if pale else PAPER, "width": 1}}
     line = go.Scatter(mode="lines+markers", marker=marker, line={"color": own, "width": width, "dash": dash})
-    name = track.name + " ✗" * (not track.reached)
-    line.update(name=name, text=texts, hovertemplate="%{text}<extra></extra>", showlegend=opacity == 1)
+    line.update(name=track.name, text=texts, hovertemplate="%{text}<extra></extra>", showlegend=opacity == 1)
     return [each.update(shared) for each in ([edge, line] if pale else [line])]
 
 
-def _sign(place: np.ndarray, text: str, symbol: str, size: int, fill: str, edge: str) -> go.Scatter:
+def _sign(point: np.ndarray, text: str, symbol: str, size: int) -> go.Scatter:
     """The mark of the start or the target."""
-    marker = {"symbol": symbol, "size": size, "color": fill, "opacity": 1, "line": {"color": edge, "width": 2}}
+    marker = {"symbol": symbol, "size": size, "color": PAPER, "opacity": 1, "line": {"color": INK, "width": 2}}
     shown = {"mode": "markers", "marker": marker, "showlegend": False, "name": text}
-    return go.Scatter(x=[place[0]], y=[place[1]], hovertemplate=f"{text}<extra></extra>", **shown)
+    return go.Scatter(x=[point[0]], y=[point[1]], hovertemplate=f"{text}<extra></extra>", **shown)
 
 
-def _label(text: str, place: np.ndarray, side: np.ndarray, more: int) -> dict[str, Any]:
+def _label(text: str, point: np.ndarray, side: np.ndarray, more: int) -> dict[str, Any]:
     """The name of a mark, on that side of it (a direction [2]) where fewer paths are; `more` pixels for a large one."""
-    where = {"x": place[0], "y": place[1], "xshift": (36 + more) * side[0], "yshift": (24 + more) * side[1]}
+    where = {"x": point[0], "y": point[1], "xshift": (36 + more) * side[0], "yshift": (24 + more) * side[1]}
     box = {"bgcolor": PAPER, "borderpad": 0, "showarrow": False}
     return {"text": text, "font": {"size": TEXT, "color": INK}, **where, **box}

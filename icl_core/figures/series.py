@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import plotly.graph_objects as go
 
-from icl_core.figures.style import DASHES, INK, WIDTHS, colour
+from icl_core.figures.style import DASHES, INK, PAPER, WIDTHS, colour
 
 EDGE = "#57511a"  # yellow is invisible on white without an edge
 
@@ -136,3 +136,9 @@ def _ticks(low: float, high: float) -> dict[str, Any]:
     values = [float(f"{digit}e{power}") for power in powers for digit in digits]
     inside = [value for value in values if low <= math.log10(value) <= high]
     return {"tickvals": inside, "ticktext": [f"{value:g}" for value in inside]} if len(inside) > 1 else {}
+
+
+def dots(points: np.ndarray, name: str) -> go.Scatter:
+    """Single points [points, 2] that stand out over curves."""
+    marker = {"size": 11, "color": INK, "line": {"color": PAPER, "width": 1.5}}
+    return go.Scatter(x=points[:, 0], y=points[:, 1], mode="markers", marker=marker, name=name)

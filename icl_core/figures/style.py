@@ -30,8 +30,9 @@ COLOURS = {
     "trigger": INK,
     "correct output": "#D55E00",
     "other output": "#009E73",
+    "seed": "#8fb8d8",
 } | {f"layer {number + 1}": colour for number, colour in enumerate(LAYERS)}
-DASHES = {"gradient descent": "dash", "momentum": "dash", "nesterov": "dash", "floor": "dot"}
+DASHES = {"gradient descent": "dash", "momentum": "dash", "nesterov": "dash", "floor": "dot", "seed": "dot"}
 WIDTHS = {"trained": 3.0, "conjugate gradient": 1.5}
 
 TEXT, TICKS = 15, 13  # sizes that a projector's back row can read
@@ -78,6 +79,11 @@ def axis(title: str = "", **more: Any) -> dict[str, Any]:
     } | more
 
 
+def legend(y: float) -> dict[str, Any]:
+    """A legend in a row that stands on height y (figure units), above the plot."""
+    return {"orientation": "h", "x": 0, "y": y, "yanchor": "bottom", "font": {"size": 14}}
+
+
 def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
     """A text in the figure's own coordinates (0 to 1), without an arrow."""
     return {"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper", "showarrow": False} | more
@@ -120,8 +126,8 @@ def _swapped(value: Any, colours: Mapping[str, str]) -> Any:
 def themed(figure: go.Figure, dark: bool) -> go.Figure:
     """A copy of the figure for a dark (or light) background: the same data and layout in other colours."""
     theme = "dark" if dark else "light"
-    look = cast(Any, figure).layout.to_plotly_json()
-    colours = {} if look.get("meta", {}).get("theme") == theme else TO_DARK if dark else TO_LIGHT
+    found = cast(Any, figure).layout.to_plotly_json()
+    colours = {} if found.get("meta", {}).get("theme") == theme else TO_DARK if dark else TO_LIGHT
     data = [_swapped(trace.to_plotly_json(), colours) for trace in traces(figure)]
-    look = _swapped(look, colours) | {"meta": {"theme": theme}}
-    return go.Figure(data=data, layout=look, frames=figure.frames)  # frames hold data, and no colour
+    found = _swapped(found, colours) | {"meta": {"theme": theme}}
+    return go.Figure(data=data, layout=found, frames=figure.frames)  # frames hold data, and no colour

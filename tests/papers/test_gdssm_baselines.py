@@ -7,7 +7,7 @@ import torch
 
 from icl_core.papers.gdssm.comparison.baselines import MODELS, griffin, s5
 from icl_core.papers.gdssm.comparison.baselines.scan import SHORT, scan
-from icl_core.papers.gdssm.comparison.baselines.seeds import all_seeds, count, one_seed
+from icl_core.papers.gdssm.comparison.baselines.seeds import all_seeds, count
 from icl_core.papers.gdssm.comparison.match_sizes import count as counted
 from icl_core.papers.gdssm.comparison.match_sizes import matched, nearest
 from icl_core.papers.gdssm.comparison.rates import best
@@ -33,6 +33,11 @@ def sample(tasks, f, N, generator):
 def drawn(name, features=4, seeds=1, T=LONG, dtype=torch.float64):
     parameters = BASELINES[name].draw(features, WIDTH, STATES.get(name, WIDTH), generator(3), seeds, positions=T)
     return {key: value.to(dtype) for key, value in parameters.items()}
+
+
+def one_seed(parameters, seed):
+    """The parameters of one seed, without the axis of seeds."""
+    return {name: tensor[seed] for name, tensor in parameters.items()}
 
 
 def remembering(name, p):

@@ -159,7 +159,7 @@ def readings(run: Run, view: View) -> Panel:
     built = {talk: by_hand.by_hand(run.config, run.config.d, talk) for talk in ("kept", "stream")}
     found = {talk: memory_scores(view.memory, weights, task) for talk, weights in built.items()}
     rows, columns = characters(found["kept"].rows), characters(found["kept"].columns)
-    value, look = READ[view.memory]
+    value, formed = READ[view.memory]
     figure = figures.triple(
         found["kept"].matrix.numpy(),
         found["stream"].matrix.numpy(),
@@ -174,8 +174,8 @@ def readings(run: Run, view: View) -> Panel:
     kept, clean = (by_hand.interference(view.memory, weights, task) for weights in built.values())
     return Panel(
         f"{NAMES[view.memory]}: cross-talk falls from {kept:.3f} to {clean:.3f} of a match",
-        f"{look} What is off the diagonal is cross-talk among stored pairs; what the rest of the stream adds is not in "
-        "this picture, but in the number above.",
+        f"{formed} What is off the diagonal is cross-talk among stored pairs; what the rest of the stream adds is not "
+        "in this picture, but in the number above.",
         figure,
         data=pd.DataFrame(found["kept"].matrix.numpy().round(4), index=rows, columns=columns).reset_index(names="row"),
     )
@@ -189,7 +189,7 @@ def attention(run: Run, view: View) -> Panel:
         reading.attention1,
         reading.attention2,
         sequence.characters,
-        ([], boxes(sequence)),
+        boxes(sequence),
         predictions(reading, sequence),
     )
     inside = sequence.in_context.numpy()

@@ -34,10 +34,10 @@ def gains(run: Run, view: Any) -> Panel:
     heights = [min(max(value, -SHOWN), 1.0) for value in values.values()]
     figure = figures.bars(list(values), heights, "gain over predicting zero", kinds=kinds, text="none",
                           y_range=(min(-0.25, min(heights) * 1.2), 1.12))  # fmt: skip
-    for place, value in enumerate(values.values()):
+    for index, value in enumerate(values.values()):
         where = {"yanchor": "bottom", "yshift": 2} if value >= -0.02 else {"yanchor": "top", "yshift": -2}
-        spot = {"x": place, "y": float(heights[place]), "showarrow": False} | where
-        figure.add_annotation(text=written(value, 2 if abs(value) > 0.1 else 3), **spot)
+        where |= {"x": index, "y": float(heights[index]), "showarrow": False}
+        figure.add_annotation(text=written(value, 2 if abs(value) > 0.1 else 3), **where)
     figure.update_yaxes(zeroline=True, zerolinewidth=1)
     return Panel(
         f"A corrected step gains {written(values['corrected'], 2)}; with the printed sign "

@@ -37,9 +37,9 @@ def gaps(run: Run, view: Any) -> Panel:
     labels = [f"f = {f}, N = {N}" for f, N in zip(run["size/f"], run["size/N"], strict=True)]
     short = [label.replace(", ", "<br>").replace(" ", "") for label in labels]
     figure = figures.bars(short, away.tolist(), "gap, percent", lines=[("1 %", 1.0, "floor")], text="none")
-    for place, value in enumerate(away):
+    for index, value in enumerate(away):
         text = {"text": f"{value:.1g}", "font": {"size": TICKS}, "textangle": -90 if len(away) > 7 else 0}
-        figure.add_annotation(x=place, y=value, showarrow=False, yanchor="bottom", **text)
+        figure.add_annotation(x=index, y=value, showarrow=False, yanchor="bottom", **text)
     far = int(away.argmax())
     return Panel(
         f"Farthest from gradient descent: {labels[far]}, by {percent(away[far] / 100)}",

@@ -17,7 +17,7 @@ def own(run: Run, view: View) -> Panel:
     """Log-loss against steps on the prompts that were learned from (Figure 11)."""
     cg = log_from_least(run["baseline/cg_train"])[:, 0]
     series = [*_by_size(run, "judged/train"), Curve("CGD, fewest prompts", _steps(run), cg, "conjugate gradient")]
-    few, many = (float(log_from_least(run["judged/train"])[:, place, -1].mean()) for place in (0, -1))
+    few, many = (float(log_from_least(run["judged/train"])[:, index, -1].mean()) for index in (0, -1))
     sizes = run["size/prompts"]
     return Panel(
         f"On its own {sizes[0]} prompts {written(few)}, on its own {sizes[-1]} {written(many)}",
@@ -91,8 +91,8 @@ def _steps(run: Run) -> np.ndarray:
 
 def _by_size(run: Run, name: str) -> list[Curve]:
     return [
-        Curve(f"{size} prompts", _steps(run), log_from_least(run[name])[:, place], f"layer {place + 1}", markers=True)
-        for place, size in enumerate(run["size/prompts"])
+        Curve(f"{size} prompts", _steps(run), log_from_least(run[name])[:, index], f"layer {index + 1}", markers=True)
+        for index, size in enumerate(run["size/prompts"])
     ]
 
 

@@ -93,7 +93,7 @@ EXPERIMENT = Experiment(
     metrics=metrics,
     drawings=(
         Drawing("depth", drawings.depth, wide=True),
-        Drawing("ways", drawings.ways, ("depth_shown",)),
+        Drawing("ways", drawings.methods, ("depth_shown",)),
         Drawing("gates", drawings.gates, ("depth_shown", "seed_shown")),
         Drawing("polynomials", polynomials.polynomials, ("seed_shown",)),
         Drawing("spread", polynomials.spread),

@@ -7,16 +7,15 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of
-from icl_core.figures.curves import references
+from icl_core.figures import Curve, mean_of, references
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
 from icl_core.papers.memformers.shared.draw.losses import roomy, window, written
 from icl_core.papers.memformers.shared.experts import RATE
 from icl_core.papers.memformers.shared.logarithms import log_of
 from icl_core.papers.memformers.variances.settings import STARTS, View, met_by, trained_on
 
-# way: name, colour, marker
-WAYS = {
+# method: name, colour, marker
+METHODS = {
     "gated": ("gates for all heads", "trained", "circle"),
     "scalar": ("best head, one scalar", "layer 2", "square"),
     "last": ("last head, scaled by σ₃²/σ²", "construction", "x"),
@@ -35,19 +34,19 @@ PICKED = (
 
 
 def losses(run: Run, view: View) -> Panel:
-    """The log-loss on every variance, for every way to put the heads together."""
+    """The log-loss on every variance, for every method of putting the heads together."""
     d, L = run.config.d, run.config.layers
-    logs = {way: _logs(run[f"judged/{way}"]) for way in ("gated", "scalar", "last", "even")}
+    logs = {method: _logs(run[f"judged/{method}"]) for method in ("gated", "scalar", "last", "even")}
     logs["alone"] = _logs(run["judged/head"]).min(-1)
     if run.config.rotations == "own":
         del logs["last"]  # the last head's prompts are of another kind, not of another scale
     floor, cg = (float(log_of(run[f"baseline/{name}"])[-1]) for name in ("floor", "cg"))
-    rows = [(*_named(run, way), values) for way, values in logs.items()]
-    figure = dots(rows, _places(run), np.log(d) + 1, [("floor", floor, "floor"), ("CGD", cg, "conjugate gradient")])
+    rows = [(*_named(run, method), values) for method, values in logs.items()]
+    figure = dots(rows, _variances(run), np.log(d) + 1, [("floor", floor, "floor"), ("CGD", cg, "conjugate gradient")])
     figure.update_xaxes(title_text="variance σ² of the prompts")
     unseen = len(met_by(run.config))
-    ends = {way: float(values[:, :unseen].mean()) for way, values in logs.items()}
-    table = pd.DataFrame({"σ²": run["tried/variance"]} | {WAYS[w][0]: v.mean(0).round(4) for w, v in logs.items()})
+    ends = {method: float(values[:, :unseen].mean()) for method, values in logs.items()}
+    table = pd.DataFrame({"σ²": run["tried/variance"]} | {METHODS[w][0]: v.mean(0).round(4) for w, v in logs.items()})
     table["floor"], table["CGD"] = round(floor, 4), round(cg, 4)
     return Panel(
         f"Unseen variances: gates {written(ends['gated'])}, one head and one scalar {written(ends['scalar'])}, "
@@ -71,13 +70,13 @@ def _at_best(value: float) -> str:
     return f"{written(value)} at best"
 
 
-def _named(run: Run, way: str) -> tuple[str, str, str]:
-    name, kind, marker = WAYS[way]
+def _named(run: Run, method: str) -> tuple[str, str, str]:
+    name, kind, marker = METHODS[method]
     H = len(trained_on(run.config))
     return name.replace("σ₃", "σ" + "₁₂₃₄"[H - 1]), kind, marker
 
 
-def _places(run: Run) -> list[str]:
+def _variances(run: Run) -> list[str]:
     unseen = len(met_by(run.config))
     return [f"{value:g}<br>{'seen' if i >= unseen else 'unseen'}" for i, value in enumerate(run["tried/variance"])]
 
@@ -90,7 +89,7 @@ def learned(run: Run, view: View) -> Panel:
     share = gates * variances[:, None] / np.array(trained)
     common, one = run.config.rotations == "common", _alone(run)  # [V, H]
     value = one * np.array(trained) / variances[:, None]
-    figure = stacks([(share, gates, "learned"), (one, value, "one head")], _heads(trained), _places(run))
+    figure = stacks([(share, gates, "learned"), (one, value, "one head")], _heads(trained), _variances(run))
     figure.update_layout(references([("a whole step", 1.0, "floor")]))
     figure.update_xaxes(title_text="variance σ² of the prompts")
     columns = {f"gate of the head of {each:g}": gates[:, h].round(4) for h, each in enumerate(trained)}
@@ -108,10 +107,10 @@ def learned(run: Run, view: View) -> Panel:
 
 def _alone(run: Run) -> np.ndarray:
     """One step of one head for each variance, [V, H]: the last, or the one that knows the covariance."""
-    places, H = len(run["tried/variance"]), len(trained_on(run.config))
+    count, H = len(run["tried/variance"]), len(trained_on(run.config))
     if run.config.rotations == "common":
-        return np.eye(H)[[H - 1] * places]
-    return np.eye(H)[[0] * (places - H) + list(range(H))]
+        return np.eye(H)[[H - 1] * count]
+    return np.eye(H)[[0] * (count - H) + list(range(H))]
 
 
 def _heads(trained: Sequence[float]) -> list[str]:

@@ -30,7 +30,7 @@ def accuracy(run: Run, view: View) -> Panel:
         batch = run["batch/in_context_accuracy"]
         series.insert(0, Curve("fresh batch", np.arange(batch.shape[1]), batch, FRESH))
     if view.single_seeds:
-        series += [Curve(f"seed {i}", x, row, "#8fb8d8", dash="dot") for i, row in enumerate(run[f"curve/{name}"])]
+        series += [Curve(f"seed {i}", x, row, "seed") for i, row in enumerate(run[f"curve/{name}"])]
     figure = figures.curves(
         series, "training step", "in-context accuracy", y_range=(0, 1.02), lines=_lines(run, view), at=_at(run, view)
     )

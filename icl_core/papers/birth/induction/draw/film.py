@@ -17,24 +17,23 @@ PLAYED = 32  # positions of the sequence: more are too small to read in motion
 
 def draw(run: Run, view: View) -> Panel:
     """Plays in the browser; every frame is a snapshot of the trained matrices."""
-    moments = range(len(steps(run)))
-    weights = [weights_at(run, moment) for moment in moments]
+    weights = [weights_at(run, snapshot) for snapshot in range(len(steps(run)))]
     task = task_of(run.config)
     names = [name for name in ("W_O2", "W_K2", "W_K1") if name != "W_K1" or run.config.layers == 2]
     maps = [_moving(name, [memory_scores(name, each, task) for each in weights]) for name in names]
     sequence = shown(run, view)
     readings = [read(each, sequence, run.config.layers) for each in weights]
     tokens, last = sequence.characters[:PLAYED], [box for box in boxes(sequence) if max(box[:2]) < PLAYED]
-    looks = [Attending("layer 2 attention", _cut([r.attention2 for r in readings]), tokens, last)]
+    heads = [Attending("layer 2 attention", _cut([r.attention2 for r in readings]), tokens, last)]
     if run.config.layers == 2:
-        looks.insert(0, Attending("layer 1 attention", _cut([r.attention1 for r in readings]), tokens))
+        heads.insert(0, Attending("layer 1 attention", _cut([r.attention1 for r in readings]), tokens))
     probes = [probe for probe in PROBES if probe[0] in names or (probe[0] == "W_K1_early" and "W_K1" in names)]
     series = [
         Curve(label, run["curve/step"], run[f"curve/recall_{name}"][:1], kind, dash=dash)
         for name, label, kind, dash in probes
     ]
     series.append(Curve("accuracy", run["curve/step"], run["curve/accuracy"][:1], "trained"))
-    figure = figures.film(steps(run), series, maps, looks, y_title="recall, accuracy", y_range=(0, 1.02), duration=100)
+    figure = figures.film(steps(run), series, maps, heads, "recall, accuracy", (0, 1.02))
     return Panel(
         f"From random weights to step {steps(run)[-1]}: press play",
         "Above, how much each memory recalls; below, the memories themselves and where the two layers look. A memory "

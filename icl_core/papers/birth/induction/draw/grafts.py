@@ -13,13 +13,13 @@ from icl_core.papers.birth.shared.read_run import moment_of, steps, weights_at
 from icl_core.papers.birth.shared.settings import View
 from icl_core.papers.birth.shared.train import held_out
 
-POSITIONS = 2**13  # held-out positions a graft is judged on
+POSITIONS = 2**13  # held-out positions a graft is evaluated on
 
 
 def draw(run: Run, view: View) -> Panel:
     """In-context accuracy and global loss before and after the grafts that the view asks for."""
-    moment = moment_of(run, view)
-    trained = weights_at(run, moment)
+    snapshot = moment_of(run, view)
+    trained = weights_at(run, snapshot)
     operated, factors = graft(run, trained, view)
     batch = held_out(run.config, POSITIONS, where="cpu")
     before, after = (evaluate(weights, batch, run.config.layers) for weights in (trained, operated))
@@ -40,7 +40,7 @@ def draw(run: Run, view: View) -> Panel:
         data=pd.DataFrame([before, after], index=labels).T,
         note=f"Global loss {before['global_loss']:.3f} → {after['global_loss']:.3f} nats, in-context loss "
         f"{before['in_context_loss']:.3f} → {after['in_context_loss']:.3f}. {_factors(factors)}".strip()
-        + f" Step {steps(run)[moment]}.",
+        + f" Step {steps(run)[snapshot]}.",
     )
 
 

@@ -13,11 +13,11 @@ from icl_core.papers.birth.shared.settings import View
 def draw(run: Run, view: View) -> Panel:
     """Both attention maps with their boxes, over the strip of predicted next characters."""
     sequence = shown(run, view)
-    moment = moment_of(run, view)
-    reading = read(weights_at(run, moment), sequence, run.config.layers)
+    snapshot = moment_of(run, view)
+    reading = read(weights_at(run, snapshot), sequence, run.config.layers)
     figure = _figure(reading, sequence)
     return Panel(
-        _title(reading, sequence, steps(run)[moment], view),
+        _title(reading, sequence, steps(run)[snapshot], view),
         "Each row is a query and shows where it looks. In layer 1 look for the stripe beside the diagonal: every "
         "character attends to the one before it. In layer 2 look along the rows of repeated characters: an induction "
         "head attends to what followed them earlier, the boxed cells. Before training every row is spread out evenly.",
@@ -28,11 +28,10 @@ def draw(run: Run, view: View) -> Panel:
 
 
 def _figure(reading: Reading, sequence: Shown):
-    found = predictions(reading, sequence)
     if reading.attention1 is None:
-        return figures.attention(reading.attention2, sequence.characters, boxes(sequence), title="attention")
+        return figures.attention(reading.attention2, sequence.characters, boxes(sequence))
     return figures.attention_pair(
-        reading.attention1, reading.attention2, sequence.characters, ([], boxes(sequence)), found
+        reading.attention1, reading.attention2, sequence.characters, boxes(sequence), predictions(reading, sequence)
     )
 
 

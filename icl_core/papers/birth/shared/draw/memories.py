@@ -22,21 +22,21 @@ READ = {  # the reading, and what a formed memory looks like
 
 def draw(run: Run, view: View) -> Panel:
     """One matrix as readings v_jᵀ W u_i, trained | constructed | difference on one scale."""
-    moment, name = moment_of(run, view), _shown(run, view)
-    weights = weights_at(run, moment)
+    snapshot, name = moment_of(run, view), _shown(run, view)
+    weights = weights_at(run, snapshot)
     found = compare(name, weights, run.config)
-    value, look = READ[name]
+    value, formed = READ[name]
     rows, columns = ([*characters(labels)] for labels in (found.trained.rows, found.trained.columns))
     maps = _maps(found, view)
     left, below = found.trained.row_kind, found.trained.column_kind
-    last = _maps(compare(name, weights_at(run, len(steps(run)) - 1), run.config), view)  # one scale for all moments
+    last = _maps(compare(name, weights_at(run, len(steps(run)) - 1), run.config), view)  # one scale for all snapshots
     figure = figures.triple(
         *maps, rows, columns, value, row_title=left, column_title=below, limit=figures.largest(*maps, *last)
     )
     return Panel(
-        f"{NAMES[name]} at step {steps(run)[moment]}{_recall(found)}: "
+        f"{NAMES[name]} at step {steps(run)[snapshot]}{_recall(found)}: "
         f"{max(0.0, found.aligned.explained):.0%} of it is the construction",
-        f"{look} Without learning, the left map would be noise. {_alignment(found, view)}",
+        f"{formed} Without learning, the left map would be noise. {_alignment(found, view)}",
         figure,
         table=_wrong(name, found) if view.wrong else None,
         data=pd.DataFrame(np.round(maps[0], 4), index=rows, columns=columns).reset_index(names=left),

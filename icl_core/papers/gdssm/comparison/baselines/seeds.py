@@ -15,11 +15,6 @@ def stacked(draw: Callable[[], Parameters], seeds: int) -> Parameters:
     return {name: torch.stack([one[name] for one in draws]) for name in draws[0]}
 
 
-def one_seed(parameters: Mapping[str, Tensor], seed: int) -> Parameters:
-    """The parameters of one seed, without the axis of seeds."""
-    return {name: tensor[seed] for name, tensor in parameters.items()}
-
-
 def all_seeds(
     forward: Callable[[Parameters, Tensor], Tensor],
     parameters: Mapping[str, Tensor],

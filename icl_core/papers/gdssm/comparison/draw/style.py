@@ -1,4 +1,4 @@
-"""What the drawings of the comparison share: each model's look, the reference lines, and how a diverged one is told."""
+"""What the drawings of the comparison share: styles, reference lines, and what is said where a model diverged."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from icl_core.papers.gdssm.comparison.models import Learner, learners
 from icl_core.papers.gdssm.shared import construction
 
 FAR = 1.5  # times the loss of predicting zero: beyond, a dot stands at the edge
-LOOKS = {  # colour, dash, marker
+STYLES = {  # colour, dash, marker
     "GD-SSM, 1 layer": ("trained", "solid", "circle"),
     "GD-SSM, 2 layers": ("trained", "dash", "circle-open"),
     "S5": ("layer 1", "solid", "square"),
@@ -27,7 +27,7 @@ LOOKS = {  # colour, dash, marker
 
 def marker(name: str, size: int, **more: Any) -> dict[str, Any]:
     """A model's dot."""
-    kind, _, symbol = LOOKS[name]
+    kind, _, symbol = STYLES[name]
     return {"size": size, "color": colour(kind), "symbol": symbol, "line": {"width": 2, "color": colour(kind)}} | more
 
 
@@ -44,8 +44,8 @@ def known(run: Run, which: tuple[int, int]) -> tuple[float, float, float]:
     return float(tasks.y[-1].square().mean()) / 2, one, two
 
 
-def judged(run: Run) -> tuple[float, float, float]:
-    """The same three on the judged tasks."""
+def evaluated(run: Run) -> tuple[float, float, float]:
+    """The same three on the test set."""
     zero, one, two = (float(run[f"baseline/{name}"][0]) for name in ("zero", "one", "two"))
     return zero, one, two
 
@@ -100,5 +100,5 @@ def few(run: Run) -> str:
 
 def many(run: Run) -> str:
     """The parameters of all others."""
-    rivals = [int(n) for n, each in zip(run["size/parameters"], learners(run.config), strict=True) if each.rival]
-    return f"{min(rivals):,} to {max(rivals):,}"
+    baselines = [int(n) for n, each in zip(run["size/parameters"], learners(run.config), strict=True) if each.rival]
+    return f"{min(baselines):,} to {max(baselines):,}"

@@ -27,8 +27,8 @@ def on(kind: str) -> Callable[[Any], bool]:
 
 def draw(run: Run, view: Any) -> Panel:
     """Loss before and after the replacements that the view asks for, beside construction and zero."""
-    moment, row = moment_of(run, view), row_of(run, view)
-    trained, start, constructed = trained_at(run, moment, row), trained_at(run, 0, row), constructed_of(run)
+    snapshot, row = moment_of(run, view), row_of(run, view)
+    trained, start, constructed = trained_at(run, snapshot, row), trained_at(run, 0, row), constructed_of(run)
     operated, said = grafting.graft(trained, start, constructed, view, run.config)
     slow = 4 if run.config.recurrence == "full" else 1  # a decay an entry costs f times as much
     tasks = learning.held_out(run.config, (TASKS[0] // slow, TASKS[1] // slow)).to("cpu")
@@ -54,7 +54,7 @@ def draw(run: Run, view: Any) -> Panel:
         data=pd.DataFrame({"model": labels, "loss": found, "prediction": outputs}).round(5),
         note=f"One task, first label {written(float(first.y[-1, 0, 0]))}: trained predicts {written(outputs[0])}, "
         f"after the operation {written(outputs[1])}, the construction {written(outputs[2])}. {len(tasks):,} held-out "
-        f"tasks; step {steps(run)[moment]}, seed {row + 1}.",
+        f"tasks; step {steps(run)[snapshot]}, seed {row + 1}.",
     )
 
 

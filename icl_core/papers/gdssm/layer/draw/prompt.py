@@ -4,13 +4,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import torch
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, written
-from icl_core.figures.style import INK, PAPER
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.points import points
@@ -25,9 +23,9 @@ def draw(run: Run, view: Any) -> Panel:
     pairs = np.array(points(view.points), dtype=np.float32)
     reach = max(1.0, float(np.abs(pairs[:, 0]).max())) * 1.1
     queries = np.linspace(-reach, reach, QUERIES, dtype=np.float32)
-    moment, row = moment_of(run, view), row_of(run, view)
+    snapshot, row = moment_of(run, view), row_of(run, view)
     tasks = _prompt(pairs, queries, run.config.f, run.config.model == "1-D")
-    trained, constructed = (_line(m, tasks) for m in (trained_at(run, moment, row), constructed_of(run)))
+    trained, constructed = (_line(m, tasks) for m in (trained_at(run, snapshot, row), constructed_of(run)))
     best = float(pairs[:, 0] @ pairs[:, 1]) / (float(pairs[:, 0] @ pairs[:, 0]) or 1.0)
     series = [
         Curve("least squares", queries, best * queries, "floor"),
@@ -42,9 +40,9 @@ def draw(run: Run, view: Any) -> Panel:
         "Your points are the prompt, and every x of the lines is a query. Blue should lie on the construction: one "
         "step of gradient descent, whose rate is right on average over tasks and not fitted to your points, so that it "
         "stops short of least squares or goes beyond. A layer that learned nothing would draw a flat line.",
-        figure.add_trace(_dots(pairs)),
+        figure.add_trace(figures.dots(pairs, "your points")),
         data=pd.DataFrame({"x": queries, "trained": trained, "constructed": constructed, "best": best * queries}),
-        note=_applies(run, len(pairs)) + f" Step {steps(run)[moment]}, seed {row + 1}.",
+        note=_applies(run, len(pairs)) + f" Step {steps(run)[snapshot]}, seed {row + 1}.",
     )
 
 
@@ -69,11 +67,6 @@ def _range(pairs: np.ndarray, lines: list[np.ndarray]) -> tuple[float, float]:
     most = max(float(np.abs(pairs[:, 1]).max()), 0.5)
     high = min(max(most, *(float(np.nanmax(np.abs(line))) for line in lines)), 3 * most) * 1.12
     return -high, high
-
-
-def _dots(pairs: np.ndarray) -> go.Scatter:
-    marker = {"size": 11, "color": INK, "line": {"color": PAPER, "width": 1.5}}
-    return go.Scatter(x=pairs[:, 0], y=pairs[:, 1], mode="markers", marker=marker, name="your points")
 
 
 def _applies(run: Run, count: int) -> str:

@@ -23,9 +23,9 @@ TYPICAL, PROMPTS = -1, 16  # the prompts, none of which can be looked at, that s
 
 def draw(run: Run, view: Any) -> Panel:
     """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their difference."""
-    moment, tasks = moment_of(run, view), example(run.config, view.example)
+    snapshot, tasks = moment_of(run, view), example(run.config, view.example)
     which = view.state if run.config.layers > 1 else "first"
-    trained, many = trained_at(run, moment, row_of(run, view)), example(run.config, TYPICAL, PROMPTS)
+    trained, many = trained_at(run, snapshot, row_of(run, view)), example(run.config, TYPICAL, PROMPTS)
     ours, exact = _states(trained, tasks, which)[..., 0], _exact(tasks, which)[..., 0]  # [N, rows, columns]
     typical = _sums(many, which)  # [N, rows, columns, prompts]
     factor = _factor(_states(trained, many, which)[-1], typical[-1])
@@ -45,7 +45,7 @@ def draw(run: Run, view: Any) -> Panel:
         data=pd.DataFrame({"pairs": range(1, len(away) + 1), "relative difference": away}).round(6),
         note=f"One factor, {written(factor)}, is fitted by least squares to the last states of {PROMPTS} other "
         f"prompts: the state's own scale is free, β undoes it. Off: as a share of the sum's usual size after as many "
-        f"pairs. Step {steps(run)[moment]}, seed {row_of(run, view) + 1}.",
+        f"pairs. Step {steps(run)[snapshot]}, seed {row_of(run, view) + 1}.",
     )
 
 

@@ -13,7 +13,6 @@ from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.read_run import moment_of, percent, steps
 from icl_core.papers.gdssm.shared.train import WATCHED
 
-SEED = "#8fb8d8"
 NEAR = 0.02  # of the construction's loss: arrived
 LEAST = 1e-6  # a distance below it is rounding
 
@@ -25,7 +24,7 @@ def loss(run: Run, view: Any) -> Panel:
     trained, found = _curve(run, "loss"), levels(run)
     zero = closed_forms.zero_loss(config.f, config.r)
     beside = float(run.tensors.get("watched/constructed", [np.nan])[0])
-    series = [Curve(f"seed {i + 1}", x, row, SEED, dash="dot") for i, row in enumerate(trained) if view.single_seeds]
+    series = [Curve(f"seed {i + 1}", x, row, "seed") for i, row in enumerate(trained) if view.single_seeds]
     if np.isfinite(beside):
         series.append(Curve("constructed", x[[0, -1]], [beside, beside], "construction"))
     series.append(Curve("trained", x, trained))

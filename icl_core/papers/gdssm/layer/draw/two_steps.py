@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Bowl, Curve, written
-from icl_core.figures.style import COLOURS, FAINT, INK, PAPER
+from icl_core.figures.style import INK, PAPER
 from icl_core.papers.gdssm.layer.symmetries import quantities
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.read_run import moment_of, row_of, steps, trained_at
@@ -26,9 +26,9 @@ def draw(run: Run, view: Any) -> Panel:
     """Where training took A and B, over the exact loss, with the curve of all shared rates."""
     f, N, r = run.config.f, run.config.N, run.config.r
     free, shared = closed_forms.two_steps_free(f, N, r), closed_forms.two_steps_shared(f, N, r)
-    paths = np.stack([coefficients(run, moment) for moment in range(len(steps(run)))], 1)  # [seeds, moments, 2]
-    moment, row = moment_of(run, view), row_of(run, view)
-    path = paths[row, : moment + 1]
+    paths = np.stack([coefficients(run, snapshot) for snapshot in range(len(steps(run)))], 1)  # [seeds, snapshots, 2]
+    snapshot, row = moment_of(run, view), row_of(run, view)
+    path = paths[row, : snapshot + 1]
     rates = np.linspace(0, 1.7 * shared.A / 2, 60)
     series = [
         Curve("one rate for both steps", 2 * rates, rates**2, "gradient descent"),
@@ -39,12 +39,12 @@ def draw(run: Run, view: Any) -> Panel:
         series, "A, on the gradient", "B, on curvature times gradient",
         x_range=(-0.04 * reach[0], reach[0]), y_range=(-0.12 * reach[1], reach[1]), height=440,
     )  # fmt: skip
-    figure.add_traces([_contours(f, N, r), _place(shared, "best shared rate", "gradient descent"),
-                       _place(free, "best two rates", "construction")])  # fmt: skip
+    figure.add_traces([_contours(f, N, r), _best(shared, "best shared rate", "gradient descent"),
+                       _best(free, "best two rates", "construction")])  # fmt: skip
     figure.update_layout(hovermode="closest", showlegend=True, yaxis_exponentformat="none")
-    A, B = (float(value) for value in paths[row, moment])
+    A, B = (float(value) for value in paths[row, snapshot])
     return Panel(
-        f"Step {steps(run)[moment]}: A = {written(A)}, B = {written(B, 4)}; loss "
+        f"Step {steps(run)[snapshot]}: A = {written(A)}, B = {written(B, 4)}; loss "
         f"{written(closed_forms.two_step_loss(A, B, f, N, r))}",
         f"Two steps of one rate h = η/N lie on the dashed curve (A, B) = (2h, h²), and the best of them costs "
         f"{written(shared.loss)}. Steps with a rate each can be anywhere below it, and the best pair costs "
@@ -57,9 +57,9 @@ def draw(run: Run, view: Any) -> Panel:
     )
 
 
-def coefficients(run: Run, moment: int) -> np.ndarray:
+def coefficients(run: Run, snapshot: int) -> np.ndarray:
     """(A, B) of every seed at a snapshot, [seeds, 2]."""
-    found = quantities(trained_at(run, moment), run.config.N)
+    found = quantities(trained_at(run, snapshot), run.config.N)
     return np.stack([found["A"].numpy(), found["B"].numpy()], -1)
 
 
@@ -75,17 +75,13 @@ def _contours(f: int, N: int, r: float) -> go.Scatter:
     free = closed_forms.two_steps_free(f, N, r)
     scale = np.array([free.A, free.B])  # A and B differ by powers of N
     curvature = closed_forms.variance(r) * np.array([[m2, -m3], [-m3, m4]]) * scale[:, None] * scale
-    bowl, x, y = Bowl(curvature, (1.0, 1.0)), [], []
-    for share in LEVELS:
-        for half in bowl.ring(share * closed_forms.zero_loss(f, r), 100.0):
-            x += [*(half[:, 0] * free.A).tolist(), None]
-            y += [*(half[:, 1] * free.B).tolist(), None]
-    line = {"color": FAINT, "width": 1}
-    return go.Scatter(x=x, y=y, mode="lines", line=line, opacity=0.4, hoverinfo="skip", showlegend=False)
+    losses = [share * closed_forms.zero_loss(f, r) for share in LEVELS]
+    found = figures.contours(Bowl(curvature, (1.0, 1.0)), losses, 100.0, (free.A, free.B))
+    return found.update(opacity=0.4)
 
 
-def _place(best: closed_forms.TwoSteps, name: str, kind: str) -> go.Scatter:
-    marker = {"size": 14, "color": COLOURS[kind], "line": {"color": INK, "width": 1.5}}
+def _best(best: closed_forms.TwoSteps, name: str, kind: str) -> go.Scatter:
+    marker = {"size": 14, "color": figures.colour(kind), "line": {"color": INK, "width": 1.5}}
     marker |= {"symbol": "star" if kind == "construction" else "circle", "opacity": 1}
     return go.Scatter(
         x=[best.A], y=[best.B], mode="markers", marker=marker, name=f"{name}: {best.loss:.3f}",

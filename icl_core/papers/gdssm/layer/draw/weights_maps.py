@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from icl_core.figures.grid import BAR, TITLE, Spot, cells, diverging, labelled, names
-from icl_core.figures.maps import CELL, PUSHED, SIDE, WIDE, strong
-from icl_core.figures.style import FAINT, LINE, PAPER, TICKS, layout, note, written
+from icl_core.figures.grid import BAR, TITLE, Subplot, diverging, heat, map_axes, names
+from icl_core.figures.heatmaps import CELL, PUSHED, SIDE, WIDE, numbers
+from icl_core.figures.style import FAINT, TICKS, layout, note
 from icl_core.papers.gdssm.layer.draw.weights_parts import DECAYS, RATE, Part
 
 TITLES = ("learned", "constructed", "difference")
@@ -45,16 +45,16 @@ def laid(parts: Sequence[Part]) -> list[Block]:
         same = [part for part in weights if part.columns == columns]
         rows = [row for part in same for row in part.rows]
         found.append(Block(_heading(same), *_both(same, np.concatenate), rows, columns, TALL if not found else LARGEST))
-    numbers = [part for part in parts if part.kind in (DECAYS, RATE)]
-    single, rows, entries = ([part for part in numbers if part.trained.ndim == ndim] for ndim in range(3))
+    others = [part for part in parts if part.kind in (DECAYS, RATE)]
+    single, rows, entries = ([part for part in others if part.trained.ndim == ndim] for ndim in range(3))
     for part in entries:
-        places = [str(place + 1) for place in range(len(part.trained))]
+        entry = names(None, len(part.trained))
         heading = f"{part.meaning}, by entry of the state"
-        found.append(Block(heading, part.trained, part.constructed, places, places, LARGEST))
+        found.append(Block(heading, part.trained, part.constructed, entry, entry, LARGEST))
     if rows:
-        places = [str(place + 1) for place in range(len(rows[0].trained))]
+        row = names(None, len(rows[0].trained))
         heading = f"{_heading(rows)}, by row of the state"
-        found.append(Block(heading, *_both(rows, np.stack), [part.name for part in rows], places, LARGEST))
+        found.append(Block(heading, *_both(rows, np.stack), [part.name for part in rows], row, LARGEST))
     if single:
         ours, theirs = _both(single, np.stack)
         found.append(Block(_heading(single), ours[None], theirs[None], [" "], [part.name for part in single], LARGEST))
@@ -69,46 +69,34 @@ def figure(blocks: Sequence[Block], limit: float) -> go.Figure:
     for index, (block, height) in enumerate(zip(blocks, heights, strict=True)):
         y = max(0.0, (left - height) / pixels), left / pixels
         maps = (block.trained, block.constructed, block.trained - block.constructed)
-        places = [place * (_width() + SIDE) for place in range(3)]
-        row = [Spot(3 * index + i + 1, (x, min(1.0, x + _width())), y, TITLES[i]) for i, x in enumerate(places)]
-        for matrix, spot in zip(maps, row, strict=True):
-            traces += _map(block, matrix, limit, spot)
-            axes |= _axes(block, spot)
-        texts += [spot.heading() for spot in row] if index == 0 else []
+        lefts = [column * (_width() + SIDE) for column in range(3)]
+        row = [Subplot(3 * index + i + 1, (x, min(1.0, x + _width())), y, TITLES[i]) for i, x in enumerate(lefts)]
+        for matrix, subplot in zip(maps, row, strict=True):
+            traces += _map(block, matrix, limit, subplot)
+            axes |= _axes(block, subplot)
+        texts += [subplot.heading() for subplot in row] if index == 0 else []
         font = {"size": TICKS, "color": FAINT}
         above = {"font": font, "xanchor": "left", "yanchor": "bottom", "yshift": 6}
         texts += [note(block.heading, 0, y[1], **above)] if block.heading else []
         left -= height + UNDER + OVER
-    look = layout(top + pixels + UNDER + 8, {"t": top, "b": UNDER + 8}, annotations=texts, **axes)
-    look["coloraxis"] = diverging(limit, "entry", 1 + (TITLE + 8) / pixels)
-    return go.Figure(data=traces, layout=look)  # at once: adding map by map takes three times as long
+    axes["coloraxis"] = diverging(limit, "entry", 1 + (TITLE + 8) / pixels)
+    style = layout(top + pixels + UNDER + 8, {"t": top, "b": UNDER + 8}, annotations=texts, **axes)
+    return go.Figure(data=traces, layout=style)  # at once: adding map by map takes three times as long
 
 
-def _map(block: Block, matrix: np.ndarray, limit: float, spot: Spot) -> list[Any]:
+def _map(block: Block, matrix: np.ndarray, limit: float, subplot: Subplot) -> list[Any]:
     """The cells, and their numbers if they fit."""
     rows, columns = names(block.rows, len(block.rows)), names(block.columns, len(block.columns))
-    drawn = [cells(matrix, rows, columns, "%{y}, %{x}: %{z:.3g}", spot, "coloraxis")]
+    drawn = [heat(matrix, rows, columns, "%{y}, %{x}: %{z:.3g}", subplot, "coloraxis")]
     size = block.height / len(rows)
-    if size < CELL:
-        return drawn
-    texts = [written(value, 2) for value in matrix.ravel()]
-    colours = [PAPER if each else LINE for each in strong(matrix, limit).ravel()]
-    font = {"size": int(np.clip(size / 3.7, 9, 15)), "color": colours}
-    x, y = columns * len(rows), [row for row in rows for _ in columns]
-    silent = {"mode": "text", "hoverinfo": "skip", "showlegend": False, "name": "numbers"}
-    return [*drawn, go.Scatter(x=x, y=y, text=texts, textfont=font, **silent, **spot.axes)]
+    return drawn if size < CELL else [*drawn, numbers(matrix, (rows, columns), limit, size, subplot)]
 
 
-def _axes(block: Block, spot: Spot) -> dict[str, Any]:
+def _axes(block: Block, subplot: Subplot) -> dict[str, Any]:
     """The axes of a map by name, with as many labels as have room."""
     rows, columns = names(block.rows, len(block.rows)), names(block.columns, len(block.columns))
     across = max(2, LETTERS // (1 + max(map(len, columns))))
-    x = labelled(columns, columns, across, anchor=spot.axes["yaxis"], domain=spot.x)
-    y = labelled(rows, rows, max(2, block.height // LINE_HEIGHT), anchor=spot.axes["xaxis"], domain=spot.y)
-    x["range"], y["range"] = [-0.5, len(columns) - 0.5], [len(rows) - 0.5, -0.5]
-    y |= {"scaleanchor": spot.axes["xaxis"], "constraintoward": "top"}
-    number = spot.axes["xaxis"][1:]
-    return {f"xaxis{number}": x, f"yaxis{number}": y}
+    return map_axes(subplot, (rows, rows, ""), (columns, columns, ""), max(2, block.height // LINE_HEIGHT), across)
 
 
 def _both(parts: Sequence[Part], joined: Callable[[list[np.ndarray]], np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

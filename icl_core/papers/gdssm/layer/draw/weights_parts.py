@@ -109,9 +109,9 @@ def _numbers(trained: Model, constructed: Model, kind: str, N: int = 0) -> list[
             continue
         sign = {"a": "Z" if N else "a", "a_tilde": "Z̃" if N else "ã", "b": "b"}[name]
         meaning = MEAN if N else "decays a" if kind == DECAYS else "rates b"
-        for place in range(first.shape[1]):
-            label = _numbered(sign, place + (2 if name == "a_tilde" else 1))
-            found.append(_number(kind, label, first[0, place], second[0, place], meaning))
+        for index in range(first.shape[1]):
+            label = _numbered(sign, index + (2 if name == "a_tilde" else 1))
+            found.append(_number(kind, label, first[0, index], second[0, index], meaning))
     return found
 
 
@@ -125,8 +125,8 @@ def _matrices(trained: Model, constructed: Model) -> list[tuple[str, Tensor, Ten
         first, second = ours[name][0], theirs[name][0]
         if first.dim() < 3:
             found.append((sign, first, second))
-        for place in range(len(first) if first.dim() == 3 else 0):
-            found.append((_numbered(sign, place + (2 if sign == "Q̃" else 1)), first[place], second[place]))
+        for index in range(len(first) if first.dim() == 3 else 0):
+            found.append((_numbered(sign, index + (2 if sign == "Q̃" else 1)), first[index], second[index]))
     return found
 
 

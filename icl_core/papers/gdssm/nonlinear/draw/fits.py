@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, written
-from icl_core.figures.style import FAINT, INK, PAPER
+from icl_core.figures.style import FAINT
 from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,
     asked_at,
@@ -102,10 +102,7 @@ class _Fit:
             Curve(truth, x, self.found["truth"], "floor"),
         ]
         figure = figures.curves(series, "x", "y", y_range=y_range, height=460)
-        marker = {"size": 11, "color": INK, "line": {"color": PAPER, "width": 1.5}}
-        return figure.add_trace(
-            go.Scatter(x=self.pairs[:, 0], y=self.pairs[:, 1], mode="markers", marker=marker, name=dots)
-        )
+        return figure.add_trace(figures.dots(self.pairs, dots))
 
     def table(self, truth: str) -> pd.DataFrame:
         named = {variant.shown: self.found[variant.name] for variant in VARIANTS}
@@ -114,17 +111,17 @@ class _Fit:
 
 
 def _fit(run: Run, view: Any, pairs: np.ndarray) -> _Fit:
-    queries, moment, row = asked_at(pairs), moment_of(run, view), row_of(run, view)
-    found = lines(run, pairs, queries, moment, row)
+    queries, snapshot, row = asked_at(pairs), moment_of(run, view), row_of(run, view)
+    found = lines(run, pairs, queries, snapshot, row)
     found |= {"descent": descended(run, pairs, queries), "truth": sine(sine_through(pairs), queries)}
-    return _Fit(pairs, queries, found, f"Step {steps(run)[moment]}, seed {row + 1}.")
+    return _Fit(pairs, queries, found, f"Step {steps(run)[snapshot]}, seed {row + 1}.")
 
 
 def features(run: Run, view: Any) -> Panel:
     """The two leading directions of an embedding's features, turned to be as near to sin x and cos x as they can."""
-    moment, row = moment_of(run, view), row_of(run, view)
+    snapshot, row = moment_of(run, view), row_of(run, view)
     variant = next(variant for variant in VARIANTS if variant.name == view.features_of)
-    found = learned(model_at(run, variant, moment, row))
+    found = learned(model_at(run, variant, snapshot, row))
     series = [
         Curve("nearest to sin x", GRID, found.fitted[:, 0], "trained"),
         Curve("nearest to cos x", GRID, found.fitted[:, 1], "layer 1"),
@@ -146,5 +143,5 @@ def features(run: Run, view: Any) -> Panel:
         "embedding that had found other features would leave them; a linear one can only draw straight lines.",
         figure,
         data=pd.DataFrame({"x": GRID, "near sin": found.fitted[:, 0], "near cos": found.fitted[:, 1]}).round(4),
-        note=f"Step {steps(run)[moment]}, seed {row + 1}.",
+        note=f"Step {steps(run)[snapshot]}, seed {row + 1}.",
     )

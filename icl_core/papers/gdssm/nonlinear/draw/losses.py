@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
-from icl_core.figures.style import INK, PAPER, colour, traces
+from icl_core.figures.style import INK, PAPER, colour, legend, traces
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Variant
 from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
 from icl_core.papers.gdssm.shared.read_run import percent
@@ -50,8 +50,8 @@ def _write(figure: go.Figure, labels: Sequence[str], values: Sequence[float], ze
     """Every bar's number, in the bar or, where there is no room, above it."""
     for label, value in zip(labels, values, strict=True):
         inside = value > 0.3 * zero
-        spot = {"y": value / 2, "yanchor": "middle"} if inside else {"y": value, "yanchor": "bottom", "yshift": 8}
-        figure.add_annotation(x=label, text=f"{value:.4f}", showarrow=False, bgcolor=PAPER, **spot)
+        where = {"y": value / 2, "yanchor": "middle"} if inside else {"y": value, "yanchor": "bottom", "yshift": 8}
+        figure.add_annotation(x=label, text=f"{value:.4f}", showarrow=False, bgcolor=PAPER, **where)
 
 
 def _level(figure: go.Figure, run: Run, base: dict[str, float]) -> None:
@@ -65,18 +65,17 @@ def _level(figure: go.Figure, run: Run, base: dict[str, float]) -> None:
     }
     for name, (value, kind, dash) in named.items():
         figure.add_hline(value, line={"color": colour(kind), "width": 2, "dash": dash}, name=name, showlegend=True)
-    legend = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 14}}
-    figure.update_layout(showlegend=True, legend=legend)
+    figure.update_layout(showlegend=True, legend=legend(1.02))
 
 
 def _marks(labels: Sequence[str], rows: list[np.ndarray], blind: list[float]) -> list[go.Scatter]:
     """The single seeds, and the losses without labels."""
-    places = [label for label, row in zip(labels, rows, strict=True) for _ in row]
+    labelled = [label for label, row in zip(labels, rows, strict=True) for _ in row]
     dots = {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}}
     diamonds = {"size": 13, "symbol": "diamond-open", "color": INK, "line": {"color": INK, "width": 2}}
     every = [float(value) for row in rows for value in row]
     return [
-        go.Scatter(x=places, y=every, mode="markers", marker=dots, name="single seeds"),
+        go.Scatter(x=labelled, y=every, mode="markers", marker=dots, name="single seeds"),
         go.Scatter(x=list(labels), y=blind, mode="markers", marker=diamonds, name="labels hidden"),
     ]
 

@@ -45,25 +45,25 @@ class Forms:
 
 def forms(run: Run, view: View) -> Panel:
     """The chosen layer's attention, or the labels that it leaves beside those that the iteration in w leaves."""
-    depth, moment = depth_of(run, view.depth), moment_of(run, view)
+    depth, snapshot = depth_of(run, view.depth), moment_of(run, view)
     layer = min(view.layer, depth)
-    found = _read(run, view, depth, layer, moment)
+    found = _read(run, view, depth, layer, snapshot)
     both = view.reading == "difference" and found.residuals is not None
     return Panel(
         _title(found, layer, depth),
         _caption(run, found, both),
         _labels(found) if both else _attention(found, _read(run, view, depth, layer, len(steps(run)) - 1)),
         data=_label_table(found) if both else _attention_table(found),
-        note=f"Prompt {view.prompt} after training step {step_of(run, depth, moment)}: the query's label is predicted "
-        f"as {written(-float(found.labels[-1]))}, in truth it is {written(found.truth)}.",
+        note=f"Prompt {view.prompt} after training step {step_of(run, depth, snapshot)}: the query's label is "
+        f"predicted as {written(-float(found.labels[-1]))}, in truth it is {written(found.truth)}.",
     )
 
 
-def _read(run: Run, view: View, depth: int, layer: int, moment: int) -> Forms:
+def _read(run: Run, view: View, depth: int, layer: int, snapshot: int) -> Forms:
     config = replace(run.config, layers=depth)
     # in double precision: where eigenvalues are far apart, rounding would else be seen
     root = covariance_of(run, view.seed_shown).root[None]
-    parameters = {n: each.double() for n, each in parameters_at(run, view.seed_shown, depth, moment).items()}
+    parameters = {n: each.double() for n, each in parameters_at(run, view.seed_shown, depth, snapshot).items()}
     U, target, query = (each.double() for each in prompt_of(run, view.prompt))
     white = torch.cat([U, query[:, None]], 1)  # [d, n + 1]
     X, y = white if takes_whitened(config) else root[0] @ white, target @ U

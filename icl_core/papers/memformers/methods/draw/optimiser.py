@@ -34,8 +34,8 @@ def applies(config: Any) -> bool:
 
 def optimiser(run: Run, view: View) -> Panel:
     """Λ of the trained model beside those of gradient descent, momentum, Nesterov, CGD and the construction."""
-    depth, moment = depth_of(run, view.depth), moment_of(run, view)
-    trained, share = _learned(run, view.seed_shown, depth, moment)
+    depth, snapshot = depth_of(run, view.depth), moment_of(run, view)
+    trained, share = _learned(run, view.seed_shown, depth, snapshot)
     last, _ = _learned(run, view.seed_shown, depth, len(steps(run)) - 1)
     tables = {TRAINED: trained, **references(run, depth)}
     shown = {name: _shown(table, view) for name, table in tables.items()}
@@ -51,7 +51,7 @@ def optimiser(run: Run, view: View) -> Panel:
         written=depth <= WRITTEN,
     )
     return Panel(
-        _title(run, tables, depth, step_of(run, depth, moment)),
+        _title(run, tables, depth, step_of(run, depth, snapshot)),
         _caption(view, share),
         figure,
         data=_table(shown),
@@ -78,8 +78,8 @@ def _built(run: Run, depth: int) -> np.ndarray:
     return found if white else found * float(run["frozen/eigenvalues"].mean())
 
 
-def _learned(run: Run, seed: int, depth: int, moment: int) -> tuple[np.ndarray, float]:
-    return decoded.learned(parameters_at(run, seed, depth, moment), run.config, root_of(run, seed))
+def _learned(run: Run, seed: int, depth: int, snapshot: int) -> tuple[np.ndarray, float]:
+    return decoded.learned(parameters_at(run, seed, depth, snapshot), run.config, root_of(run, seed))
 
 
 def _shown(table: np.ndarray, view: View) -> np.ndarray:

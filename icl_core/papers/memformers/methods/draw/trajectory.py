@@ -60,7 +60,7 @@ def trajectory(run: Run, view: View) -> Panel:
     shown = min(view.after, depth)
     losses = {name: problem.losses(path) for name, path in paths.items()}
     tracks = [
-        Track(name, path[:, across, 0].numpy(), path[:, up, 0].numpy(), KINDS[name], values=losses[name])
+        Track(name, path[:, across, 0].numpy(), path[:, up, 0].numpy(), KINDS[name], losses[name])
         for name, path in paths.items()
     ]
     plane = [across, up]

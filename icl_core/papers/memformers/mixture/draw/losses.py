@@ -13,7 +13,7 @@ from icl_core.papers.memformers.shared.draw.losses import roomy, window, written
 from icl_core.papers.memformers.shared.logarithms import log_of
 
 # of the figures: tensor, name, colour, dash
-WAYS = (
+METHODS = (
     ("linear/gated", "linear, gates (Fig. 9)", "layer 2", None),
     ("lfom/gated", "Memformer, gates (Fig. 10 grey)", "layer 1", "dash"),
     ("lfom/adapted", "Memformer, gates, Γ (Fig. 10 black)", "trained", "dot"),
@@ -23,9 +23,9 @@ EVEN, OWN = "equal gates, not learned", "trained on the mixture"
 
 
 def depth(run: Run, view: View) -> Panel:
-    """The log-loss of all ways against layers."""
+    """The log-loss of all methods against layers."""
     x = run["depth/layers"]
-    found = [(name, log_of(run[f"judged/{key}"]), kind, dash) for key, name, kind, dash in WAYS]
+    found = [(name, log_of(run[f"judged/{key}"]), kind, dash) for key, name, kind, dash in METHODS]
     found += [
         (SCALAR, log_of(run["judged/linear/scalar"]), "layer 3", None),
         (EVEN, log_of(run["judged/linear/even"]), "gradient descent", None),
@@ -64,19 +64,19 @@ def _row(run: Run, view: View) -> int:
     return min(view.depth_shown, run.config.layers) - 1
 
 
-def ways(run: Run, view: View) -> Panel:
-    """Both kinds of head side by side, for all ways to put them together, at one depth."""
+def methods(run: Run, view: View) -> Panel:
+    """Both kinds of head side by side, for all methods of putting them together, at one depth."""
     row = _row(run, view)
-    places = {
-        "gated": "gates", "adapted": "gates<br>+ Γ", "scalar": "one<br>scalar", "even": "equal", 
+    categories = {
+        "gated": "gates", "adapted": "gates<br>+ Γ", "scalar": "one<br>scalar", "even": "equal",
         "alone": "best<br>head", "mixture": "own<br>training",
     }  # fmt: skip
-    logs = {kind: {way: _of(run, kind, way, row) for way in places} for kind in KINDS}
-    looks = {"linear": ("layer 2", "circle"), "lfom": ("trained", "diamond")}
-    rows = [(KINDS[k], *looks[k], np.stack(list(logs[k].values()), 1)) for k in KINDS]
+    logs = {kind: {method: _of(run, kind, method, row) for method in categories} for kind in KINDS}
+    styles = {"linear": ("layer 2", "circle"), "lfom": ("trained", "diamond")}
+    rows = [(KINDS[k], *styles[k], np.stack(list(logs[k].values()), 1)) for k in KINDS]
     floor = float(log_of(run["baseline/floor"])[row])
-    figure = dots(rows, list(places.values()), 1.0, [("floor", floor, "floor")])
-    apart = {way: float((logs["lfom"][way] - logs["linear"][way]).mean()) for way in ("gated", "scalar")}
+    figure = dots(rows, list(categories.values()), 1.0, [("floor", floor, "floor")])
+    apart = {method: float((logs["lfom"][method] - logs["linear"][method]).mean()) for method in ("gated", "scalar")}
     table = pd.DataFrame({KINDS[k]: [float(v.mean()) for v in logs[k].values()] for k in KINDS}, list(WRITTEN.values()))
     return Panel(
         f"The Memformer's heads are {written(apart['gated'])} off the linear ones with gates, "
@@ -95,11 +95,11 @@ WRITTEN = {
 }  # fmt: skip
 
 
-def _of(run: Run, kind: str, way: str, row: int) -> np.ndarray:
-    """Logarithms [seeds]; NaN where a kind has no such way."""
-    if way == "alone":
+def _of(run: Run, kind: str, method: str, row: int) -> np.ndarray:
+    """Logarithms [seeds]; NaN where a kind has no such method."""
+    if method == "alone":
         return log_of(run[f"judged/{kind}/head"][:, row]).min(-1)
-    name = f"judged/{kind}/{way}"
+    name = f"judged/{kind}/{method}"
     return log_of(run[name][:, row]) if name in run.tensors else np.full(run.config.seeds, np.nan)
 
 
@@ -108,7 +108,7 @@ def gates(run: Run, view: View) -> Panel:
     row, seed = _row(run, view), min(view.seed_shown, run.config.seeds) - 1
     mixture = mixture_of(run.config)
     ratio = np.array([mixture.second / each.second for each in mixture.components])
-    found = np.stack([run[f"gate/{key}"][seed, row] for key, *_ in WAYS])  # [ways, H]
+    found = np.stack([run[f"gate/{key}"][seed, row] for key, *_ in METHODS])  # [methods, H]
     names = [f"head of N({m:g}, {v:g})" for m, v in zip(mixture.means, mixture.variances, strict=True)]
     share = found * ratio
     figure = stacks([(share, found, "learned")], names, ["linear", "Memformer", "Memformer,<br>Γ learned too"])
@@ -126,20 +126,20 @@ def gates(run: Run, view: View) -> Panel:
 
 def test_time(run: Run, view: View) -> Panel:
     """The loss on the prompts met, while gates and Γ are learned."""
-    logs = {name: log_of(run[f"learning/{key}"]) for key, name, *_ in WAYS}
+    logs = {name: log_of(run[f"learning/{key}"]) for key, name, *_ in METHODS}
     x = np.arange(next(iter(logs.values())).shape[1])
-    series = [Curve(name, x, logs[name], kind, dash) for _, name, kind, dash in WAYS]
+    series = [Curve(name, x, logs[name], kind, dash) for _, name, kind, dash in METHODS]
     figure = figures.curves(series, "step at test time", "log of the mean loss", y_range=window([*logs.values()]))
     met = {name: float(each[:, -1].mean()) for name, each in logs.items()}
-    fresh = {name: float(log_of(run[f"judged/{key}"])[:, -1].mean()) for key, name, *_ in WAYS}
-    last = WAYS[-1][1]
+    fresh = {name: float(log_of(run[f"judged/{key}"])[:, -1].mean()) for key, name, *_ in METHODS}
+    last = METHODS[-1][1]
     return Panel(
         f"With Γ: {written(met[last])} on the {run.config.gate_prompts:,} prompts met, "
         f"{written(fresh[last])} on fresh ones",
         f"Adam on the prompts met at test time, {run.config.layers} layers. The lower end of a line is what these "
         "prompts show, not what fresh ones do: a wide gap says that what is learned is these prompts. With gates alone "
-        f"it is {written(met[WAYS[1][1]])} here and {written(fresh[WAYS[1][1]])} on fresh ones: most of the loss is in "
-        "rare prompts, of which these are too few.",
+        f"it is {written(met[METHODS[1][1]])} here and {written(fresh[METHODS[1][1]])} on fresh ones: most of the loss "
+        "is in rare prompts, of which these are too few.",
         roomy(figure),
         data=pd.DataFrame({"step": x} | {name: mean_of(each) for name, each in logs.items()}).round(4),
     )

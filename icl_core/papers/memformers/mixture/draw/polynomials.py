@@ -6,7 +6,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.memformers.mixture.draw.losses import OWN, WAYS
+from icl_core.papers.memformers.mixture.draw.losses import METHODS, OWN
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.shared.draw.losses import roomy
 
@@ -14,7 +14,7 @@ from icl_core.papers.memformers.shared.draw.losses import roomy
 def polynomials(run: Run, view: View) -> Panel:
     """What is left of w* as a function of S, over where S lies."""
     seed, x = min(view.seed_shown, run.config.seeds) - 1, run["shape/at"]
-    keys = (*WAYS, ("linear/mixture", OWN, "layer 5", "dot"))
+    keys = (*METHODS, ("linear/mixture", OWN, "layer 5", "dot"))
     shapes = {name: run[f"shape/{key}"][seed] for key, name, *_ in keys if f"shape/{key}" in run.tensors}
     series = [
         Curve(name, x, np.maximum(shapes[name], 1e-5), kind, dash) for _, name, kind, dash in keys if name in shapes

@@ -1,4 +1,4 @@
-"""What stands over named places, as variances or kinds of gates: a marker for each way, or blocks on one another."""
+"""What stands over categories, as variances or kinds of gates: a marker for each method, or blocks on one another."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,18 +6,20 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from icl_core.figures.curves import references, widened
-from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layout
+from icl_core.figures import references
+from icl_core.figures.curves import widened
+from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layout, legend
 from icl_core.papers.memformers.shared.draw.losses import roomy, window
 
-Row = tuple[str, str, str, np.ndarray]  # name, colour, marker, logarithms [seeds, places]
+Row = tuple[str, str, str, np.ndarray]  # name, colour, marker, logarithms [seeds, categories]
 HEIGHT = 420
 MANY = 8  # bars: on a narrow screen their numbers only fit upright
-LEGEND: dict[str, Any] = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 14}}
 
 
-def dots(rows: Sequence[Row], places: Sequence[str], top: float, lines: Sequence[tuple[str, float, str]]) -> go.Figure:
-    """A marker for each way and place, seeds as a bar from lowest to highest; above `top` an arrow at the edge."""
+def dots(
+    rows: Sequence[Row], categories: Sequence[str], top: float, lines: Sequence[tuple[str, float, str]]
+) -> go.Figure:
+    """A marker a method and category, seeds as a bar from lowest to highest; above `top` an arrow at the edge."""
     figure = go.Figure(layout=layout(HEIGHT, {"t": 44, "b": 62}))
     limits = window([np.minimum(values, top) for *_, values in rows] + [[value for _, value, _ in lines]])
     low, high = limits = widened(limits, lines, False, HEIGHT - 106)
@@ -25,29 +27,29 @@ def dots(rows: Sequence[Row], places: Sequence[str], top: float, lines: Sequence
     for number, (name, kind, marker, values) in enumerate(rows):
         mean = values.mean(0)
         beyond = mean > top
-        x = np.arange(len(places)) + (number - (len(rows) - 1) / 2) * apart
+        x = np.arange(len(categories)) + (number - (len(rows) - 1) / 2) * apart
         y = np.where(beyond, high - 0.025 * (high - low), mean)
         up, down = np.where(beyond, 0.0, values.max(0)) - y, y - np.where(beyond, 0.0, values.min(0))
         up, down = np.where(beyond, 0.0, up), np.where(beyond, 0.0, down)
         bars = {"array": up, "arrayminus": down, "symmetric": False, "color": INK, "thickness": 1.5, "width": 4}
-        look = {"size": 11, "color": colour(kind), "symbol": ["triangle-up" if each else marker for each in beyond]}
-        dot = go.Scatter(x=x, y=y, name=name, mode="markers", customdata=mean, marker=look)
+        style = {"size": 11, "color": colour(kind), "symbol": ["triangle-up" if each else marker for each in beyond]}
+        dot = go.Scatter(x=x, y=y, name=name, mode="markers", customdata=mean, marker=style)
         dot.update(error_y=bars if len(values) > 1 else None)
         figure.add_trace(dot.update(hovertemplate=name + ": %{customdata:.3g}<extra></extra>", legendgroup=name))
-    figure.update_xaxes(_named(places) | {"range": [-0.5, len(places) - 0.5]})
+    figure.update_xaxes(_named(categories) | {"range": [-0.5, len(categories) - 0.5]})
     figure.update_yaxes(axis("log of the mean loss", range=[low, high]))
     figure.update_layout(references(lines, limits=limits))
-    return roomy(figure.update_layout(legend=LEGEND, showlegend=True))
+    return roomy(figure.update_layout(legend=legend(1.02), showlegend=True))
 
 
 def stacks(
-    bars: Sequence[tuple[np.ndarray, np.ndarray, str]], names: Sequence[str], places: Sequence[str]
+    bars: Sequence[tuple[np.ndarray, np.ndarray, str]], names: Sequence[str], categories: Sequence[str]
 ) -> go.Figure:
-    """Stacked blocks [places, H] side by side, with what is written on them; `names` of the H kinds of block."""
+    """Stacked blocks [categories, H] side by side, with what is written on them; `names` of the H kinds of block."""
     figure = go.Figure(layout=layout(400, {"t": 44, "b": 62}, barmode="relative"))
-    wide, turned = 0.8 / len(bars), -90 if len(places) * len(bars) > MANY else 0
+    wide, turned = 0.8 / len(bars), -90 if len(categories) * len(bars) > MANY else 0
     for number, (height, written_on, what) in enumerate(bars):
-        x = np.arange(len(places)) + (number - (len(bars) - 1) / 2) * wide
+        x = np.arange(len(categories)) + (number - (len(bars) - 1) / 2) * wide
         for head, name in enumerate(names):
             text = [
                 f"{v:.2g}" if abs(h) > 0.12 else "" for h, v in zip(height[:, head], written_on[:, head], strict=True)
@@ -58,13 +60,13 @@ def stacks(
             bar.update(textposition="inside", insidetextanchor="middle", textangle=turned, textfont={"size": TICKS - 1})
             bar.update(constraintext="none", legendgroup=name, customdata=written_on[:, head])
             figure.add_trace(bar.update(hovertemplate=f"{what}, {name}<br>gate %{{customdata:.3g}}<extra></extra>"))
-    figure.update_xaxes(_named(places))
+    figure.update_xaxes(_named(categories))
     figure.update_yaxes(axis("gate × σ²/σ_h²", zeroline=True, zerolinecolor=FAINT))
-    return roomy(figure.update_layout(legend=LEGEND, showlegend=True))
+    return roomy(figure.update_layout(legend=legend(1.02), showlegend=True))
 
 
-def _named(places: Sequence[str]) -> dict[str, Any]:
-    """The axis of the places, each with its name, smaller where there are many."""
-    size = TICKS if len(places) <= 5 else TICKS - 2
-    ticks = {"tickvals": list(range(len(places))), "ticktext": list(places), "tickangle": 0}
+def _named(categories: Sequence[str]) -> dict[str, Any]:
+    """The axis of the categories, each with its name, smaller where there are many."""
+    size = TICKS if len(categories) <= 5 else TICKS - 2
+    ticks = {"tickvals": list(range(len(categories))), "ticktext": list(categories), "tickangle": 0}
     return axis(**ticks, tickfont={"size": size}, showgrid=False)

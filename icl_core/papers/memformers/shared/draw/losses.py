@@ -72,6 +72,6 @@ def roomy(figure: go.Figure) -> go.Figure:
     for name in shown:
         width = len(name) * LETTER + SAMPLE
         rows, used = (rows + 1, width) if used and used + width > WIDTH else (rows, used + width)
-    look = cast(Any, figure).layout
+    style = cast(Any, figure).layout
     more = ROW * (rows - 1)
-    return figure.update_layout(height=look.height + more, margin={"t": look.margin.t + more})
+    return figure.update_layout(height=style.height + more, margin={"t": style.margin.t + more})

@@ -32,9 +32,9 @@ WRITTEN = 6  # dimensions up to which the numbers of three layers are written
 
 def preconditioner(run: Run, view: Any) -> Panel:
     """One learned A_l in the original coordinates, Σ⁻¹ scaled onto it, what remains between them, and Σ^½ A_l Σ^½."""
-    depth, moment = _depth(run, view), moment_of(run, view)
+    depth, snapshot = _depth(run, view), moment_of(run, view)
     layer = min(view.layer, depth)
-    found, last = (whitened_of(run, view.seed_shown, depth, each) for each in (moment, len(steps(run)) - 1))
+    found, last = (whitened_of(run, view.seed_shown, depth, each) for each in (snapshot, len(steps(run)) - 1))
     covariance = covariance_of(run, view.seed_shown)
     back, inverse = covariance.inverse_root, covariance.inverse
     A, end = (back @ each[layer - 1] @ back for each in (found, last))
@@ -47,7 +47,7 @@ def preconditioner(run: Run, view: Any) -> Panel:
     figure = figures.maps(titles, [*maps, white], None, None, "entry", limit=limit)
     away = float(distances(found)[layer - 1])
     return Panel(
-        f"Layer {layer} of {depth}, step {step_of(run, depth, moment)}: Σ^½ A Σ^½ is {written(away, 3)} from a "
+        f"Layer {layer} of {depth}, step {step_of(run, depth, snapshot)}: Σ^½ A Σ^½ is {written(away, 3)} from a "
         "multiple of I",
         "The learned preconditioner beside Σ⁻¹, scaled by one factor fitted by least squares. If Aₗ knows Σ⁻¹, the "
         "difference is grey all over and the last map, Σ^½ Aₗ Σ^½ on a scale of its own, shows a multiple of the "
@@ -60,8 +60,8 @@ def preconditioner(run: Run, view: Any) -> Panel:
 
 def whitened(run: Run, view: Any) -> Panel:
     """Σ^½ A_l Σ^½ of the layers, four at most from the one asked for on, each divided by its a_l."""
-    depth, moment = _depth(run, view), moment_of(run, view)
-    found = whitened_of(run, view.seed_shown, depth, moment)
+    depth, snapshot = _depth(run, view), moment_of(run, view)
+    found = whitened_of(run, view.seed_shown, depth, snapshot)
     a, away = found.diagonal(dim1=1, dim2=2).mean(-1).tolist(), distances(found).tolist()
     first = max(0, min(view.layer - 1, depth - MOST))
     layers = range(first, min(depth, first + MOST))
@@ -80,7 +80,7 @@ def whitened(run: Run, view: Any) -> Panel:
     said = ", ".join(written(each, 3) for each in away)
     said = said if depth <= 5 else f"{written(min(away), 3)} to {written(max(away), 3)}"
     return Panel(
-        f"Step {step_of(run, depth, moment)}: distance from a multiple of I {said}",
+        f"Step {step_of(run, depth, snapshot)}: distance from a multiple of I {said}",
         "Σ^½ Aₗ Σ^½ divided by aₗ, its trace over d. A layer that has learned Σ⁻¹ shows the identity: ones on "
         "the diagonal, grey beside it. One that has not looks like noise.",
         figure,
@@ -95,15 +95,16 @@ def multiples(run: Run) -> np.ndarray:
     return torch.stack(every).diagonal(dim1=2, dim2=3).mean(-1).numpy()
 
 
-def distances_at(run: Run, moment: int) -> np.ndarray:
+def distances_at(run: Run, snapshot: int) -> np.ndarray:
     """Dist(Σ^½ A_l Σ^½, I) of the deepest model at a snapshot, the mean over seeds: [L]."""
-    every = [whitened_of(run, seed + 1, run.config.layers, moment) for seed in range(run.config.seeds)]
+    every = [whitened_of(run, seed + 1, run.config.layers, snapshot) for seed in range(run.config.seeds)]
     return distances(torch.stack(every)).mean(0).numpy()
 
 
-def whitened_of(run: Run, seed: int, depth: int, moment: int | None) -> Tensor:
+def whitened_of(run: Run, seed: int, depth: int, snapshot: int | None) -> Tensor:
     """Σ^½ A_l Σ^½ of every layer, the heads summed, [L, d, d] float64: whatever coordinates it was learned in."""
-    return variants.preconditioners(parameters_at(run, seed, depth, moment), run.config, root_of(run, seed))[0].double()
+    parameters = parameters_at(run, seed, depth, snapshot)
+    return variants.preconditioners(parameters, run.config, root_of(run, seed))[0].double()
 
 
 def _depth(run: Run, view: Any) -> int:

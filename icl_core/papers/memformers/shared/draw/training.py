@@ -14,7 +14,6 @@ from icl_core.papers.memformers.shared.logarithms import log_of
 from icl_core.papers.memformers.shared.read_run import moment_of, steps
 
 MOVING = "The covariates move here, so later layers meet others than those of Σ."
-SEED = "#8fb8d8"
 NEAR = 0.1  # of the last log-loss: arrived
 TICKS = [sign * 10.0**power for power in range(-4, 1) for sign in (1, 2, 5)]
 COLOURS = 8  # that layers have; from there on they repeat, dashed
@@ -27,7 +26,7 @@ def training(run: Run, view: Any) -> Panel:
     series = [Curve(trained_name(run), x, logs)]
     series += [Curve(name, x, log_of(loss), kind, "dash") for name, loss, kind in others]
     if getattr(view, "single_seeds", False):
-        series += [Curve(f"seed {i + 1}", x, row, SEED, dash="dot") for i, row in enumerate(logs)]
+        series += [Curve(f"seed {i + 1}", x, row, "seed") for i, row in enumerate(logs)]
     series = [*_floor(run, x), *reversed(series)]  # the model's own dot on top
     zero = float(np.log(run.config.d))
     kept = [values[values <= zero + 1.5] for values in (mean_of(curve.y) for curve in series)]
