@@ -3,6 +3,8 @@
 import math
 import re
 
+from icl_core.knobs import BadSetting
+
 
 def pieces(text: str) -> list[str]:
     """What stands between commas, semicolons and blanks; a fraction stays together."""

@@ -13,7 +13,7 @@ from house import EXTRA, ROOT, TOY, house, wait_for
 
 from icl_core import registry
 from icl_core.experiment import Cancelled, Diverged
-from icl_core.jobs import queue, worker
+from icl_core.jobs import queue, start, train, worker
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.progress import JobProgress, Stopped
 from icl_core.runs import store
@@ -33,6 +33,14 @@ def runs(tmp_path, monkeypatch):
 
 def config(**values):
     return registry.experiment(TOY).config(**{"steps": 20, **values})
+
+
+def always() -> bool:
+    return True
+
+
+def never() -> bool:
+    return False
 
 
 def start_worker(*arguments: str) -> subprocess.Popen:
@@ -72,7 +80,7 @@ def test_asking_again_makes_no_second_job(runs):
 
 
 def test_two_processes_that_ask_for_one_config_share_one_job():
-    code = f"from icl_core import jobs, registry; queue.submit('{TOY}', registry.experiment('{TOY}').config(steps=20))"
+    code = f"from icl_core.jobs import queue; queue.submit('{TOY}', {dataclasses.asdict(config())})"
     asking = [subprocess.Popen([sys.executable, "-c", code], cwd=ROOT) for _ in range(2)]
     assert [process.wait(120) for process in asking] == [0, 0]
     assert [known.status for known in queue.states()] == ["queued"]
@@ -141,7 +149,7 @@ def test_a_finished_training_is_kept_even_if_its_metrics_fail(broken, runs):
 
 def test_a_worker_starts_no_more_than_its_slots(monkeypatch):
     counts = []
-    monkeypatch.setattr(queue, "ensure_workers", lambda count=None: counts.append(count))
+    monkeypatch.setattr(start, "ensure_workers", lambda count=None: counts.append(count))
     queue.submit(TOY, config())
     worker.work(once=True, slots=1)
     assert counts == [1]
@@ -211,17 +219,17 @@ def test_a_killed_worker_is_resumed_and_the_file_is_the_same(runs, tmp_path, mon
 
 
 def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
-    assert queue.ensure_workers(1) == 0
+    assert start.ensure_workers(1) == 0
     key = queue.submit(TOY, config())
     Job(key).tell(status="running", step=3)  # as a killed worker leaves it
     assert queue.state(key).status == "interrupted"
-    assert queue.ensure_workers(1) == 1 and queue.ensure_workers(1) == 0
+    assert start.ensure_workers(1) == 1 and start.ensure_workers(1) == 0
     wait_for(lambda: queue.state(key).status == "done", "the worker")
 
 
 def test_a_full_house_starts_no_worker():
     queue.submit(TOY, config())
-    with held(queue.slot_lock(0)):
+    with held(start.slot_lock(0)):
         assert worker.work(once=True, slots=1) == 0
 
 
@@ -234,7 +242,7 @@ def test_a_damaged_checkpoint_is_ignored():
 
 def test_a_job_that_takes_its_worker_down_again_and_again_fails():
     key = queue.submit(TOY, config())
-    Job(key).tell(status="running", first_step=0, deaths=worker.DEATHS - 1)
+    Job(key).tell(status="running", first_step=0, deaths=train.DEATHS - 1)
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "failed" and "killed 3 times" in queue.state(key).message
 
@@ -242,13 +250,13 @@ def test_a_job_that_takes_its_worker_down_again_and_again_fails():
 def test_the_thread_count_of_the_checkpoint_is_used_again():
     key = queue.submit(TOY, config())
     identity = {"experiment": TOY, "version": 1, "config": store.plain(config())}
-    first = JobProgress(Job(key), identity, threads=2, stopped=lambda: True)
+    first = JobProgress(Job(key), identity, threads=2, stopped=lambda: True, mine=always)
     with pytest.raises(Stopped):
         first.report(5, 20, 0.1, dict, lambda: {"x": np.array(1.0)})
-    again = JobProgress(Job(key), identity, threads=1, stopped=lambda: False)
+    again = JobProgress(Job(key), identity, threads=1, stopped=never, mine=always)
     assert again.threads == 2 and again.first_step == 5 and again.resume()["x"] == 1.0
     for change in ({"version": 2}, {"device": "another"}):
-        assert JobProgress(Job(key), {**identity, **change}, threads=1, stopped=lambda: False).resume() is None
+        assert JobProgress(Job(key), {**identity, **change}, threads=1, stopped=never, mine=always).resume() is None
     Job(key).cancel.touch()
     with pytest.raises(Cancelled):
         again.report(6, 20, 0.1, dict, dict)

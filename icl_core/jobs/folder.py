@@ -2,11 +2,15 @@
 
     <local>/jobs/<key>/request.json  state.json  checkpoint.safetensors  live.safetensors  cancel  lock
 
-A worker holds `lock` while it trains; the system lets go of it when the worker dies, however it dies.
+A worker holds `lock` while it trains; the system lets go of it when the worker dies, however it dies. What cannot be a
+file of a job (another form, a pipe, a folder) is set aside with a message, and counts as absent.
 """
 
+import errno
 import json
-from collections.abc import Iterator
+import shutil
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,19 +18,16 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
+from icl_core.jobs.reading import ENDED, drop, is_request, is_state, read_json
 from icl_core.runs import store
-from icl_core.runs.disk import write_whole
+from icl_core.runs.disk import private_folder, write_whole
 
-WAITING = ("queued", "interrupted")
-ENDED = ("done", "failed", "cancelled")
+LONGEST_PAUSE = 240.0  # seconds between two tries to keep a run for which there is no room
 
 
 def jobs_folder() -> Path:
-    """The folder of all jobs, for their owner alone."""
-    folder = store.default().local / "jobs"
-    if not folder.is_dir():
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
+    """The folder of all jobs. There is none before the first is asked for."""
+    return store.default().local / "jobs"
 
 
 @dataclass(frozen=True)
@@ -56,30 +57,40 @@ class Job:
         return self.folder / "cancel"
 
     def request(self) -> dict[str, Any] | None:
-        """What was asked: experiment, config, asked (ns). None if there is no such job, or it does not say that."""
-        asked = read_json(self.folder / "request.json")
-        return asked if asked and {"experiment", "config", "asked"} <= asked.keys() else None
+        """What was asked: experiment, version, config, asked (ns). None if there is no such job."""
+        return read_json(self.folder / "request.json", is_request, "what was asked for")
 
     def state(self) -> dict[str, Any]:
         """What the last worker wrote; a job that none has touched, or nobody can tell, is queued."""
-        told = read_json(self.folder / "state.json")
-        return told if told and told.get("status") in (*WAITING, "running", *ENDED) else {"status": "queued"}
+        return read_json(self.folder / "state.json", is_state, "the state of a job") or {"status": "queued"}
+
+    def due(self) -> bool:
+        """Whether there is something to do now: it was asked for, has not ended and was not put off."""
+        told = self.state()
+        return self.request() is not None and told["status"] not in ENDED and not put_off(told.get("retry_at", 0.0))
 
     def ask(self, request: dict[str, Any]) -> None:
-        """Queue the job, anew if it has ended."""
-        for path in (self.cancel, self.checkpoint, self.live, self.folder / "state.json"):
-            path.unlink(missing_ok=True)
-        write_json(self.folder / "request.json", request)
+        """Queue the job, anew if it has ended. Nothing is asked before it is on the disk; raises `OSError`."""
+        _write_json(self.folder / "request.json", request)
+        for path in (self.cancel, self.checkpoint, self.live):
+            drop(path)
+        if (self.folder / "state.json").exists():
+            self.tell(status="queued")
 
     def tell(self, **state: Any) -> None:
-        """Write the state."""
-        write_json(self.folder / "state.json", state)
+        """Write the state; with the last one, drop what only a running job needs. Raises `OSError`.
 
-    def end(self, status: str, message: str = "", **more: Any) -> None:
-        """Write the last state, then drop what only a running job needs."""
-        self.tell(status=status, message=message, **more)
-        for path in (self.checkpoint, self.live, self.cancel):
-            path.unlink(missing_ok=True)
+        On a full disk these files, or the curves, which the next report brings anew, and a reserve make room first.
+        """
+        needless = (self.checkpoint, self.live, self.cancel) if state["status"] in ENDED else ()
+        try:
+            _write_json(self.folder / "state.json", state)
+        except OSError:
+            for path in (*needless, self.live, _reserve()):
+                drop(path)
+            _write_json(self.folder / "state.json", state)
+        for path in needless:
+            drop(path)
 
     def locked(self) -> bool:
         """Whether a worker is at it."""
@@ -87,34 +98,62 @@ class Job:
             return not mine
 
 
-@contextmanager
-def held(path: Path) -> Iterator[bool]:
-    """The lock at `path` for the length of a `with`; False at once if another process has it, or there is no folder."""
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except (Timeout, FileNotFoundError):
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        lock.release()
+def put_off(retry_at: float) -> bool:
+    """Whether that time is still to come. One beyond the longest pause was told by a clock that has been set back."""
+    return 0 < retry_at - time.time() <= LONGEST_PAUSE
 
 
-def queue_lock() -> FileLock:
-    """Held while a job is asked for or workers are started, for milliseconds."""
-    return FileLock(jobs_folder() / "queue.lock", timeout=30)
-
-
-def write_json(path: Path, value: dict[str, Any]) -> None:
+def _write_json(path: Path, value: dict[str, Any]) -> None:
     """Replace the file in one go: a reader sees the old or the new."""
     write_whole(path, json.dumps(value).encode())
 
 
-def read_json(path: Path) -> dict[str, Any] | None:
-    """The file's object; None if it is missing or none."""
-    with suppress(OSError, ValueError):
-        value = json.loads(path.read_bytes())
-        return value if isinstance(value, dict) else None
+@contextmanager
+def held(path: Path) -> Iterator[Callable[[], bool] | None]:
+    """The lock at `path` for the length of a `with`: a function that tells whether it still is the lock of that path,
+    which it is not once somebody has removed the file. None at once if another has it, or it cannot be taken."""
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except (Timeout, OSError):
+        yield None
+        return
+    try:
+        taken = _inode(path)
+        yield lambda: taken is not None and _inode(path) == taken
+    finally:
+        lock.release()
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
     return None
+
+
+def queue_lock() -> FileLock:
+    """Held while a job is asked for or forgotten or workers are started, for milliseconds. Raises `OSError`."""
+    private_folder(jobs_folder())
+    return FileLock(jobs_folder() / "queue.lock", timeout=30)
+
+
+def has_room() -> bool:
+    """Whether a file of a job can be written now. It stays, to make room for a state when the disk is full."""
+    try:
+        write_whole(_reserve(), bytes(2**16))
+    except OSError:
+        return False
+    return True
+
+
+def _reserve() -> Path:
+    return jobs_folder() / "reserve"
+
+
+def trouble(problem: OSError) -> str:
+    """Why a file could not be written, in words. A database on a full disk tells of faults of many names."""
+    full = problem.errno in (errno.ENOSPC, errno.EDQUOT)
+    with suppress(OSError):
+        full = full or shutil.disk_usage(jobs_folder()).free < 2**20
+    return "the disk is full" if full else f"nothing can be written: {problem}"

@@ -8,8 +8,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from icl_core.experiment import Cancelled, Tensors
-from icl_core.jobs.folder import Job
+from icl_core.jobs.folder import Job, trouble
+from icl_core.jobs.reading import plain_file
+from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, pack, read
 
@@ -23,13 +27,30 @@ class Stopped(Exception):
     """The worker was asked to end; the checkpoint is written."""
 
 
+class Lost(Exception):
+    """Somebody removed the lock of the job; another worker may have it by now."""
+
+
 class JobProgress:
     """The `Progress` of a job. `identity` is what a checkpoint must agree with: experiment, version, config, device and
-    precision. Elsewhere, or less exactly, the same step would give other digits: a mixture that nobody can repeat."""
+    precision. Elsewhere, or less exactly, the same step would give other digits: a mixture that nobody can repeat.
 
-    def __init__(self, job: Job, identity: dict[str, Any], threads: int, stopped: Callable[[], bool]) -> None:
-        self.job, self.identity, self.threads, self._stopped = job, identity, threads, stopped
-        self.first_step, self.total, self.loss, self.deaths = 0, 0, math.nan, 0
+    `stopped` tells whether the worker shall end, `mine` whether it still has the job's lock. A file that cannot be
+    written ends no training: the one before stays, and the next is tried at its time.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        identity: dict[str, Any],
+        threads: int,
+        stopped: Callable[[], bool],
+        mine: Callable[[], bool],
+    ) -> None:
+        self.job, self.identity, self.threads, self._stopped, self._mine = job, identity, threads, stopped, mine
+        self.first_step, self.total, self.loss, self.deaths, self.tries = 0, 0, math.nan, 0, 0
+        self._born = psutil.Process().create_time()
+        self._trouble = ""
         self._step = 0
         self._before = 0.0  # seconds of training by earlier workers
         self._state: Tensors | None = None
@@ -44,24 +65,33 @@ class JobProgress:
     def report(
         self, done: int, total: int, loss: float, live: Callable[[], Tensors], state: Callable[[], Tensors]
     ) -> None:
-        """See `icl_core.experiment.Progress`. By the clock, not by steps: these take microseconds or seconds."""
+        """See `icl_core.experiment.Progress`. By the clock, not by steps: these take microseconds or seconds. Raises
+        `BadSetting` once the curves alone are more than the cache can keep."""
         self._step, self.total, self.loss = done, total, float(loss)
         now = time.monotonic()
-        if now >= self._look:
-            if self.job.cancel.exists():
-                raise Cancelled("the run was cancelled")
+        stopped = self._stopped()
+        if stopped or now >= min(self._look, self._checkpoint_at, self._tell_at):
+            self.check()
             self._look = now + LOOK
-        if self._stopped():
-            self._write(self.job.checkpoint, state())
+        if stopped:
+            self._keep(state())
             raise Stopped
         if now >= self._checkpoint_at:
-            self._write(self.job.checkpoint, state())
+            self._keep(state())
             self._checkpoint_at = time.monotonic() + CHECKPOINT
         if now >= self._tell_at:
             self.tell()
-            self._write(self.job.live, live())
+            with suppress(OSError):
+                store.default().check_room(self._write(self.job.live, live()))  # the run will be larger still
             # Writing may take long on a slow disk: never more than a tenth of the time.
             self._tell_at = max(now + TELL, time.monotonic() + 10 * (time.monotonic() - now))
+
+    def check(self) -> None:
+        """Raise `Cancelled` if somebody asked for that, `Lost` if the job is no longer ours."""
+        if not self._mine():
+            raise Lost
+        if self.job.cancel.exists():
+            raise Cancelled("the run was cancelled")
 
     def seconds(self) -> float:
         """Seconds of training so far, earlier workers' too."""
@@ -71,29 +101,44 @@ class JobProgress:
         """Write the state for the pages."""
         made = self._step - self.first_step
         left = (time.monotonic() - self._start) * (self.total - self._step) / made if made > 0 else None
-        self.job.tell(
-            status="running",
-            step=self._step,
-            total=self.total,
-            loss=self.loss,
-            seconds=self.seconds(),
-            seconds_left=left,
-            message=message,
-            pid=os.getpid(),
-            first_step=self.first_step,
-            deaths=self.deaths,
-        )
+        with suppress(OSError):
+            self.job.tell(
+                status="running",
+                step=self._step,
+                total=self.total,
+                loss=self.loss,
+                seconds=self.seconds(),
+                seconds_left=left,
+                message=message or self._trouble,
+                pid=os.getpid(),
+                born=self._born,
+                first_step=self.first_step,
+                deaths=self.deaths,
+                tries=self.tries,
+            )
 
-    def _write(self, path: Path, tensors: Tensors) -> None:
+    def _keep(self, state: Tensors) -> None:
+        """Write a checkpoint; where that fails, say so and keep the one before."""
+        try:
+            self._write(self.job.checkpoint, state)
+            self._trouble = ""
+        except OSError as problem:
+            self._trouble = f"{trouble(problem)}; the training goes on, but if it is stopped, some steps are lost"
+
+    def _write(self, path: Path, tensors: Tensors) -> int:
         circumstances = {"step": self._step, "total": self.total, "loss": self.loss, "threads": self.threads}
         record = {**self.identity, **circumstances, "seconds": self.seconds()}
-        write_whole(path, pack(tensors, record))
+        content = pack(tensors, record)
+        write_whole(path, content)
+        return len(content)
 
     def _read_checkpoint(self) -> None:
         """Go on from the checkpoint; a damaged one, or one of another version or device, is no use: start anew."""
-        with suppress(OSError, Damaged):
+        if not plain_file(self.job.checkpoint):
+            return
+        with suppress(OSError, Damaged, KeyError):  # KeyError: it is the file of a run
             record, tensors = read(self.job.checkpoint)
+            reached = [record[name] for name in ("seconds", "step", "total", "loss", "threads")]
             if {name: record.get(name) for name in self.identity} == self.identity:
-                self._state, self._before = tensors, record["seconds"]
-                self.first_step, self._step = record["step"], record["step"]
-                self.total, self.loss, self.threads = record["total"], record["loss"], record["threads"]
+                self._state, self.first_step = tensors, record["step"]
+                self._before, self._step, self.total, self.loss, self.threads = reached

@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from icl_core.jobs import queue
+from icl_core.jobs import queue, start
 from icl_core.runs import store
 from icl_core.runs.store import Header
 
@@ -36,11 +36,14 @@ def obtain(experiment_id: str, config: Any) -> Header:
 
 
 def _watch(key: str, experiment_id: str) -> None:
+    said: set[str] = set()
     with tqdm(desc=experiment_id, unit="step", file=sys.stderr, disable=None) as bar:  # None: no bar into a file
         while (known := queue.state(key)) is not None and not known.ended:
-            queue.ensure_workers()
+            start.ensure_workers()
+            _say([known], said)
             bar.total = known.total or None
-            bar.set_postfix_str(known.status if math.isnan(known.loss) else f"loss {known.loss:.4g}", refresh=False)
+            loss = known.status if math.isnan(known.loss) else f"loss {known.loss:.4g}"
+            bar.set_postfix_str(loss, refresh=False)
             bar.update(max(0, known.step - bar.n))
             bar.refresh()
             time.sleep(_PAUSE)
@@ -48,21 +51,34 @@ def _watch(key: str, experiment_id: str) -> None:
         raise Failed(f"the training {_ENDS[known.status]}{known.message}")
 
 
+def _say(known: list[queue.JobState], said: set[str]) -> None:
+    """Say once what keeps a job waiting: a full disk, for one. Also where no bar is drawn."""
+    for message in {state.message for state in known if state.status == "interrupted" and state.message} - said:
+        tqdm.write(message, file=sys.stderr)
+        said.add(message)
+
+
 _ENDS = {"failed": "failed: ", "cancelled": "was cancelled"}
 
 
 def watch_all(keys: list[str], workers: int | None) -> None:
-    """Wait until all jobs have ended, `workers` at a time, with a progress bar that counts runs."""
+    """Wait until all jobs have ended, `workers` at a time, with a progress bar that counts runs.
+
+    Raises `ValueError` for less than one worker.
+    """
+    start.check_count(workers)
+    said: set[str] = set()
     with tqdm(total=len(keys), unit="run", file=sys.stderr, disable=None if keys else True) as bar:
         while True:
             known = [state for key in keys if (state := queue.state(key)) is not None]
             ended = sum(state.ended for state in known)
             running = [state for state in known if state.status == "running"]
+            _say(known, said)
             words = (f"{state.experiment} {state.step / max(state.total, 1):.0%}" for state in running)
             bar.set_postfix_str(", ".join(words), refresh=False)
             bar.update(ended - bar.n)
             bar.refresh()
             if ended == len(known):
                 return
-            queue.ensure_workers(workers)
+            start.ensure_workers(workers)
             time.sleep(5 * _PAUSE)  # runs take minutes, and looking costs the trainings time

@@ -30,8 +30,8 @@ class Store:
 
     def __init__(self, shipped: Path, local: Path, limit: int = 2 * 2**30) -> None:
         self.shipped, self.local, self.limit = shipped, local, limit
-        self._made = LocalRuns(local, limit, self._tell)
-        self._headers = Headers(shipped, self._made, self._tell)
+        self._made = LocalRuns(local, limit, self.tell)
+        self._headers = Headers(shipped, self._made, self.tell)
         self._messages: list[str] = []
 
     def messages(self) -> list[str]:
@@ -146,7 +146,8 @@ class Store:
         """Close the database."""
         self._made.close()
 
-    def _tell(self, message: str) -> None:
+    def tell(self, message: str) -> None:
+        """Keep a sentence for the visitor, once."""
         if message not in self._messages:
             self._messages.append(message)
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from icl_core import findings, knobs, registry
 from icl_core.experiment import Paper
-from icl_core.jobs import queue
+from icl_core.jobs import queue, start
 from icl_core.runs import store
 from pages.ui import address, choose, menu, sharing, stage, training
 from pages.ui.address import Setting
@@ -127,7 +127,7 @@ def _pending(setting: Setting, shown: Any) -> None:
     key = store.key_of(setting.id, setting.config)
     job = queue.state(key)
     if job is not None and not job.ended:
-        queue.ensure_workers()  # a server that was started again goes on with what it finds
+        start.ensure_workers()  # a server that was started again goes on with what it finds
         training.watch(setting, key)
     elif job is not None and job.status != "done":
         training.ended(setting, job)

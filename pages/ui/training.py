@@ -4,9 +4,12 @@ import math
 
 import streamlit as st
 
-from icl_core.jobs import queue
+from icl_core.jobs import queue, start
+from icl_core.jobs.folder import trouble
+from icl_core.knobs import BadSetting
 from pages.ui import panels
 from pages.ui.address import Setting
+from pages.ui.plain import plain
 from pages.ui.theme import is_dark
 
 
@@ -27,8 +30,12 @@ def run_button(setting: Setting, where: str, again: bool = False) -> None:
 
 
 def _submit(setting: Setting) -> None:
-    queue.submit(setting.id, setting.config)
-    queue.ensure_workers()
+    try:
+        queue.submit(setting.id, setting.config)
+        start.ensure_workers()
+    except (BadSetting, OSError) as problem:
+        told = trouble(problem) if isinstance(problem, OSError) else str(problem)
+        st.error(f"The run cannot be asked for: {plain(told)}.")
 
 
 def watch(setting: Setting, key: str) -> None:
@@ -43,8 +50,9 @@ def _progress(key: str) -> None:
     job = queue.state(key)
     if job is None or job.ended:
         return st.rerun()  # the page shows what came of it
+    start.ensure_workers()  # its worker may have died
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(job.step / job.total if job.total else 0.0, text=describe(job))
+        st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=plain(describe(job)))
         st.button("Cancel", key="cancel", on_click=queue.cancel, args=(key,))
 
 
@@ -53,7 +61,7 @@ def describe(job: queue.JobState) -> str:
     if job.status == "queued":
         return f"Waiting for its turn, number {job.position} in the queue" if job.position > 1 else "Starting"
     if job.status == "interrupted":
-        return f"Interrupted at step {job.step}; it goes on from its last checkpoint in a moment"
+        return f"Interrupted at step {job.step}; {job.message or 'it goes on from its last checkpoint in a moment'}"
     if not job.total and not job.message:  # the worker has it and has not reported yet
         return "Starting"
     left = f" · {duration(job.seconds_left)} left" if job.seconds_left is not None else ""
@@ -78,5 +86,5 @@ def ended(setting: Setting, job: queue.JobState) -> None:
     if job.status == "cancelled":
         st.info("You cancelled this run. What it had trained is not kept.")
     else:
-        st.error(f"The run failed: {job.message}")
+        st.error(f"The run failed: {plain(job.message)}")
     run_button(setting, "again", again=True)

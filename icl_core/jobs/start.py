@@ -1,0 +1,90 @@
+"""Starts workers, each in a process of its own, for the jobs that wait."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from icl_core import registry
+from icl_core.jobs import queue
+from icl_core.jobs.folder import has_room, held, jobs_folder, put_off, queue_lock
+from icl_core.jobs.reading import WAITING
+from icl_core.knobs import BadSetting
+
+ROOT = Path(__file__).resolve().parents[2]
+_STARTING = 4.0  # seconds in which a worker that was started may not have taken its slot yet
+_LONGEST_LOG = 2**20  # bytes
+
+
+def ensure_workers(count: int | None = None) -> int:
+    """Start workers for the jobs that wait, `count` at most at once (else as many as the device serves).
+
+    The number started: none where none could write a file, or for jobs that must wait. Cheap enough to be called at
+    every look at a job. Raises `BadSetting` for a count below 1.
+    """
+    check_count(count)
+    known = queue.states()
+    waiting, running = sum(map(ready, known)), [job.status for job in known].count("running")
+    if not waiting or not os.access(jobs_folder(), os.W_OK):
+        return 0
+    from icl_core import device  # imports torch
+
+    count = count or device.workers()
+    with queue_lock():
+        stamp = jobs_folder() / "started"
+        if stamp.exists() and 0 <= time.time() - stamp.stat().st_mtime < _STARTING:
+            return 0
+        taken = sum(map(_taken, range(count)))
+        idle = max(0, taken - running)  # these will see the job by themselves
+        started = max(0, min(count - taken, waiting - idle))
+        if not started or not has_room():
+            return 0
+        for _ in range(started):
+            _start_worker(count)
+        stamp.touch()
+    return started
+
+
+def check_count(count: int | None) -> None:
+    """Raise `BadSetting` for a number of workers that would never train anything."""
+    if count is not None and count < 1:
+        raise BadSetting(f"the number of workers must be at least 1, got {count}")
+
+
+def ready(job: queue.JobState) -> bool:
+    """Whether a worker of this version may take the job now."""
+    return job.status in WAITING and not put_off(job.retry_at) and not _newer(job)
+
+
+def _newer(job: queue.JobState) -> bool:
+    """Whether it was asked for by a version of the experiment that is yet to come here: its own worker trains it."""
+    try:
+        return job.version > registry.version(job.experiment)
+    except BadSetting:  # there is no such experiment
+        return job.version > 0
+
+
+def slot_lock(slot: int) -> Path:
+    """The lock that a worker holds as long as it lives; slot n trains on the n-th GPU, if there are several."""
+    return jobs_folder() / f"slot-{slot}.lock"
+
+
+def _taken(slot: int) -> bool:
+    with held(slot_lock(slot)) as mine:
+        return not mine
+
+
+def _start_worker(count: int) -> None:
+    log = jobs_folder() / "workers.log"
+    fresh = not log.exists() or log.stat().st_size > _LONGEST_LOG
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    with log.open("wb" if fresh else "ab") as output:
+        subprocess.Popen(
+            [sys.executable, "-m", "icl_core", "work", "--slots", str(count)],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # Ctrl-C at the server must not reach it
+            env={**os.environ, "PYTHONPATH": path},
+        )

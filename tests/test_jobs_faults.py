@@ -1,0 +1,428 @@
+"""Jobs on a full disk, with odd files, removed locks, other versions: nothing is lost, and nobody waits for ever."""
+
+import errno
+import json
+import os
+import shutil
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import psutil
+import pytest
+from filelock import FileLock, Timeout
+from house import TOY, house
+
+from icl_core import registry
+from icl_core.jobs import folder, progress, queue, start, terminal, train, worker
+from icl_core.jobs.folder import Job, held
+from icl_core.jobs.terminal import watch_all
+from icl_core.runs.file import pack, read_record
+from pages.ui import training
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def config(**values):
+    return registry.experiment(TOY).config(**{"steps": 20, **values})
+
+
+def train_all() -> int:
+    return worker.work(once=True, slots=1)
+
+
+def no_room(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.fixture
+def often(monkeypatch):
+    """Every report writes a checkpoint, then the state."""
+    for name in ("FIRST_CHECKPOINT", "CHECKPOINT", "TELL"):
+        monkeypatch.setattr(progress, name, 0.0)
+    report = progress.JobProgress.report
+    monkeypatch.setattr(progress.JobProgress, "report", lambda self, *of: (report(self, *of), self.tell()))
+
+
+@pytest.fixture
+def fill(monkeypatch, often):
+    """From the call on, the disk takes no file whose name begins so; gives back what the states said since then."""
+    write, full, said = folder.write_whole, [], []
+
+    def writes(path, content):
+        if any(path.name.startswith(name) for name in full):
+            no_room()
+        write(path, content)
+        if full and path.name == "state.json":
+            said.append(json.loads(content).get("message", ""))
+
+    monkeypatch.setattr(folder, "write_whole", writes)
+    monkeypatch.setattr(progress, "write_whole", writes)
+
+    def fills(*names: str) -> list[str]:
+        full[:] = names
+        return said
+
+    return fills
+
+
+def during_training(monkeypatch, act, step: int = 10) -> None:
+    """Have `act` happen once the training has come to `step`."""
+    report, acted = progress.JobProgress.report, []
+
+    def reports(self, done, *rest):
+        if done >= step and not acted:
+            acted.append(act())
+        report(self, done, *rest)
+
+    monkeypatch.setattr(progress.JobProgress, "report", reports)
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_no_training(fill, monkeypatch):
+    key, kept = queue.submit(TOY, config()), []
+    said = fill("nothing")
+    during_training(monkeypatch, lambda: fill("checkpoint", "live"))
+    measured = train._measured
+
+    def looked(*run):
+        kept.append(read_record(Job(key).checkpoint)["step"])
+        return measured(*run)
+
+    monkeypatch.setattr(train, "_measured", looked)
+    train_all()
+    assert queue.state(key).status == "done" and kept == [9]  # the last that could be written
+    assert not any(said[:9]) and said[-3].startswith("the disk is full; the training goes on")
+
+
+def test_a_checkpoint_is_written_again_when_there_is_room(fill, monkeypatch):
+    key, reached = queue.submit(TOY, config()), []
+    said = fill("checkpoint")
+    during_training(monkeypatch, lambda: (reached.append(len(said)), fill("nothing")))
+    train_all()
+    assert queue.state(key).status == "done"
+    assert "the disk is full" in said[reached[0] - 1] and not any(said[reached[0] + 1 : -2])
+
+
+def test_a_state_that_cannot_be_written_ends_no_training(fill, monkeypatch, runs):
+    key = queue.submit(TOY, config())
+    during_training(monkeypatch, lambda: fill("state", "live", "checkpoint"))
+    train_all()
+    assert runs.find(TOY, config()).key == key
+    fill("nothing")
+    assert queue.state(key).status == "interrupted" and train_all() == 1 and queue.state(key).status == "done"
+
+
+def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
+    key = queue.submit(TOY, config())
+    Job(key).live.write_bytes(b"curves")
+    assert folder.has_room()
+    spare, write = (Job(key).live, folder.jobs_folder() / "reserve"), folder.write_whole
+    assert all(path.exists() for path in spare)
+    full = lambda: any(path.exists() for path in spare)  # noqa: E731
+    monkeypatch.setattr(folder, "write_whole", lambda *of: no_room() if full() else write(*of))
+    Job(key).tell(status="running", message="the disk is full")
+    assert Job(key).state()["message"] == "the disk is full"
+
+
+def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_and_later(runs, monkeypatch, often):
+    key = queue.submit(TOY, config())
+    started, now = [], [1e9]
+    monkeypatch.setattr(start, "_start_worker", started.append)
+    for module in (folder, train):
+        monkeypatch.setattr(module.time, "time", lambda: now[0])
+    with monkeypatch.context() as patch:
+        patch.setattr(runs, "save", no_room)
+        pauses = []
+        for _ in range(6):
+            assert train_all() == 1
+            known = queue.state(key)
+            assert known.status == "interrupted" and known.message.startswith("the disk is full; the run is kept")
+            assert "the disk is full" in training.describe(known)
+            assert read_record(Job(key).checkpoint)["step"] == 20
+            assert train_all() == 0 and start.ensure_workers(1) == 0 and not started
+            pauses.append(known.retry_at - now[0])
+            now[0] = known.retry_at
+    assert pauses == [15, 30, 60, 120, 240, 240]
+    assert start.ensure_workers(1) == 1
+    assert train_all() == 1 and queue.state(key).status == "done" and runs.find(TOY, config()).key == key
+
+
+@pytest.mark.parametrize(("free", "said"), [(0, "the disk is full"), (2**30, "nothing can be written: disk I/O error")])
+def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free, said):
+    monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    assert folder.trouble(OSError("disk I/O error")) == said
+
+
+def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
+    key, started = queue.submit(TOY, config()), []
+    monkeypatch.setattr(start, "_start_worker", started.append)
+    fill("reserve", "state", "checkpoint", "live")
+    assert start.ensure_workers(1) == 0 and train_all() == 0 and not started
+    fill("nothing")
+    assert start.ensure_workers(1) == 1 and started == [1]
+    assert train_all() == 1 and queue.state(key).status == "done"
+
+
+def test_nothing_counts_as_asked_before_it_is_on_the_disk(fill):
+    fill("request")
+    with pytest.raises(OSError, match="No space left"):
+        queue.submit(TOY, config())
+    assert queue.states() == []
+    fill("nothing")
+    key = queue.submit(TOY, config())
+    queue.cancel(key)
+    fill("request")
+    with pytest.raises(OSError, match="No space left"):
+        queue.submit(TOY, config())
+    assert queue.state(key).status == "cancelled"  # not queued by half
+
+
+def test_an_open_page_starts_the_next_worker_itself(monkeypatch):
+    key, looks = queue.submit(TOY, config()), []
+    Job(key).tell(status="running", step=3)  # as a killed worker leaves it
+    monkeypatch.setattr(start, "ensure_workers", lambda: looks.append(queue.state(key).status))
+    training._progress(key)
+    assert looks == ["interrupted"]
+
+
+NESTED = "[" * 100_000
+ODD_REQUESTS = [
+    NESTED,
+    "[]",
+    '{"experiment": "toy.walk", "config": {}, "asked": "yesterday"}',
+    '{"experiment": "toy.walk", "config": [1], "asked": 1}',
+    '{"experiment": "toy", "config": {}, "asked": 1}',
+    '{"experiment": 3, "config": {}, "asked": 1}',
+    '{"experiment": "toy.walk", "config": {"d": {"d": {}}}, "asked": 1}',
+    '{"experiment": "toy.walk", "config": {}, "asked": 1, "version": "two"}',
+]
+ODD_STATES = [
+    NESTED,
+    '{"status": ["done"]}',
+    '{"status": "running", "step": "three"}',
+    '{"status": "running", "total": NaN}',
+    '{"status": "running", "loss": null}',
+    '{"status": "running", "pid": -1}',
+    '{"status": "failed", "message": {}}',
+    '{"status": "queued", "retry_at": []}',
+]
+
+
+@pytest.mark.parametrize("text", ODD_REQUESTS)
+def test_an_odd_request_is_set_aside_with_a_message_and_the_rest_goes_on(runs, text):
+    key, odd = queue.submit(TOY, config()), queue.submit(TOY, config(seed=1))
+    path = Job(odd).folder / "request.json"
+    path.write_text(text)
+    assert [known.key for known in queue.states()] == [key] and queue.state(odd) is None
+    assert not path.exists() and len(list((runs.local / "aside").iterdir())) == 1
+    assert any(f"{odd}/request.json was set aside" in message for message in runs.messages())
+    assert train_all() == 1 and queue.state(key).status == "done"
+    assert queue.submit(TOY, config(seed=1)) == odd and train_all() == 1 and queue.state(odd).status == "done"
+
+
+@pytest.mark.parametrize("text", ODD_STATES)
+def test_an_odd_state_is_set_aside_with_a_message_and_the_job_is_queued(runs, text):
+    key = queue.submit(TOY, config())
+    (Job(key).folder / "state.json").write_text(text)
+    assert queue.state(key).status == "queued" and training.describe(queue.state(key)) == "Starting"
+    assert any(f"{key}/state.json was set aside" in message for message in runs.messages())
+    assert train_all() == 1 and queue.state(key).status == "done"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+@pytest.mark.parametrize("name", ["state.json", "checkpoint.safetensors", "live.safetensors"])
+def test_a_pipe_or_a_folder_in_place_of_a_file_stops_nobody(name, make):
+    key = queue.submit(TOY, config())
+    make(Job(key).folder / name)
+    assert queue.state(key).status == "queued" and queue.partial(key) is None
+    assert train_all() == 1 and queue.state(key).status == "done"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_pipe_or_a_folder_in_place_of_a_request_stops_nobody(make):
+    key = queue.submit(TOY, config())
+    (Job(key).folder / "request.json").unlink()
+    make(Job(key).folder / "request.json")
+    assert queue.states() == [] and train_all() == 0
+    queue.submit(TOY, config())
+    assert train_all() == 1 and queue.state(key).status == "done"
+
+
+def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
+    queue.submit(TOY, config())
+    train_all()
+    made = runs.find(TOY, config())
+    key = queue.submit(TOY, config(seed=1))
+    record = {**read_record(made.path), "config": Job(key).request()["config"]}
+    for path in (Job(key).live, Job(key).checkpoint):
+        path.write_bytes(pack({}, {name: value for name, value in record.items() if name != "digest"}))
+    assert queue.partial(key) is None
+    assert train_all() == 1 and queue.state(key).status == "done"
+
+
+@pytest.mark.parametrize("place", ["_info", "_measured", "save"])
+def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
+    key, saved, save = queue.submit(TOY, config()), [], runs.save
+    monkeypatch.setattr(runs, "save", lambda *of: saved.append(key) or save(*of))
+    of = runs if place == "save" else train
+    act = getattr(of, place)
+
+    def cancelled_meanwhile(*arguments):
+        done = act(*arguments)
+        queue.cancel(key)
+        return done
+
+    monkeypatch.setattr(of, place, cancelled_meanwhile)
+    train_all()
+    assert queue.state(key).status == "cancelled" and runs.headers() == []
+    assert len(saved) == (place == "save")
+
+
+def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
+    key, computed = queue.submit(TOY, config()), []
+    report = progress.JobProgress.report
+
+    def reports(self, done, *rest):
+        report(self, done, *rest)
+        if done == 20:
+            queue.cancel(key)
+
+    monkeypatch.setattr(progress.JobProgress, "report", reports)
+    monkeypatch.setattr(train, "_measured", lambda *run: computed.append(run) or {})
+    train_all()
+    assert queue.state(key).status == "cancelled" and not computed
+
+
+@pytest.mark.parametrize("born", ["mine", 12345.0])
+def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(monkeypatch, born):
+    key, ended = queue.submit(TOY, config()), []
+    monkeypatch.setattr(psutil.Process, "terminate", lambda self: ended.append(self.pid))
+    began = psutil.Process().create_time() if born == "mine" else born
+    with held(Job(key).folder / "lock"):
+        Job(key).tell(status="running", pid=os.getpid(), born=began)
+        queue.interrupt(key)
+    assert ended == ([os.getpid()] if born == "mine" else [])
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypatch, fails):
+    key, files = queue.submit(TOY, config()), []
+
+    def look() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in Job(key).folder.iterdir()}
+
+    def taken_over():
+        (Job(key).folder / "lock").unlink()
+        (Job(key).folder / "lock").touch()  # by the worker that has it now
+        files.append(look())
+        if fails:
+            raise ValueError("and then its training fails")
+
+    during_training(monkeypatch, taken_over)
+    train_all()
+    assert look() == files[0] and runs.headers() == []
+
+
+def test_a_lock_whose_file_was_replaced_is_nobodys(tmp_path):
+    with held(tmp_path / "lock") as mine:
+        assert mine and mine()
+        (tmp_path / "lock").unlink()
+        assert not mine()
+        (tmp_path / "lock").touch()
+        assert not mine()
+
+
+@pytest.fixture
+def keep_one(monkeypatch):
+    monkeypatch.setattr(worker, "KEPT", 1)
+
+
+def test_old_jobs_are_forgotten_while_nobody_can_ask(keep_one, monkeypatch):
+    keys, tried = [queue.submit(TOY, config(seed=seed)) for seed in range(2)], []
+    delete = shutil.rmtree
+
+    def watched(path, **options):
+        with pytest.raises(Timeout):
+            FileLock(folder.jobs_folder() / "queue.lock").acquire(timeout=0)
+        tried.append(path.name)
+        delete(path, **options)
+
+    monkeypatch.setattr(shutil, "rmtree", watched)
+    for _ in keys:
+        train_all()
+    assert tried == keys[:1] and [known.key for known in queue.states()] == keys[1:]
+
+
+def test_a_job_asked_anew_before_the_old_are_forgotten_stays(keep_one, monkeypatch):
+    keys = [queue.submit(TOY, config(seed=seed)) for seed in range(2)]
+    for key in keys:
+        queue.cancel(key)
+    lock = worker.queue_lock
+
+    @contextmanager
+    def asked_just_before():
+        queue.submit(TOY, config(seed=0))
+        with lock():
+            yield
+
+    monkeypatch.setattr(worker, "queue_lock", asked_just_before)
+    worker._forget_old()
+    assert queue.state(keys[0]).status == "queued"
+
+
+@pytest.mark.parametrize("experiment", [TOY, "toy.yet_to_come"])
+def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experiment):
+    started = []
+    monkeypatch.setattr(start, "_start_worker", started.append)
+    Job("newer").ask({"experiment": experiment, "version": 9, "config": {}, "asked": 1})
+    key = queue.submit(TOY, config())
+    assert train_all() == 1 and train_all() == 0
+    assert queue.state("newer").status == "queued" and queue.state(key).status == "done"
+    assert start.ensure_workers(1) == 0 and not started
+
+
+def test_a_request_names_the_version_it_was_asked_for_and_one_without_counts_as_of_today():
+    key = queue.submit(TOY, config())
+    request = Job(key).request()
+    assert request.pop("version") == registry.experiment(TOY).version
+    Job(key).ask(request)
+    assert train_all() == 1 and queue.state(key).status == "done"
+
+
+def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypatch):
+    key = queue.submit(TOY, config())
+    code = iter([{"file": 1}, {"file": 2}])
+    monkeypatch.setattr(worker, "_code", lambda: next(code))
+    assert worker.work(slots=1) == 0 and queue.state(key).status == "queued"
+
+
+def test_the_code_is_told_by_the_times_of_its_files(tmp_path, monkeypatch):
+    monkeypatch.setattr(worker.papers, "__path__", [str(tmp_path)])
+    before = worker._code()
+    (tmp_path / "settings.py").write_text("")
+    assert worker._code() != before and before == {k: v for k, v in worker._code().items() if k.parent != tmp_path}
+
+
+def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
+    key, looks = queue.submit(TOY, config()), []
+
+    def ends_at_the_third_look(count=None):
+        looks.append(count)
+        status = "cancelled" if len(looks) == 3 else "interrupted"
+        Job(key).tell(status=status, message="the disk is full")
+
+    monkeypatch.setattr(start, "ensure_workers", ends_at_the_third_look)
+    monkeypatch.setattr(terminal, "_PAUSE", 0.0)
+    watch_all([key], None)
+    assert len(looks) == 3 and capsys.readouterr().err.count("the disk is full") == 1
+
+
+@pytest.mark.parametrize("count", [-1, 0])
+def test_fewer_workers_than_one_are_refused(count):
+    queue.submit(TOY, config())
+    for ask in (start.ensure_workers, lambda n: worker.work(slots=n), lambda n: watch_all([], n)):
+        with pytest.raises(ValueError, match=f"at least 1, got {count}"):
+            ask(count)
