@@ -61,7 +61,7 @@ class Drawing:
     """A way to draw a run. `knobs` are the View fields that stand on its panel and redraw it alone.
 
     `live`: it can draw a run that is still going (its curves so far, no snapshots). `wide`: it needs both columns.
-    `moment`: it changes with the view's `snapshot`, the training step shown. `applies`: whether there is such a thing
+    `moving`: it changes with the view's `snapshot`, the training step shown. `applies`: whether there is such a thing
     to draw under a config. Two drawings may name a knob: it then stands above all panels.
     """
 
@@ -70,7 +70,7 @@ class Drawing:
     knobs: tuple[str, ...] = ()
     live: bool = False
     wide: bool = False
-    moment: bool = True
+    moving: bool = True
     applies: Callable[[Any], bool] = lambda config: True
 
 

@@ -78,7 +78,7 @@ def test_run_prints_a_table_and_json(capsys):
         (["run", TOY, "--set", "z=1"], "there is no setting 'z'"),
         (["figure", TOY, "--out", "x.png"], "--out must end in .html or .json"),
         (["figure", TOY, "--out", "x.json", "--drawing", "x"], "--drawing must be one of loss, weights"),
-        (["figure", TOY, "--out", "x.json", "--view", "moment=9"], "moment must be"),
+        (["figure", TOY, "--out", "x.json", "--view", "snapshot=9"], "snapshot must be"),
         (["build", TOY, "--preset", "slow"], "--preset must name a shipped preset"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -106,7 +106,7 @@ def test_figure_writes_plotly_json(tmp_path):
     import plotly.graph_objects as go
 
     out = tmp_path / "one.json"
-    assert main(["figure", TOY, *FAST, "--drawing", "weights", "--view", "moment=0", "--out", str(out)]) == 0
+    assert main(["figure", TOY, *FAST, "--drawing", "weights", "--view", "snapshot=0", "--out", str(out)]) == 0
     (drawn,) = json.loads(out.read_text(encoding="utf-8"))
     assert drawn["drawing"] == "weights" and drawn["caption"] == "Weights at step 0."
     assert len(go.Figure(drawn["figure"]).data) == 2

@@ -27,7 +27,7 @@ def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
     other = {
         field: knob.default
         for field, knob in knobs.knobs(type(view)).items()
-        if owner(experiment, field) not in (None, drawing) or (field == "moment" and not drawing.moment)
+        if owner(experiment, field) not in (None, drawing) or (field == "snapshot" and not drawing.moving)
     }
     try:
         return type(view)(**{**knobs.values(view), **other})

@@ -13,7 +13,7 @@ from icl_core.findings import Finding
 from pages.ui import address, panels, verdicts, widgets
 from pages.ui.address import Setting
 
-_SECONDS_A_MOMENT = 0.5
+_SECONDS_A_SNAPSHOT = 0.5
 
 
 def show(setting: Setting, run: Run, found: Sequence[Finding], faded: bool = False) -> None:
@@ -23,8 +23,8 @@ def show(setting: Setting, run: Run, found: Sequence[Finding], faded: bool = Fal
 
 
 def _pace(setting: Setting) -> float:
-    """Seconds a moment: longer than the stage last took to be drawn, or the next tick would cut it short."""
-    return max(_SECONDS_A_MOMENT, 1.5 * st.session_state.get(f"took:{setting.id}", 0.0))
+    """Seconds a snapshot: longer than the stage last took to be drawn, or the next tick would cut it short."""
+    return max(_SECONDS_A_SNAPSHOT, 1.5 * st.session_state.get(f"took:{setting.id}", 0.0))
 
 
 def _stage(setting: Setting, run: Run, found: Sequence[Finding], faded: bool, ticking: bool) -> None:
@@ -33,23 +33,23 @@ def _stage(setting: Setting, run: Run, found: Sequence[Finding], faded: bool, ti
         st.rerun()  # how often a fragment runs is only set from outside it
     setting = replace(setting, view=address.refreshed(setting, _shared(setting)))
     steps = run.snapshot_steps
-    if steps and "moment" in knobs.knobs(setting.experiment.view):
-        moment = _moment(setting, len(steps))
-        setting = replace(setting, view=_at(setting.view, moment))
+    if steps and "snapshot" in knobs.knobs(setting.experiment.view):
+        snapshot = _snapshot(setting, len(steps))
+        setting = replace(setting, view=_at(setting.view, snapshot))
     headline = setting.experiment.headline(run, setting.view)
     with st.container(key="faded-head" if faded else "head"):
         st.html(f'<p class="headline" role="status">{_escaped(headline)}</p>')
         verdicts.chips(found)
-    if steps and "moment" in knobs.knobs(setting.experiment.view):
-        _player(setting, steps, moment)
+    if steps and "snapshot" in knobs.knobs(setting.experiment.view):
+        _player(setting, steps, snapshot)
     _shared_knobs(setting, run.config)
     with st.container(key="faded" if faded else "current"), st.container(key="panels"):
         for drawing in setting.experiment.drawings:
             if drawing.applies(run.config):
                 panels.panel(setting, drawing, run)
     st.session_state[f"took:{setting.id}"] = perf_counter() - began
-    if _playing(setting):  # only a moment that was drawn to its end is gone on from
-        st.session_state[f"playing:{setting.id}"] = moment
+    if _playing(setting):  # only a snapshot that was drawn to its end is gone on from
+        st.session_state[f"playing:{setting.id}"] = snapshot
 
 
 def _shared(setting: Setting) -> list[str]:
@@ -60,7 +60,7 @@ def _shared(setting: Setting) -> list[str]:
 
 def _shared_knobs(setting: Setting, config: Any) -> None:
     known = knobs.knobs(setting.experiment.view)
-    fields = [field for field in _shared(setting) if field != "moment" and widgets.can_move(known[field], config)]
+    fields = [field for field in _shared(setting) if field != "snapshot" and widgets.can_move(known[field], config)]
     if not fields:
         return
     base = knobs.values(address.base_view(setting.experiment, setting.preset))
@@ -70,15 +70,15 @@ def _shared_knobs(setting: Setting, config: Any) -> None:
             widgets.draw(setting.id, field, knob, getattr(setting.view, field), base[field])
 
 
-def _player(setting: Setting, steps: list[int], moment: int) -> None:
+def _player(setting: Setting, steps: list[int], snapshot: int) -> None:
     """A slider over the snapshots and a button that plays them."""
     # While it plays, a slider of its own that takes no input: a tick that the browser sent before it had seen the
     # last one would else count as the visitor's move, and stop the play.
-    key = f"{setting.id}:moment{' playing' if _playing(setting) else ''}"
-    st.session_state[key] = moment
+    key = f"{setting.id}:snapshot{' playing' if _playing(setting) else ''}"
+    st.session_state[key] = snapshot
     with st.container(horizontal=True, vertical_alignment="bottom", key="player"):
         label = "❚❚ Pause" if _playing(setting) else "▶ Play"
-        st.button(label, key=f"{setting.id}:play", on_click=_toggle, args=(setting, moment, len(steps)))
+        st.button(label, key=f"{setting.id}:play", on_click=_toggle, args=(setting, snapshot, len(steps)))
         if len(steps) > 1:
             labels = {index: f"{step} of {steps[-1]}" for index, step in enumerate(steps)}
             shown = {"format_func": labels.__getitem__, "key": key, "disabled": _playing(setting)}
@@ -97,39 +97,39 @@ def _playing(setting: Setting) -> bool:
     return f"playing:{setting.id}" in st.session_state
 
 
-def _moment(setting: Setting, count: int) -> int:
+def _snapshot(setting: Setting, count: int) -> int:
     """The snapshot to show: the address's, or while playing the next one, until the last."""
     key = f"playing:{setting.id}"
     if not _playing(setting):
-        return _within(setting.view.moment, count)
-    moment = min(st.session_state[key] + 1, count - 1)
-    if moment == count - 1:
-        _stop(setting, moment, count)
+        return _within(setting.view.snapshot, count)
+    snapshot = min(st.session_state[key] + 1, count - 1)
+    if snapshot == count - 1:
+        _stop(setting, snapshot, count)
         st.rerun()
-    return moment
+    return snapshot
 
 
-def _within(moment: int, count: int) -> int:
+def _within(snapshot: int, count: int) -> int:
     """The snapshot meant where there are `count`: a later one is the last."""
-    return min(moment, count - 1)
+    return min(snapshot, count - 1)
 
 
-def _at(view: Any, moment: int) -> Any:
-    return type(view)(**{**knobs.values(view), "moment": moment})
+def _at(view: Any, snapshot: int) -> Any:
+    return type(view)(**{**knobs.values(view), "snapshot": snapshot})
 
 
-def _toggle(setting: Setting, moment: int, count: int) -> None:
+def _toggle(setting: Setting, snapshot: int, count: int) -> None:
     if _playing(setting):
-        _stop(setting, moment, count)
+        _stop(setting, snapshot, count)
     else:
         # one before the first to be shown: every run of the fragment goes one on
-        st.session_state[f"playing:{setting.id}"] = -1 if moment >= count - 1 else moment
+        st.session_state[f"playing:{setting.id}"] = -1 if snapshot >= count - 1 else snapshot
 
 
-def _stop(setting: Setting, moment: int, count: int) -> None:
+def _stop(setting: Setting, snapshot: int, count: int) -> None:
     st.session_state.pop(f"playing:{setting.id}", None)
-    base = address.base_view(setting.experiment, setting.preset).moment
-    address.write("moment", base if moment == _within(base, count) else moment, base)
+    base = address.base_view(setting.experiment, setting.preset).snapshot
+    address.write("snapshot", base if snapshot == _within(base, count) else snapshot, base)
 
 
 def _escaped(text: str) -> str:

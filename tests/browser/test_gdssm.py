@@ -40,7 +40,7 @@ def test_pairs_read_end_at_the_prompts_last(server: str, window: Window) -> None
 
 
 def test_play_shows_every_step_in_order(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/gdssm?moment=8")
+    tab = go(window(), f"{server}/gdssm?snapshot=8")
     watch(tab, "Step ")
     tab.get_by_role("button", name="Play").click()
     expect(tab.get_by_role("button", name="Pause")).to_be_visible()

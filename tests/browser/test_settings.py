@@ -33,11 +33,11 @@ def test_the_player_changes_the_figures(server: str, window: Window) -> None:
     expect(tab.get_by_text("Weights at step 300")).to_be_visible()
     step(tab, "training step shown", "ArrowLeft")
     expect(tab.get_by_text("Weights at step 225")).to_be_visible()
-    tab.wait_for_url("**/toy?moment=3")
+    tab.wait_for_url("**/toy?snapshot=3")
 
 
 def test_play_runs_to_the_last_step_and_stops(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/toy?moment=1")
+    tab = go(window(), f"{server}/toy?snapshot=1")
     expect(tab.get_by_text("Weights at step 75")).to_be_visible()
     watch(tab, "Weights at step")
     tab.get_by_role("button", name="Play").click()
@@ -45,7 +45,7 @@ def test_play_runs_to_the_last_step_and_stops(server: str, window: Window) -> No
     expect(tab.get_by_text("Weights at step 300")).to_be_visible()
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
     assert watched(tab) == [f"Weights at step {step}." for step in (75, 150, 225, 300)]
-    until(lambda: "moment" not in tab.url, "the address tells the last step")
+    until(lambda: "snapshot" not in tab.url, "the address tells the last step")
 
 
 def test_a_panels_knob_is_in_the_address(server: str, window: Window) -> None:
@@ -70,12 +70,12 @@ def test_back_goes_back_through_the_settings(server: str, window: Window) -> Non
 
 
 def test_bad_values_are_named_and_nothing_else_is_lost(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/toy?d=zz&rate=99&colour=red&moment=2")
+    tab = go(window(), f"{server}/toy?d=zz&rate=99&colour=red&snapshot=2")
     for said in ("d must be a whole number", "rate must be a number from 0.001 to 10.0", "no setting 'colour'"):
         expect(tab.get_by_text(said)).to_be_visible()
     expect(tab.get_by_text("Weights at step 150")).to_be_visible()
     step(tab, "training step shown", "ArrowLeft")
-    tab.wait_for_url("**/toy?moment=1")
+    tab.wait_for_url("**/toy?snapshot=1")
 
 
 def test_an_unknown_experiment_or_preset_is_named(server: str, window: Window) -> None:
@@ -96,7 +96,7 @@ def test_a_preset_is_chosen_by_its_pill(server: str, window: Window) -> None:
 
 
 def test_the_shared_link_shows_the_same_setting(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/toy?d=12&moment=2")
+    tab = go(window(), f"{server}/toy?d=12&snapshot=2")
     tab.get_by_role("button", name="Share").click()
     link = tab.get_by_test_id("stCode").inner_text().strip()
     assert "d=12" in link and "rate=0.1" in link and "version=1" in link

@@ -117,8 +117,8 @@ def test_every_drawing_and_metric_holds_in_every_kind_of_setting(change):
     assert all(np.isfinite(metric.value) for metric in metrics(made))
     for drawing in EXPERIMENT.drawings:
         if drawing.applies(config):
-            for moment in (0, 31):
-                assert drawing.draw(made, View(moment=moment, graft_W_O2="constructed", graft_W_K2="initial")).title
+            for snapshot in (0, 31):
+                assert drawing.draw(made, View(snapshot=snapshot, graft_W_O2="constructed", graft_W_K2="initial")).title
 
 
 def test_freezing_beyond_the_end_is_refused():

@@ -21,7 +21,7 @@ from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import train as learning
 from icl_core.papers.gdssm.shared.points import points
-from icl_core.papers.gdssm.shared.read_run import constructed_of, example, model_of, steps, trained_at
+from icl_core.papers.gdssm.shared.read_run import constructed_of, example, model_of, trained_at
 from icl_core.papers.gdssm.shared.settings import Config
 from tests.drawn import without_nan
 from tests.recorder import Recorder
@@ -42,7 +42,7 @@ KINDS = {
     "one pair, two layers": {"N": 1, "f": 1, "layers": 2},
 }
 ODD = View(
-    moment=0, seed_shown=5, single_seeds=True, raw=True, token=1, example=99, state="curvature", points="0:0",
+    snapshot=0, seed_shown=5, single_seeds=True, raw=True, token=1, example=99, state="curvature", points="0:0",
     one_Q="zero", one_a="initial", scalar_Psi="zero", several_Q="constructed", several_b="initial",
 )  # fmt: skip
 
@@ -150,7 +150,7 @@ LEAST = {
 def test_one_pair_or_one_feature_draws_without_a_hole(kind):
     config = Config(**{"f": 3, "N": 4, "batch": 16, "steps": 10, **LEAST[kind]})
     run = Run(config, layer.run(config, Recorder()))
-    for view in (View(points="0:0"), View(raw=True, moment=0, points="-10:100 10:-100")):
+    for view in (View(points="0:0"), View(raw=True, snapshot=0, points="-10:100 10:-100")):
         without_nan(layer.EXPERIMENT, run, view)
 
 
@@ -162,7 +162,7 @@ def test_a_negative_decay_draws_without_a_hole(kind):
     decays = {name: -np.abs(run[name]) for name in trained if name.endswith(("/a", "/a_tilde"))}
     assert decays
     negative = Run(run.config, {**run.tensors, **decays})
-    for view in (View(), View(state="curvature", moment=0, raw=True)):
+    for view in (View(), View(state="curvature", snapshot=0, raw=True)):
         without_nan(layer.EXPERIMENT, negative, view)
     assert layer.headline(negative, View()).endswith(".")
 
@@ -178,7 +178,7 @@ def test_a_run_holds_what_its_docstring_says():
     assert run["scale/trained"].shape == (2, len(sweeps.ALPHAS))
     assert run["scale/constructed"].shape == run["scale/closed"].shape == (len(sweeps.ALPHAS),)
     assert run["watched/constructed"].shape == (1,)
-    assert len(steps(run)) == len(run["snapshot/Q"])
+    assert len(run.snapshot_steps) == len(run["snapshot/Q"])
     torch.testing.assert_close(trained_at(run, -1).Q, model_of(run.config, run.tensors, "final/").Q)
 
 

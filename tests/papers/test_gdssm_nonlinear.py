@@ -218,7 +218,7 @@ def test_the_sine_of_a_prompt_is_found():
 )
 def test_every_drawing_metric_and_headline(changes):
     run, experiment = made(**changes), nonlinear.EXPERIMENT
-    for view in (View(), View(moment=0, prompt=99, seed_shown=5, features_of="linear", points="9:1, -3:2")):
+    for view in (View(), View(snapshot=0, prompt=99, seed_shown=5, features_of="linear", points="9:1, -3:2")):
         for drawing in experiment.drawings:
             panel = drawing.draw(run, view)
             assert panel.title and len(panel.caption) > 40 and panel.figure is not None

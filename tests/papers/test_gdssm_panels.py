@@ -36,7 +36,7 @@ def shipped(name: str) -> Run:
 
 
 def as_built(run: Run) -> Run:
-    """The run, had training found the construction at every seed and moment."""
+    """The run, had training found the construction at every seed and snapshot."""
     seeds = run.config.seeds
     built = {name.split("/")[1]: array for name, array in run.tensors.items() if name.startswith("constructed/")}
     moments = len(run["snapshot/step"])
@@ -72,7 +72,7 @@ def test_the_state_of_a_construction_is_the_gradient_after_every_token(name, whi
 
 
 def test_the_state_of_a_layer_that_learned_nothing_is_far_off():
-    panel = state.draw(shipped(ONE), View(moment=0, example=7))
+    panel = state.draw(shipped(ONE), View(snapshot=0, example=7))
     assert (panel.data["relative difference"] > 0.2).all()
 
 

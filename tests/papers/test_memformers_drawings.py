@@ -33,7 +33,7 @@ DRAWINGS = {
     "whitened": (preconditioner.whitened, preconditioner.applies),
 }
 MOST = View(
-    moment=0,
+    snapshot=0,
     after=0,
     overlay="all",
     unit="sum",

@@ -19,13 +19,12 @@ from icl_core.papers.birth.induction.draw import curves, film, grafts
 from icl_core.papers.birth.induction.metrics import metrics
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.shared.draw import attention, memories
-from icl_core.papers.birth.shared.read_run import moment_of, steps
 from icl_core.papers.birth.shared.train import JUDGED, WATCHED, run
 
 
 def headline(run: Run, view: View) -> str:
     """What you see: the model's accuracy at the step shown, beside what it could be."""
-    step = steps(run)[moment_of(run, view)]
+    step = run.snapshot_steps[run.snapshot_at(view)]
     at = abs(run["curve/step"] - step).argmin()
     accuracy = float(run["curve/accuracy"][0, at])
     repeat, bayes = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "bayes"))
@@ -65,7 +64,7 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("film", film.draw, moment=False, wide=True),
+        Drawing("film", film.draw, moving=False, wide=True),
         Drawing("accuracy", curves.accuracy, ("measure", "single_seeds"), live=True),
         Drawing("memories", curves.memories, ("orientation", "weighted"), live=True),
         Drawing("losses", curves.losses, live=True),

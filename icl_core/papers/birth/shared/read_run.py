@@ -1,4 +1,4 @@
-"""From a run to what a figure needs: the weights at a moment, the visitor's sequence, what the model predicts on it."""
+"""From a run to what a figure needs: the weights of a snapshot, the visitor's sequence, what is predicted on it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,21 +14,11 @@ from icl_core.papers.birth.shared.task import Task, masks, sample
 from icl_core.papers.birth.shared.train import FROZEN, task_of
 
 
-def steps(run: Run) -> list[int]:
-    """The training steps of the run's snapshots."""
-    return [int(step) for step in run.tensors.get("snapshot/step", ())]
-
-
-def moment_of(run: Run, view: View) -> int:
-    """The index of the snapshot shown; a moment beyond the last means the last."""
-    return min(view.moment, len(steps(run)) - 1)
-
-
-def weights_at(run: Run, moment: int) -> Weights:
+def weights_at(run: Run, snapshot: int) -> Weights:
     """The weights at a snapshot, float32 on the CPU; the last one exactly, earlier ones as kept in float16."""
-    last = moment == len(steps(run)) - 1
+    last = snapshot == len(run.snapshot_steps) - 1
     names = [name.removeprefix("final/") for name in run.tensors if name.startswith("final/")]
-    source = {name: run[f"final/{name}"] if last else run[f"snapshot/{name}"][moment] for name in names}
+    source = {name: run[f"final/{name}"] if last else run[f"snapshot/{name}"][snapshot] for name in names}
     frozen = {name: run[f"frozen/{name}"] for name in FROZEN}
     source.setdefault("W_K1", np.zeros_like(source["W_K2"]))  # one layer has none, and never reads it
     # a copy: memory-mapped arrays are read-only

@@ -76,7 +76,7 @@ class Config:
 class View:
     """What is drawn of a trained model, or asked of it."""
 
-    moment: int = slider("training step", 0, 31, default=31)
+    snapshot: int = slider("training step", 0, 31, default=31, was="snapshot")
     measure: str = choice(
         "accuracy", {"all": "all in-context positions", "new": "where output ≠ trigger"}, default="all"
     )

@@ -53,7 +53,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every seed, then a one-layer model as baseline; all curves, the snapshots of the first seed.
 
     `curve/*` [seeds, evaluations] and `batch/*` [seeds, steps] beside `curve/step` [evaluations]; `snapshot/*`
-    [moments, d, d] in float16 beside `snapshot/step`; `final/*` and `frozen/*` in float32; `judged/*` [seeds];
+    [snapshots, d, d] in float16 beside `snapshot/step`; `final/*` and `frozen/*` in float32; `judged/*` [seeds];
     `baseline/*` [1]. Raises `Diverged` and `Cancelled`.
     """
     plan = [training_phase(name, part, index == 0) for index, (name, part) in enumerate(_trainings(config).items())]

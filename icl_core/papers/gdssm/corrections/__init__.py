@@ -53,9 +53,9 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("gains", drawings.gains, wide=True, moment=False),
-        Drawing("lengths", drawings.lengths, ("times",), wide=True, moment=False),
-        Drawing("table", drawings.table, wide=True, moment=False),
+        Drawing("gains", drawings.gains, wide=True, moving=False),
+        Drawing("lengths", drawings.lengths, ("times",), wide=True, moving=False),
+        Drawing("table", drawings.table, wide=True, moving=False),
     ),
     presets=PRESETS,
     headline=headline,

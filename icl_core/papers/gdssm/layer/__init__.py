@@ -90,7 +90,7 @@ EXPERIMENT = Experiment(
         Drawing("state", state.draw, ("token", "example", "state", *SEED), wide=True),
         Drawing("weights", weights.draw, ("raw", *SEED), wide=True),
         Drawing("steps", two_steps.draw, SEED, applies=two_steps.applies, wide=True),
-        Drawing("scale", scale.draw, ("alpha", *SEED), moment=False),
+        Drawing("scale", scale.draw, ("alpha", *SEED), moving=False),
         Drawing("recurrence", recurrence.draw, SEED),
         *(
             Drawing(name, interventions.draw, (*fields, *SEED), applies=interventions.on(kind))

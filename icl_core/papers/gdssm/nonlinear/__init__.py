@@ -55,7 +55,7 @@ EXPERIMENT = Experiment(
     metrics=metrics,
     drawings=(
         Drawing("fit", drawings.fit, ("prompt", "seed_shown"), wide=True),
-        Drawing("losses", comparisons.losses, wide=True, moment=False),
+        Drawing("losses", comparisons.losses, wide=True, moving=False),
         Drawing("training", comparisons.training, live=True),
         Drawing("features", drawings.features, ("features_of", "seed_shown")),
         Drawing("prompt", drawings.prompt, ("points", "seed_shown"), wide=True),

@@ -16,11 +16,11 @@ from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
 GRID = np.linspace(-5, 5, 401)
 
 
-def model_at(run: Run, variant: Variant, moment: int, row: int) -> Model:
+def model_at(run: Run, variant: Variant, snapshot: int, row: int) -> Model:
     """The model of one seed at a snapshot."""
     like = initial(run.config, variant, [0])
     names = (f"snapshot/{variant.name}/{name}" for name in like.tensors())
-    found = (torch.tensor(run[name][moment, row : row + 1]) for name in names)
+    found = (torch.tensor(run[name][snapshot, row : row + 1]) for name in names)
     return like.with_(**dict(zip(like.tensors(), found, strict=True)))
 
 
@@ -43,10 +43,10 @@ def asked(pairs: np.ndarray, queries: np.ndarray) -> Tasks:
     return Tasks(*(torch.tensor(each[:, None], dtype=torch.float32) for each in (x, y)))
 
 
-def lines(run: Run, pairs: np.ndarray, queries: np.ndarray, moment: int, row: int) -> dict[str, np.ndarray]:
+def lines(run: Run, pairs: np.ndarray, queries: np.ndarray, snapshot: int, row: int) -> dict[str, np.ndarray]:
     """What every model predicts at the queries, by its name."""
     tasks = asked(pairs, queries)
-    return {v.name: learning.predict(model_at(run, v, moment, row), tasks)[0].numpy() for v in VARIANTS}
+    return {v.name: learning.predict(model_at(run, v, snapshot, row), tasks)[0].numpy() for v in VARIANTS}
 
 
 def descended(run: Run, pairs: np.ndarray, queries: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train and judge all variants.
 
     For each, by its name: `curve/*` and `judged/*`, `/blind` (its labels set to zero) [seeds, ...], `snapshot/*/`
-    its tensors [moments, seeds, ...]; `curve/step`, `snapshot/step`; `baseline/*` [1].
+    its tensors [snapshots, seeds, ...]; `curve/step`, `snapshot/step`; `baseline/*` [1].
     """
     parts = [
         phases.Phase(variant.name, config.steps, partial(train, config, variant), partial(_curves, variant))

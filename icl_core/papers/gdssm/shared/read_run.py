@@ -14,16 +14,6 @@ from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, sample
 
 
-def steps(run: Run) -> list[int]:
-    """The training steps of the run's snapshots; none of a run that is still going."""
-    return [int(step) for step in run["snapshot/step"]] if "snapshot/step" in run.tensors else []
-
-
-def moment_of(run: Run, view: Any) -> int:
-    """The snapshot that the view asks for; the last if there are not so many."""
-    return min(view.moment, len(steps(run)) - 1)
-
-
 def row_of(run: Run, view: Any) -> int:
     """The row of the seed that the view asks for; the last if there are not so many."""
     return min(view.seed_shown, run.config.seeds) - 1
@@ -35,11 +25,11 @@ def model_of(config: Config, tensors: Tensors, prefix: str, rows: Any = slice(No
     return like.with_(**{name: torch.tensor(tensors[prefix + name][rows]) for name in like.tensors()})
 
 
-def trained_at(run: Run, moment: int, row: int | None = None) -> Model:
+def trained_at(run: Run, snapshot: int, row: int | None = None) -> Model:
     """The model at a snapshot: of one seed, or (None) of all."""
     seeds = slice(None) if row is None else slice(row, row + 1)
     like = models.initial(run.config, [0])
-    found = {name: torch.tensor(run[f"snapshot/{name}"][moment, seeds]) for name in like.tensors()}
+    found = {name: torch.tensor(run[f"snapshot/{name}"][snapshot, seeds]) for name in like.tensors()}
     return like.with_(**found)
 
 

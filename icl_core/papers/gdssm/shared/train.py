@@ -41,7 +41,7 @@ def held_out(config: Config, most: tuple[int, int] = JUDGED) -> Tasks:
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train and judge.
 
-    `curve/*` [seeds, evaluations] and `batch/loss` [seeds, steps] beside `curve/step`; `snapshot/*` [moments, seeds,
+    `curve/*` [seeds, evaluations] and `batch/loss` [seeds, steps] beside `curve/step`; `snapshot/*` [snapshots, seeds,
     ...] beside `snapshot/step`; `final/*` [seeds, ...]; `constructed/*` [1, ...]; `judged/*` [seeds]; `baseline/*` [1].
     Raises `Diverged` and `Cancelled`.
     """

@@ -23,12 +23,11 @@ from icl_core.papers.memformers.convergence.settings import Config, View, as_mod
 from icl_core.papers.memformers.shared import train as learning
 from icl_core.papers.memformers.shared.baselines import construction
 from icl_core.papers.memformers.shared.draw import preconditioner, training
-from icl_core.papers.memformers.shared.read_run import moment_of, steps
 from icl_core.training import phases
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train one depth, all seeds together. `curve/*` [seeds, evaluations] beside `curve/step`; `snapshot/*` [moments,
+    """Train one depth, all seeds together. `curve/*` [seeds, evaluations] beside `curve/step`; `snapshot/*` [snapshots,
     seeds, …] beside `snapshot/step`; `final/<L>/*`; `reference/floor_steps` [L, L]; `frozen/*`."""
     model = model_of(config)
     name = f"main {config.layers}"
@@ -40,8 +39,8 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
 def headline(run: Run, view: View) -> str:
     """What you see: how close the layers are to Σ⁻¹ at the step shown."""
-    step = steps(run)[moment_of(run, view)]
-    listed = ", ".join(f"{value:.3f}" for value in preconditioner.distances_at(as_model(run), moment_of(run, view)))
+    step = run.snapshot_steps[run.snapshot_at(view)]
+    listed = ", ".join(f"{value:.3f}" for value in preconditioner.distances_at(as_model(run), run.snapshot_at(view)))
     count = "the layer is" if run.config.layers == 1 else "the layers are"
     return f"After {step} of {run.config.steps} steps {count} {listed} from a multiple of Σ⁻¹; 0 is all of it."
 

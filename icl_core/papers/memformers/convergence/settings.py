@@ -63,6 +63,6 @@ def as_model(run: Run) -> Run:
 class View:
     """What is drawn of the preconditioners."""
 
-    moment: int = slider("training step", 0, 31, default=31)
+    snapshot: int = slider("training step", 0, 31, default=31, was="snapshot")
     layer: int = slider("layer", 1, 6, default=1)
     seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")

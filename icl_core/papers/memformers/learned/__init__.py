@@ -82,10 +82,10 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("own", drawings.own, moment=False),
-        Drawing("fresh", drawings.fresh, moment=False),
-        Drawing("risk", drawings.risk, ("steps_shown",), moment=False),
-        Drawing("training", drawings.training, live=True, moment=False),
+        Drawing("own", drawings.own, moving=False),
+        Drawing("fresh", drawings.fresh, moving=False),
+        Drawing("risk", drawings.risk, ("steps_shown",), moving=False),
+        Drawing("training", drawings.training, live=True, moving=False),
     ),
     presets=(
         Preset(

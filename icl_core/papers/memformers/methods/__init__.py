@@ -68,9 +68,9 @@ EXPERIMENT = Experiment(
     claims=(*claims.ALL, *(printed.claim for printed in AS_PRINTED)),
     metrics=metrics,
     drawings=(
-        Drawing("depth", depth.depth, ("overlay", "average"), wide=True, moment=False),
+        Drawing("depth", depth.depth, ("overlay", "average"), wide=True, moving=False),
         Drawing("training", training.training, ("single_seeds",), live=True),
-        Drawing("overfit", overfit.overfit, moment=False),
+        Drawing("overfit", overfit.overfit, moving=False),
         Drawing("optimiser", optimiser.optimiser, ("unit", *MODEL), wide=True, applies=optimiser.applies),
         Drawing("trajectory", trajectory.trajectory, (*PROMPT, "first_axis", "second_axis", "after"), wide=True),
         Drawing("forms", forms.forms, (*PROMPT, "reading", "layer"), wide=True),

@@ -16,32 +16,22 @@ from icl_core.regression import Covariance, covariates
 from icl_core.trend import still_falling
 
 
-def steps(run: Run) -> list[int]:
-    """The training steps of the snapshots of the deepest model."""
-    return [int(step) for step in run["snapshot/step"]] if "snapshot/step" in run.tensors else []
-
-
-def moment_of(run: Run, view: Any) -> int:
-    """The snapshot that the view asks for; the last if there are not so many."""
-    return min(view.moment, len(steps(run)) - 1)
-
-
 def depth_of(run: Run, depth: int) -> int:
     """The depth that the view asks for, or the deepest there is."""
     return min(depth, run.config.layers)
 
 
-def parameters_at(run: Run, seed: int, depth: int, moment: int | None = None) -> Parameters:
+def parameters_at(run: Run, seed: int, depth: int, snapshot: int | None = None) -> Parameters:
     """The parameters of one seed's model of `depth` layers, [1, …] float32, at a snapshot or (None) finished.
 
     Snapshots are of the deepest model alone: a shallower one is always the finished one.
     """
     row = min(seed, run.config.seeds) - 1
-    if moment is None or depth < run.config.layers or moment == len(steps(run)) - 1:
+    if snapshot is None or depth < run.config.layers or snapshot == len(run.snapshot_steps) - 1:
         names = [name for name in run.tensors if name.startswith(f"final/{depth}/")]
         return {name.split("/")[2]: torch.tensor(run[name][row : row + 1]).float() for name in names}
     names = [name for name in run.tensors if name.startswith("snapshot/") and name != "snapshot/step"]
-    return {name.split("/")[1]: torch.tensor(run[name][moment, row : row + 1]).float() for name in names}
+    return {name.split("/")[1]: torch.tensor(run[name][snapshot, row : row + 1]).float() for name in names}
 
 
 def covariance_of(run: Run, seed: int) -> Covariance:
@@ -57,9 +47,9 @@ def root_of(run: Run, seed: int) -> Tensor:
     return covariance_of(run, seed).root.float()[None]
 
 
-def step_of(run: Run, depth: int, moment: int) -> int:
+def step_of(run: Run, depth: int, snapshot: int) -> int:
     """The training step at which `parameters_at` finds that depth."""
-    return steps(run)[moment if depth == run.config.layers else -1]
+    return run.snapshot_steps[snapshot if depth == run.config.layers else -1]
 
 
 def knows_covariance(config: Any) -> bool:

@@ -29,7 +29,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every depth, judge each on fresh prompts, and put the classical methods beside them.
 
     `depth/layers` [K]; `judged/*` and `beside/<name>/*` [seeds, K]; `baseline/*` [K]; `curve/*` [seeds, evaluations]
-    of the deepest model beside `curve/step`; `snapshot/*` [moments, seeds, …] of it beside `snapshot/step`;
+    of the deepest model beside `curve/step`; `snapshot/*` [snapshots, seeds, …] of it beside `snapshot/step`;
     `final/<depth>/*`; `frozen/rotation` [seeds, d, d], `frozen/eigenvalues` [d]. Raises `Diverged` and `Cancelled`.
     """
     trainings = _trainings(config)
@@ -182,7 +182,7 @@ def _gather(config: Config, trainings: Mapping[str, Config], made: Made) -> dict
 
 
 def snapshot_steps(config: Config) -> dict[str, np.ndarray]:
-    """`snapshot/step` [moments]."""
+    """`snapshot/step` [snapshots]."""
     return {"snapshot/step": np.array(loop.log_spaced(config.steps, SNAPSHOTS))}
 
 

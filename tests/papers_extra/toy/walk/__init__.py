@@ -31,7 +31,7 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("loss", draw.loss, live=True, moment=False),
+        Drawing("loss", draw.loss, live=True, moving=False),
         Drawing("weights", draw.weights, knobs=("seed_shown",)),
     ),
     presets=PRESETS,

@@ -17,6 +17,6 @@ def loss(run: Run, view: View) -> Panel:
 def weights(run: Run, view: View) -> Panel:
     """The weights at the step shown beside the teacher's."""
     seed = min(view.seed_shown, run.config.seeds - 1)
-    bars = {"student": run["snapshot/weights"][view.moment, seed], "teacher": run["final/teacher"][seed]}
+    bars = {"student": run["snapshot/weights"][view.snapshot, seed], "teacher": run["final/teacher"][seed]}
     figure = go.Figure([go.Bar(y=values, name=name) for name, values in bars.items()])
-    return Panel("The student meets the teacher", f"Weights at step {run.snapshot_steps[view.moment]}.", figure)
+    return Panel("The student meets the teacher", f"Weights at step {run.snapshot_steps[view.snapshot]}.", figure)

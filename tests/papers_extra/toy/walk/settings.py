@@ -22,7 +22,7 @@ class Config:
 class View:
     """What is drawn."""
 
-    moment: int = slider("training step shown", 0, SNAPSHOTS - 1, default=SNAPSHOTS - 1)
+    snapshot: int = slider("training step shown", 0, SNAPSHOTS - 1, default=SNAPSHOTS - 1, was="snapshot")
     seed_shown: int = slider("seed shown", 0, 15, default=0)
 
 

@@ -8,7 +8,6 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.induction.metrics import half_step
 from icl_core.papers.birth.shared.probes import early_positions
-from icl_core.papers.birth.shared.read_run import moment_of, steps
 from icl_core.papers.birth.shared.settings import View
 
 FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
@@ -155,7 +154,7 @@ def _lines(run: Run, view: View) -> list[tuple[str, float, str]]:
 
 
 def _at(run: Run, view: View) -> float | None:
-    return steps(run)[moment_of(run, view)] if steps(run) else None
+    return run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
 
 
 def _table(run: Run, names: tuple[str, ...]) -> pd.DataFrame:

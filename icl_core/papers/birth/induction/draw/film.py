@@ -8,7 +8,7 @@ from icl_core.figures import Attending, Curve, Moving, characters
 from icl_core.papers.birth.induction.draw.curves import PROBES
 from icl_core.papers.birth.shared.draw.memories import NAMES
 from icl_core.papers.birth.shared.probes import Scores, memory_scores
-from icl_core.papers.birth.shared.read_run import boxes, read, shown, steps, weights_at
+from icl_core.papers.birth.shared.read_run import boxes, read, shown, weights_at
 from icl_core.papers.birth.shared.settings import View
 from icl_core.papers.birth.shared.train import task_of
 
@@ -17,7 +17,7 @@ PLAYED = 32  # positions of the sequence: more are too small to read in motion
 
 def draw(run: Run, view: View) -> Panel:
     """Plays in the browser; every frame is a snapshot of the trained matrices."""
-    weights = [weights_at(run, snapshot) for snapshot in range(len(steps(run)))]
+    weights = [weights_at(run, snapshot) for snapshot in range(len(run.snapshot_steps))]
     task = task_of(run.config)
     names = [name for name in ("W_O2", "W_K2", "W_K1") if name != "W_K1" or run.config.layers == 2]
     maps = [_moving(name, [memory_scores(name, each, task) for each in weights]) for name in names]
@@ -33,9 +33,9 @@ def draw(run: Run, view: View) -> Panel:
         for name, label, kind, dash in probes
     ]
     series.append(Curve("accuracy", run["curve/step"], run["curve/accuracy"][:1], "trained"))
-    figure = figures.film(steps(run), series, maps, heads, "recall, accuracy", (0, 1.02))
+    figure = figures.film(run.snapshot_steps, series, maps, heads, "recall, accuracy", (0, 1.02))
     return Panel(
-        f"From random weights to step {steps(run)[-1]}: press play",
+        f"From random weights to step {run.snapshot_steps[-1]}: press play",
         "Above, how much each memory recalls; below, the memories themselves and where the two layers look. A memory "
         "that has formed shows a bright diagonal; an induction head shows bright boxed cells in layer 2. The frames "
         "are log-spaced in training: most of them lie early, where most happens.",

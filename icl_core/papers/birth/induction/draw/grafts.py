@@ -9,7 +9,7 @@ from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.shared.beside_construction import compare
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.shared.read_run import moment_of, steps, weights_at
+from icl_core.papers.birth.shared.read_run import weights_at
 from icl_core.papers.birth.shared.settings import View
 from icl_core.papers.birth.shared.train import held_out
 
@@ -18,7 +18,7 @@ POSITIONS = 2**13  # held-out positions a graft is evaluated on
 
 def draw(run: Run, view: View) -> Panel:
     """In-context accuracy and global loss before and after the grafts that the view asks for."""
-    snapshot = moment_of(run, view)
+    snapshot = run.snapshot_at(view)
     trained = weights_at(run, snapshot)
     operated, factors = graft(run, trained, view)
     batch = held_out(run.config, POSITIONS, where="cpu")
@@ -40,7 +40,7 @@ def draw(run: Run, view: View) -> Panel:
         data=pd.DataFrame([before, after], index=labels).T,
         note=f"Global loss {before['global_loss']:.3f} → {after['global_loss']:.3f} nats, in-context loss "
         f"{before['in_context_loss']:.3f} → {after['in_context_loss']:.3f}. {_factors(factors)}".strip()
-        + f" Step {steps(run)[snapshot]}.",
+        + f" Step {run.snapshot_steps[snapshot]}.",
     )
 
 

@@ -6,18 +6,18 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Predictions, characters
-from icl_core.papers.birth.shared.read_run import Reading, Shown, boxes, moment_of, read, shown, steps, weights_at
+from icl_core.papers.birth.shared.read_run import Reading, Shown, boxes, read, shown, weights_at
 from icl_core.papers.birth.shared.settings import View
 
 
 def draw(run: Run, view: View) -> Panel:
     """Both attention maps with their boxes, over the strip of predicted next characters."""
     sequence = shown(run, view)
-    snapshot = moment_of(run, view)
+    snapshot = run.snapshot_at(view)
     reading = read(weights_at(run, snapshot), sequence, run.config.layers)
     figure = _figure(reading, sequence)
     return Panel(
-        _title(reading, sequence, steps(run)[snapshot], view),
+        _title(reading, sequence, run.snapshot_steps[snapshot], view),
         "Each row is a query and shows where it looks. In layer 1 look for the stripe beside the diagonal: every "
         "character attends to the one before it. In layer 2 look along the rows of repeated characters: an induction "
         "head attends to what followed them earlier, the boxed cells. Before training every row is spread out evenly.",

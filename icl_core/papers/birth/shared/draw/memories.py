@@ -7,7 +7,7 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import characters
 from icl_core.papers.birth.shared.beside_construction import Comparison, compare, rank, wrong
-from icl_core.papers.birth.shared.read_run import moment_of, steps, weights_at
+from icl_core.papers.birth.shared.read_run import weights_at
 from icl_core.papers.birth.shared.settings import View
 
 NAMES = {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}
@@ -22,19 +22,21 @@ READ = {  # the reading, and what a formed memory looks like
 
 def draw(run: Run, view: View) -> Panel:
     """One matrix as readings v_jᵀ W u_i, trained | constructed | difference on one scale."""
-    snapshot, name = moment_of(run, view), _shown(run, view)
+    snapshot, name = run.snapshot_at(view), _shown(run, view)
     weights = weights_at(run, snapshot)
     found = compare(name, weights, run.config)
     value, formed = READ[name]
     rows, columns = ([*characters(labels)] for labels in (found.trained.rows, found.trained.columns))
     maps = _maps(found, view)
     left, below = found.trained.row_kind, found.trained.column_kind
-    last = _maps(compare(name, weights_at(run, len(steps(run)) - 1), run.config), view)  # one scale for all snapshots
+    last = _maps(
+        compare(name, weights_at(run, len(run.snapshot_steps) - 1), run.config), view
+    )  # one scale for all snapshots
     figure = figures.triple(
         *maps, rows, columns, value, row_title=left, column_title=below, limit=figures.largest(*maps, *last)
     )
     return Panel(
-        f"{NAMES[name]} at step {steps(run)[snapshot]}{_recall(found)}: "
+        f"{NAMES[name]} at step {run.snapshot_steps[snapshot]}{_recall(found)}: "
         f"{max(0.0, found.aligned.explained):.0%} of it is the construction",
         f"{formed} Without learning, the left map would be noise. {_alignment(found, view)}",
         figure,
@@ -94,7 +96,7 @@ def _wrong(name: str, found: Comparison) -> pd.DataFrame:
 
 def spectrum(run: Run, view: View) -> Panel:
     """Singular values of the trained matrices at the step shown."""
-    weights = weights_at(run, moment_of(run, view))
+    weights = weights_at(run, run.snapshot_at(view))
     names = [name for name in weights.trained() if name != "W_K1" or run.config.layers == 2]
     values = {NAMES[name]: np.linalg.svd(weights[name].numpy(), compute_uv=False) for name in names}
     figure = figures.spectrum(values, [KINDS[name] for name in names])

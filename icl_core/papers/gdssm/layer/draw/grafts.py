@@ -14,7 +14,7 @@ from icl_core.papers.gdssm.layer import grafts as grafting
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared import train as learning
-from icl_core.papers.gdssm.shared.read_run import constructed_of, moment_of, row_of, steps, trained_at
+from icl_core.papers.gdssm.shared.read_run import constructed_of, row_of, trained_at
 
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
 FIELDS = {kind: tuple(fields.values()) for kind, fields in grafting.FIELDS.items()}
@@ -27,7 +27,7 @@ def on(kind: str) -> Callable[[Any], bool]:
 
 def draw(run: Run, view: Any) -> Panel:
     """Loss before and after the replacements that the view asks for, beside construction and zero."""
-    snapshot, row = moment_of(run, view), row_of(run, view)
+    snapshot, row = run.snapshot_at(view), row_of(run, view)
     trained, start, constructed = trained_at(run, snapshot, row), trained_at(run, 0, row), constructed_of(run)
     operated, said = grafting.graft(trained, start, constructed, view, run.config)
     slow = 4 if run.config.recurrence == "full" else 1  # a decay an entry costs f times as much
@@ -54,7 +54,7 @@ def draw(run: Run, view: Any) -> Panel:
         data=pd.DataFrame({"model": labels, "loss": found, "prediction": outputs}).round(5),
         note=f"One task, first label {written(float(first.y[-1, 0, 0]))}: trained predicts {written(outputs[0])}, "
         f"after the operation {written(outputs[1])}, the construction {written(outputs[2])}. {len(tasks):,} held-out "
-        f"tasks; step {steps(run)[snapshot]}, seed {row + 1}.",
+        f"tasks; step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )
 
 

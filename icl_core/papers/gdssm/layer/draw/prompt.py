@@ -12,7 +12,7 @@ from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.points import points
-from icl_core.papers.gdssm.shared.read_run import constructed_of, moment_of, row_of, steps, trained_at
+from icl_core.papers.gdssm.shared.read_run import constructed_of, row_of, trained_at
 from icl_core.papers.gdssm.shared.task import Tasks
 
 QUERIES = 41
@@ -23,7 +23,7 @@ def draw(run: Run, view: Any) -> Panel:
     pairs = np.array(points(view.points), dtype=np.float32)
     reach = max(1.0, float(np.abs(pairs[:, 0]).max())) * 1.1
     queries = np.linspace(-reach, reach, QUERIES, dtype=np.float32)
-    snapshot, row = moment_of(run, view), row_of(run, view)
+    snapshot, row = run.snapshot_at(view), row_of(run, view)
     tasks = _prompt(pairs, queries, run.config.f, run.config.model == "1-D")
     trained, constructed = (_line(m, tasks) for m in (trained_at(run, snapshot, row), constructed_of(run)))
     best = float(pairs[:, 0] @ pairs[:, 1]) / (float(pairs[:, 0] @ pairs[:, 0]) or 1.0)
@@ -42,7 +42,7 @@ def draw(run: Run, view: Any) -> Panel:
         "stops short of least squares or goes beyond. A layer that learned nothing would draw a flat line.",
         figure.add_trace(figures.dots(pairs, "your points")),
         data=pd.DataFrame({"x": queries, "trained": trained, "constructed": constructed, "best": best * queries}),
-        note=_applies(run, len(pairs)) + f" Step {steps(run)[snapshot]}, seed {row + 1}.",
+        note=_applies(run, len(pairs)) + f" Step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )
 
 

@@ -8,13 +8,13 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.gdssm.shared.read_run import moment_of, percent, row_of, steps, trained_at
+from icl_core.papers.gdssm.shared.read_run import percent, row_of, trained_at
 from icl_core.papers.gdssm.shared.weights import powers
 
 
 def draw(run: Run, view: Any) -> Panel:
     """a^(N-t) of every head against t: how much of the t-th example is still in the state when the query comes."""
-    snapshot, N = moment_of(run, view), run.config.N
+    snapshot, N = run.snapshot_at(view), run.config.N
     kept = heads(run, snapshot, row_of(run, view))
     x = np.arange(1, N + 1)
     series = [
@@ -24,8 +24,9 @@ def draw(run: Run, view: Any) -> Panel:
     figure = figures.curves(series, "example t", "share of it left in the state", at=None)
     first = next(iter(kept.values()))[2][:, 0]
     ticks = [t for t in range(1, N + 1) if t == 1 or t % max(1, -(-N // 10)) == 0]
+    step = run.snapshot_steps[snapshot]
     return Panel(
-        f"Step {steps(run)[snapshot]}: the first example still counts {percent(float(first.mean()))} after the last",
+        f"Step {step}: the first example still counts {percent(float(first.mean()))} after the last",
         "The decays A to the power of the tokens that follow. A gradient is a plain sum, so every example should "
         "count 1, as the construction has it. Decays of 0.95, where training begins, would forget the first examples."
         + (" The band spans the entries of A." if len(next(iter(kept.values()))[2]) > 1 else ""),

@@ -15,7 +15,7 @@ from icl_core.papers.gdssm.shared import layer_1d, layer_nd, multi_layer
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_1d import Layer1D
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
-from icl_core.papers.gdssm.shared.read_run import example, moment_of, percent, row_of, steps, trained_at
+from icl_core.papers.gdssm.shared.read_run import example, percent, row_of, trained_at
 from icl_core.papers.gdssm.shared.task import Tasks
 
 TYPICAL, PROMPTS = -1, 16  # the prompts, none of which can be looked at, that say how large a sum usually is
@@ -23,7 +23,7 @@ TYPICAL, PROMPTS = -1, 16  # the prompts, none of which can be looked at, that s
 
 def draw(run: Run, view: Any) -> Panel:
     """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their difference."""
-    snapshot, tasks = moment_of(run, view), example(run.config, view.example)
+    snapshot, tasks = run.snapshot_at(view), example(run.config, view.example)
     which = view.state if run.config.layers > 1 else "first"
     trained, many = trained_at(run, snapshot, row_of(run, view)), example(run.config, TYPICAL, PROMPTS)
     ours, exact = _states(trained, tasks, which)[..., 0], _exact(tasks, which)[..., 0]  # [N, rows, columns]
@@ -45,7 +45,7 @@ def draw(run: Run, view: Any) -> Panel:
         data=pd.DataFrame({"pairs": range(1, len(away) + 1), "relative difference": away}).round(6),
         note=f"One factor, {written(factor)}, is fitted by least squares to the last states of {PROMPTS} other "
         f"prompts: the state's own scale is free, β undoes it. Off: as a share of the sum's usual size after as many "
-        f"pairs. Step {steps(run)[snapshot]}, seed {row_of(run, view) + 1}.",
+        f"pairs. Step {run.snapshot_steps[snapshot]}, seed {row_of(run, view) + 1}.",
     )
 
 

@@ -10,7 +10,7 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.papers.gdssm.layer.draw.levels import ZERO, beaten, foot, levels, settle, words
 from icl_core.papers.gdssm.shared import closed_forms
-from icl_core.papers.gdssm.shared.read_run import moment_of, percent, steps
+from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.train import WATCHED
 
 NEAR = 0.02  # of the construction's loss: arrived
@@ -88,7 +88,7 @@ def _curve(run: Run, name: str) -> np.ndarray:
 
 
 def _at(run: Run, view: Any) -> float | None:
-    return steps(run)[moment_of(run, view)] if steps(run) else None
+    return run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
 
 
 def _watched(run: Run) -> str:

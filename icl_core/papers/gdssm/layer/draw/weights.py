@@ -13,7 +13,7 @@ from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.weights_maps import Block
 from icl_core.papers.gdssm.layer.draw.weights_parts import DECAYS, RATE, Part, normalised, over_largest, raw
 from icl_core.papers.gdssm.shared.any_layer import Model
-from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, moment_of, row_of, steps, trained_at
+from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, row_of, trained_at
 
 FREEDOMS = {
     "N-D": "Scale and sign pass freely among Q, q and β. So Q is shown over its entry (y, x), q over its last, and the "
@@ -31,12 +31,12 @@ LIMIT = 1.5  # of the scale, however large a quotient is before training
 
 def draw(run: Run, view: Any) -> Panel:
     """Trained, constructed and difference, normalised or raw."""
-    trained, constructed = trained_at(run, moment_of(run, view), row_of(run, view)), constructed_of(run)
+    trained, constructed = trained_at(run, run.snapshot_at(view), row_of(run, view)), constructed_of(run)
     parts = compared(run, trained, constructed, view.raw)
     laid = blocks.laid(parts)
     every = [each for block in laid for each in (block.trained, block.constructed, block.trained - block.constructed)]
     limit = figures.largest(*every) if view.raw else LIMIT
-    at = steps(run)[moment_of(run, view)]
+    at = run.snapshot_steps[run.snapshot_at(view)]
     return Panel(
         f"Step {at}: {_found(run, parts, view.raw)}",
         _caption(run, view.raw),

@@ -24,7 +24,7 @@ from icl_core.papers.gdssm.nonlinear.read_run import (
 )
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS
 from icl_core.papers.gdssm.shared.points import points
-from icl_core.papers.gdssm.shared.read_run import moment_of, percent, row_of, steps
+from icl_core.papers.gdssm.shared.read_run import percent, row_of
 
 SHOWN = {"linear": "dash", "state": "dot", "linear gate": "solid", "mlp": "solid", "mlp gate": "solid"}
 
@@ -111,15 +111,15 @@ class _Fit:
 
 
 def _fit(run: Run, view: Any, pairs: np.ndarray) -> _Fit:
-    queries, snapshot, row = asked_at(pairs), moment_of(run, view), row_of(run, view)
+    queries, snapshot, row = asked_at(pairs), run.snapshot_at(view), row_of(run, view)
     found = lines(run, pairs, queries, snapshot, row)
     found |= {"descent": descended(run, pairs, queries), "truth": sine(sine_through(pairs), queries)}
-    return _Fit(pairs, queries, found, f"Step {steps(run)[snapshot]}, seed {row + 1}.")
+    return _Fit(pairs, queries, found, f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.")
 
 
 def features(run: Run, view: Any) -> Panel:
     """The two leading directions of an embedding's features, turned to be as near to sin x and cos x as they can."""
-    snapshot, row = moment_of(run, view), row_of(run, view)
+    snapshot, row = run.snapshot_at(view), row_of(run, view)
     variant = next(variant for variant in VARIANTS if variant.name == view.features_of)
     found = learned(model_at(run, variant, snapshot, row))
     series = [
@@ -143,5 +143,5 @@ def features(run: Run, view: Any) -> Panel:
         "embedding that had found other features would leave them; a linear one can only draw straight lines.",
         figure,
         data=pd.DataFrame({"x": GRID, "near sin": found.fitted[:, 0], "near cos": found.fitted[:, 1]}).round(4),
-        note=f"Step {steps(run)[snapshot]}, seed {row + 1}.",
+        note=f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )

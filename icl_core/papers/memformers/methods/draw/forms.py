@@ -16,11 +16,9 @@ from icl_core.papers.memformers.shared.read_run import (
     covariance_of,
     depth_of,
     iterates,
-    moment_of,
     parameters_at,
     prompt_of,
     step_of,
-    steps,
 )
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.regression import gram
@@ -45,14 +43,14 @@ class Forms:
 
 def forms(run: Run, view: View) -> Panel:
     """The chosen layer's attention, or the labels that it leaves beside those that the iteration in w leaves."""
-    depth, snapshot = depth_of(run, view.depth), moment_of(run, view)
+    depth, snapshot = depth_of(run, view.depth), run.snapshot_at(view)
     layer = min(view.layer, depth)
     found = _read(run, view, depth, layer, snapshot)
     both = view.reading == "difference" and found.residuals is not None
     return Panel(
         _title(found, layer, depth),
         _caption(run, found, both),
-        _labels(found) if both else _attention(found, _read(run, view, depth, layer, len(steps(run)) - 1)),
+        _labels(found) if both else _attention(found, _read(run, view, depth, layer, len(run.snapshot_steps) - 1)),
         data=_label_table(found) if both else _attention_table(found),
         note=f"Prompt {view.prompt} after training step {step_of(run, depth, snapshot)}: the query's label is "
         f"predicted as {written(-float(found.labels[-1]))}, in truth it is {written(found.truth)}.",

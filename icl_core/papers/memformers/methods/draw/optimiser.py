@@ -13,11 +13,9 @@ from icl_core.papers.memformers.shared.draw.losses import MAIN, written
 from icl_core.papers.memformers.shared.read_run import (
     constructed,
     depth_of,
-    moment_of,
     parameters_at,
     root_of,
     step_of,
-    steps,
     tuned,
 )
 
@@ -34,9 +32,9 @@ def applies(config: Any) -> bool:
 
 def optimiser(run: Run, view: View) -> Panel:
     """Λ of the trained model beside those of gradient descent, momentum, Nesterov, CGD and the construction."""
-    depth, snapshot = depth_of(run, view.depth), moment_of(run, view)
+    depth, snapshot = depth_of(run, view.depth), run.snapshot_at(view)
     trained, share = _learned(run, view.seed_shown, depth, snapshot)
-    last, _ = _learned(run, view.seed_shown, depth, len(steps(run)) - 1)
+    last, _ = _learned(run, view.seed_shown, depth, len(run.snapshot_steps) - 1)
     tables = {TRAINED: trained, **references(run, depth)}
     shown = {name: _shown(table, view) for name, table in tables.items()}
     figure = figures.maps(

@@ -19,7 +19,6 @@ from icl_core.papers.memformers.shared.read_run import (
     depth_of,
     iterates,
     knows_covariance,
-    moment_of,
     parameters_at,
     prompt_of,
     root_of,
@@ -94,7 +93,7 @@ def solved(run: Run, view: View, depth: int) -> tuple[Problem, dict[str, Tensor]
     problem = Problem(S, (turn @ target / shrink[:, 0])[:, None], found.eigenvalues.float())
     batch = Batch(white[None], target[None, :, None, None], U[None, ..., None])
     seed = view.seed_shown
-    parameters = parameters_at(run, seed, depth, moment_of(run, view))
+    parameters = parameters_at(run, seed, depth, run.snapshot_at(view))
     learned = iterates(parameters, replace(run.config, layers=depth, seeds=1), root_of(run, seed), batch)
     return problem, {
         "gradient descent": gradient_descent(S, problem.target, depth, *tuned(run, "gd", depth)),

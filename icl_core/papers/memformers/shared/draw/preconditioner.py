@@ -18,11 +18,9 @@ from icl_core.papers.memformers.shared.read_run import (
     covariance_of,
     depth_of,
     knows_covariance,
-    moment_of,
     parameters_at,
     root_of,
     step_of,
-    steps,
 )
 
 applies = knows_covariance
@@ -32,9 +30,9 @@ WRITTEN = 6  # dimensions up to which the numbers of three layers are written
 
 def preconditioner(run: Run, view: Any) -> Panel:
     """One learned A_l in the original coordinates, Σ⁻¹ scaled onto it, what remains between them, and Σ^½ A_l Σ^½."""
-    depth, snapshot = _depth(run, view), moment_of(run, view)
+    depth, snapshot = _depth(run, view), run.snapshot_at(view)
     layer = min(view.layer, depth)
-    found, last = (whitened_of(run, view.seed_shown, depth, each) for each in (snapshot, len(steps(run)) - 1))
+    found, last = (whitened_of(run, view.seed_shown, depth, each) for each in (snapshot, len(run.snapshot_steps) - 1))
     covariance = covariance_of(run, view.seed_shown)
     back, inverse = covariance.inverse_root, covariance.inverse
     A, end = (back @ each[layer - 1] @ back for each in (found, last))
@@ -60,7 +58,7 @@ def preconditioner(run: Run, view: Any) -> Panel:
 
 def whitened(run: Run, view: Any) -> Panel:
     """Σ^½ A_l Σ^½ of the layers, four at most from the one asked for on, each divided by its a_l."""
-    depth, snapshot = _depth(run, view), moment_of(run, view)
+    depth, snapshot = _depth(run, view), run.snapshot_at(view)
     found = whitened_of(run, view.seed_shown, depth, snapshot)
     a, away = found.diagonal(dim1=1, dim2=2).mean(-1).tolist(), distances(found).tolist()
     first = max(0, min(view.layer - 1, depth - MOST))

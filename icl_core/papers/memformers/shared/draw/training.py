@@ -11,7 +11,6 @@ from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.shared.draw.losses import beside, floor_of, roomy, trained_name, window, written
 from icl_core.papers.memformers.shared.judging import WATCHED
 from icl_core.papers.memformers.shared.logarithms import log_of
-from icl_core.papers.memformers.shared.read_run import moment_of, steps
 
 MOVING = "The covariates move here, so later layers meet others than those of Σ."
 NEAR = 0.1  # of the last log-loss: arrived
@@ -84,7 +83,7 @@ def _curve(run: Run, name: str) -> np.ndarray:
 
 
 def _at(run: Run, view: Any) -> float | None:
-    return steps(run)[moment_of(run, view)] if steps(run) else None
+    return run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
 
 
 def _floor(run: Run, x: np.ndarray) -> list[Curve]:
