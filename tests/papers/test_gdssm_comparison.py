@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from icl_core.papers.gdssm.comparison.comparison_tasks import CHUNK, held_out, tasks
+from icl_core.papers.gdssm.comparison.rates import RATES
 
 from icl_core.experiment import Run
 from icl_core.papers.gdssm import comparison
 from icl_core.papers.gdssm.comparison import comparison_tasks
 from icl_core.papers.gdssm.comparison import train as comparison_learning
 from icl_core.papers.gdssm.comparison import tune_rates as comparison_trials
-from icl_core.papers.gdssm.comparison.comparison_tasks import CHUNK, held_out, tasks
 from icl_core.papers.gdssm.comparison.draw import style as comparison_looks
 from icl_core.papers.gdssm.comparison.draw.losses import _late as late
 from icl_core.papers.gdssm.comparison.metrics import seeds_near
 from icl_core.papers.gdssm.comparison.models import chunked, learner, learners, sequence
-from icl_core.papers.gdssm.comparison.rates import RATES
 from icl_core.papers.gdssm.comparison.settings import Config, View
 from icl_core.papers.gdssm.comparison.train import gradient
 from icl_core.papers.gdssm.shared import construction
@@ -32,14 +32,14 @@ FEW = (101, 64)
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    for name in ("TUNED_ON", "WATCHED", "JUDGED"):
+    for name in ("TUNED_ON", "WATCHED", "TEST_SET"):
         monkeypatch.setattr(comparison_tasks, name, FEW)
 
 
 @pytest.fixture(scope="module")
 def whole():
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("TUNED_ON", "WATCHED", "JUDGED"):
+        for name in ("TUNED_ON", "WATCHED", "TEST_SET"):
             patch.setattr(comparison_tasks, name, FEW)
         return {config.model: comparison.run(config, Recorder()) for config in (SMALL, replace(SMALL, model="1-D"))}
 
@@ -95,7 +95,7 @@ def test_the_run_holds_what_it_says(whole):
     for model, run in whole.items():
         many = len(learners(replace(SMALL, model=model)))
         assert many == (8 if model == "1-D" else 9)
-        assert run["judged/loss"].shape == (1, many) and run["tuned/loss"].shape == (many, len(RATES))
+        assert run["evaluated/loss"].shape == (1, many) and run["tuned/loss"].shape == (many, len(RATES))
         chosen = run["tuned/rate"][run["tuned/loss"].argmin(1)]
         assert np.array_equal(chosen, run["chosen/rate"])
         judged = held_out(replace(SMALL, model=model), FEW)
@@ -183,7 +183,7 @@ def lost(each, weights, batch, calls):
 def astray():
     """The run in which they do, and the one in which nothing does."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("TUNED_ON", "WATCHED", "JUDGED"):
+        for name in ("TUNED_ON", "WATCHED", "TEST_SET"):
             patch.setattr(comparison_tasks, name, FEW)
         straight, calls = comparison.run(SEEDS, Recorder()), {}
         patch.setattr(comparison_learning, "gradient", lambda *given: lost(*given, calls))
@@ -194,11 +194,11 @@ def test_a_training_that_diverges_ends_alone(astray):
     run, straight = astray
     names = [each.name for each in learners(SEEDS)]
     for place, name in enumerate(names):
-        judged, curve = run["judged/loss"][:, place], run.tensors.get(f"curve/{name}")
+        judged, curve = run["evaluated/loss"][:, place], run.tensors.get(f"curve/{name}")
         if name in ("Mamba", "Griffin"):
             assert np.isinf(judged).all()
         else:
-            same = judged.tobytes() == straight["judged/loss"][:, place].tobytes()
+            same = judged.tobytes() == straight["evaluated/loss"][:, place].tobytes()
             assert same or name in ("S5", LINEAR)  # for these another rate may now be the best
             assert np.isfinite(judged).all() and np.isfinite(curve).all()
         if name == "Mamba":  # what was recorded of it is kept
@@ -244,7 +244,7 @@ def test_what_diverged_is_told_and_not_drawn(astray):
 
 
 def test_a_run_in_which_all_diverged_is_drawn(astray):
-    off = {"judged/loss": np.inf, "tuned/loss": np.inf, "chosen/rate": np.nan}
+    off = {"evaluated/loss": np.inf, "tuned/loss": np.inf, "chosen/rate": np.nan}
     tensors = {n: np.full_like(a, off[n]) if n in off else a for n, a in astray[0].tensors.items() if "curve/" not in n}
     for drawing in comparison.EXPERIMENT.drawings:
         panel = drawing.draw(Run(SEEDS, tensors), View())
@@ -254,7 +254,7 @@ def test_a_run_in_which_all_diverged_is_drawn(astray):
 
 def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
     zero = float(whole["N-D"]["baseline/zero"][0])
-    far = whole["N-D"] | {"judged/loss": np.array([[*whole["N-D"]["judged/loss"][0][:-1], 100 * zero]], np.float32)}
+    far = whole["N-D"] | {"evaluated/loss": np.array([[*whole["N-D"]["evaluated/loss"][0][:-1], 100 * zero]], np.float32)}
     for name in ("ends", "parameters"):
         drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == name)
         panel = drawing.draw(Run(SMALL, far), View())
@@ -318,7 +318,7 @@ def test_the_reason_counts_the_seeds_that_are_near(whole):
     losses = np.full((5, len(models)), 2 * run["baseline/one"][0], np.float32)
     place = [each.name for each in models].index("Linear transformer, 2 layers")
     losses[:3, place] = run["baseline/one"][0]
-    run = Run(run.config, {**run.tensors, "judged/loss": losses})
+    run = Run(run.config, {**run.tensors, "evaluated/loss": losses})
     said = seeds_near(run, two_layers(run))
     assert "Linear transformer, 2 layers 3 of 5; Softmax transformer, 2 layers 0 of 5" in said
 
@@ -329,8 +329,8 @@ def test_what_falls_on_could_change_the_verdict_only_one_way(whole):
     one, curve = run["baseline/one"][0], np.linspace(5, 1, len(run["curve/step"]))[None]
     falling = {name: curve * one for name in run.tensors if name.startswith("curve/") and name != "curve/step"}
     for factor, undecided in ((0.5, False), (2.0, True)):
-        losses = np.full_like(run["judged/loss"], factor * one)
-        ended = Run(SMALL, {**run.tensors, **falling, "judged/loss": losses})
+        losses = np.full_like(run["evaluated/loss"], factor * one)
+        ended = Run(SMALL, {**run.tensors, **falling, "evaluated/loss": losses})
         found = {metric.claim.id: metric for metric in comparison.metrics(ended)}
         assert bool(found["one-layer-is-not-enough"].unfinished) == undecided
         assert bool(found["two-layer-transformer-reaches"].unfinished) == undecided

@@ -9,8 +9,7 @@ import torch
 
 from icl_core.experiment import Run
 from icl_core.papers.gdssm import nonlinear
-from icl_core.papers.gdssm.nonlinear import model
-from icl_core.papers.gdssm.nonlinear import train as learning
+from icl_core.papers.gdssm.nonlinear import model, train
 from icl_core.papers.gdssm.nonlinear.nonlinear_weights import Model, frozen, initial
 from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,
@@ -23,9 +22,8 @@ from icl_core.papers.gdssm.nonlinear.read_run import (
     sine_through,
 )
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, View
-from icl_core.papers.gdssm.shared import construction, multi_layer, tokens
-from icl_core.papers.gdssm.shared import gradient_descent as descent
-from icl_core.papers.gdssm.shared.task import Tasks, sample, sample_sine
+from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_layer
+from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, sample_sine, windows
 from tests.drawn import without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
@@ -37,8 +35,8 @@ SMALL = Config(steps=10, batch=16, N=4, features=3, hidden=5)
 def few():
     """Few tasks to judge on."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "JUDGED", 2**10)
-        patch.setattr(learning, "WATCHED", 2**8)
+        patch.setattr(train, "TEST_SET", 2**10)
+        patch.setattr(train, "WATCHED", 2**8)
         yield
 
 
@@ -58,11 +56,11 @@ def identity(f: int, rates: list[float], variant=LINEAR) -> Model:
 @pytest.mark.parametrize("f", [1, 4])
 def test_without_embedding_and_gate_it_is_gradient_descent(f, layers):
     tasks, rate = sample(f, 6, 20, generator(), 1, dtype=torch.float64), 0.7
-    expected = descent.predict(descent.descend(tasks, rate, layers)[-1], tasks)[0]
+    expected = gradient_descent.predict(gradient_descent.descend(tasks, rate, layers)[-1], tasks)[0]
     weights = identity(f, [rate / 6] * layers)
     torch.testing.assert_close(model.forward(weights, tasks)[0], expected, atol=1e-10, rtol=0)
     implicit = model.implicit_model(weights, model.embed(weights, tasks.x), tasks.y[:-1, 0])[0]
-    torch.testing.assert_close(implicit, descent.descend(tasks, rate, layers)[-1][0], atol=1e-10, rtol=0)
+    torch.testing.assert_close(implicit, gradient_descent.descend(tasks, rate, layers)[-1][0], atol=1e-10, rtol=0)
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
@@ -74,7 +72,7 @@ def test_random_layers_are_those_of_the_package(layers):
     tasks = sample_sine(4, 9, generator(), torch.float64)
     phi = model.embed(weights, tasks.x)
     labels = v[0, :, None] * tasks.y
-    C = tokens.windows(tokens.interleaved(Tasks(phi[0].transpose(0, 1), labels)))
+    C = windows(interleaved(Tasks(phi[0].transpose(0, 1), labels)))
     package = multi_layer.MultiLayer(
         weights.a[..., None], weights.a_tilde[..., None], weights.Q, weights.Q_tilde, weights.q, weights.b
     )
@@ -120,20 +118,20 @@ def test_best_line_and_mean_against_monte_carlo():
     x, y = tasks.x[:, 0], tasks.y[:, 0]
     slope = ((x - x.mean(0)) * y).mean(0) / x.var(0, correction=0)
     left = y - y.mean(0) - slope * (x - x.mean(0))
-    assert float(left.square().mean()) / 2 == pytest.approx(learning.best_line(), rel=0.03)
-    assert float(y.square().mean()) / 2 == pytest.approx(learning.ZERO, rel=0.03)
-    assert float((y * x.cos()).mean() / x.cos().square().mean()) == pytest.approx(learning.MEAN, rel=0.05)
+    assert float(left.square().mean()) / 2 == pytest.approx(train.best_line(), rel=0.03)
+    assert float(y.square().mean()) / 2 == pytest.approx(train.ZERO, rel=0.03)
+    assert float((y * x.cos()).mean() / x.cos().square().mean()) == pytest.approx(train.MEAN, rel=0.05)
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_the_grey_curve_is_the_best_mixture(layers):
     config = replace(SMALL, layers=layers)
-    run = Run(config, learning.baselines(config))
-    tasks = learning.ideal(learning.held_out(config, learning.JUDGED))
+    run = Run(config, train.baselines(config))
+    tasks = train.ideal(train.held_out(config, train.TEST_SET))
     assert float(construction.inner(tasks, layers).loss(run["ideal/mixture"].astype(float))) == pytest.approx(
         float(run["baseline/ideal"][0]), rel=1e-4
     )
-    raw = learning.held_out(config, learning.JUDGED)
+    raw = train.held_out(config, train.TEST_SET)
     predicted = [
         descended(run, np.stack([raw.x[:-1, 0, t], raw.y[:-1, 0, t]], 1), raw.x[-1, 0, t : t + 1].numpy())[0]
         for t in range(200)
@@ -149,7 +147,7 @@ def test_the_grey_curve_is_the_best_mixture(layers):
 @cache
 def made(**changes) -> Run:
     config = replace(SMALL, **changes)
-    return Run(config, learning.run(config, Recorder()))
+    return Run(config, train.run(config, Recorder()))
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
@@ -157,9 +155,9 @@ def made(**changes) -> Run:
 def test_seeds_together_are_each_alone(variant, ssm):
     config, tasks = replace(SMALL, ssm=ssm, layers=2), sample_sine(4, 9, generator())
     both, fixed = initial(config, variant, [0, 1]), frozen(config, variant)
-    together, losses = learning.gradient(both, fixed, tasks)
+    together, losses = train.gradient(both, fixed, tasks)
     for seed in (0, 1):
-        alone, loss = learning.gradient(initial(config, variant, [seed]), fixed, tasks)
+        alone, loss = train.gradient(initial(config, variant, [seed]), fixed, tasks)
         np.testing.assert_allclose(losses["loss"][seed], loss["loss"][0], rtol=1e-5)
         for name, tensor in alone.items():
             torch.testing.assert_close(together[name][seed], tensor[0], rtol=1e-3, atol=1e-6)
@@ -171,7 +169,7 @@ def test_a_run_has_the_shapes_that_it_promises():
     moments, points = len(run["snapshot/step"]), len(run["curve/step"])
     for variant in VARIANTS:
         assert run[f"curve/{variant.name}"].shape == (2, points)
-        assert run[f"judged/{variant.name}"].shape == run[f"judged/{variant.name}/blind"].shape == (2,)
+        assert run[f"evaluated/{variant.name}"].shape == run[f"evaluated/{variant.name}/blind"].shape == (2,)
         assert run[f"snapshot/{variant.name}/b"].shape == (moments, 2, 2)
     frozen = run["snapshot/mlp/Q"]
     assert (frozen == frozen[:1]).all() and not (run["snapshot/mlp/W"] == run["snapshot/mlp/W"][:1]).all()
@@ -183,10 +181,10 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit():
     for stop in (4, 17, 33):  # in the first model's training, and in later ones
         recorder = Recorder(stop, saved)
         with pytest.raises(Interrupted):
-            learning.run(config, recorder)
+            train.run(config, recorder)
         saved = recorder.saved
         assert {name for name in recorder.seen if name.startswith("curve/")} - {"curve/step"}
-    again, whole = learning.run(config, Recorder(saved=saved)), made(ssm="trained", seeds=2).tensors
+    again, whole = train.run(config, Recorder(saved=saved)), made(ssm="trained", seeds=2).tensors
     assert again.keys() == whole.keys()
     for name, array in whole.items():
         assert array.tobytes() == again[name].tobytes(), name
@@ -197,11 +195,11 @@ def test_a_short_training_bends_only_with_an_mlp():
     losses = {}
     for variant in (LINEAR_GATE, MLP):
         weights = initial(config, variant, [0])
-        learning.loop.train(learning.problem(config, variant, weights), 300, [], [], {}, lambda *_: None)
-        losses[variant.name] = float(learning.losses(weights, learning.held_out(config, 2**12))[0])
+        train.loop.train(train.problem(config, variant, weights), 300, [], [], {}, lambda *_: None)
+        losses[variant.name] = float(train.losses(weights, train.held_out(config, 2**12))[0])
         if variant is MLP:
             assert learned(weights).r2.min() > 0.9
-    assert losses["mlp"] < 0.005 < 0.013 < losses["linear gate"] < 0.99 * learning.ZERO
+    assert losses["mlp"] < 0.005 < 0.013 < losses["linear gate"] < 0.99 * train.ZERO
 
 
 def test_the_sine_of_a_prompt_is_found():

@@ -13,9 +13,8 @@ from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, all_see
 from icl_core.papers.gdssm.comparison.match_sizes import Size, matched
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import tokens
 from icl_core.papers.gdssm.shared.settings import Config as Layer
-from icl_core.papers.gdssm.shared.task import Tasks
+from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interleaved
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,8 @@ def _baseline(config: Config, model: Model) -> Learner:
 def sequence(config: Config, tasks: Tasks) -> Float[Tensor, "tasks T features"]:
     """What every model reads: the constructed tokens, or x and y in turn."""
     if config.model == "1-D":
-        return tokens.constructed(tasks).permute(2, 0, 1)
-    return tokens.interleaved(tasks).movedim(-1, 0)
+        return constructed_tokens(tasks).permute(2, 0, 1)
+    return interleaved(tasks).movedim(-1, 0)
 
 
 def chunked(each: Learner, weights: Parameters, tasks: Tasks, size: int) -> Float[Tensor, "seeds n_o tasks"]:

@@ -4,7 +4,7 @@ import numpy as np
 
 from icl_core.experiment import Metric, Run
 from icl_core.papers.gdssm.corrections import claims
-from icl_core.papers.gdssm.corrections.measure import best_gain, gain
+from icl_core.papers.gdssm.corrections.run import best_gain, gain
 
 
 def metrics(run: Run) -> list[Metric]:

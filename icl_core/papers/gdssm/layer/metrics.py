@@ -6,7 +6,6 @@ import torch
 from icl_core.experiment import Claim, Metric, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer import claims
-from icl_core.papers.gdssm.layer.sweeps import crossing
 from icl_core.papers.gdssm.layer.symmetries import Comparison, compare, mean_decay
 from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, model_of, unfinished
 
@@ -25,7 +24,7 @@ def metrics(run: Run) -> list[Metric]:
 
 def worst_ratio(run: Run) -> float:
     """Trained over constructed minus 1, of the seed where that is farthest from 0."""
-    away = run["judged/ratio"] - 1
+    away = run["evaluated/ratio"] - 1
     return float(away[np.abs(away).argmax()])
 
 
@@ -58,21 +57,34 @@ def cosine(run: Run) -> float:
 
 def off_closed_form(run: Run) -> float:
     """The largest relative gap to the closed form at any test scale and seed."""
-    return float(np.abs(_scaled(run) / run["scale/closed"] - 1).max())
+    return float(np.abs(_scaled(run) / run["sweep/closed"] - 1).max())
 
 
 def worse_than_zero(run: Run) -> float:
     """The test scale from which on the trained model is worse than predicting zero, of the seed that is farthest
     from sqrt 2."""
-    losses = _scaled(run) if np.isfinite(run["scale/closed"]).all() else run["scale/trained"]
-    found = np.array([crossing(run["scale/alpha"], row, run["scale/zero"]) for row in losses])
+    losses = _scaled(run) if np.isfinite(run["sweep/closed"]).all() else run["sweep/trained"]
+    found = np.array([crossing(run["sweep/alpha"], row, run["sweep/zero"]) for row in losses])
     return float(found[np.abs(found - 2**0.5).argmax()])
+
+
+def crossing(alpha: np.ndarray, losses: np.ndarray, zero: np.ndarray) -> float:
+    """The scale from which on a loss is above that of predicting zero, by interpolation; the first scale if it is
+    above everywhere, NaN if nowhere."""
+    above = losses / zero - 1
+    if (above > 0).all():
+        return float(alpha[0])
+    beyond = np.flatnonzero((above[1:] > 0) & (above[:-1] <= 0))
+    if not len(beyond):
+        return float("nan")
+    i = beyond[-1]
+    return float(alpha[i] + (alpha[i + 1] - alpha[i]) * -above[i] / (above[i + 1] - above[i]))
 
 
 def _scaled(run: Run) -> np.ndarray:
     """[seeds, scales]: the closed form times trained over constructed on the same tasks, which removes most of the
     tasks' noise."""
-    return run["scale/closed"] * run["scale/trained"] / run["scale/constructed"]
+    return run["sweep/closed"] * run["sweep/trained"] / run["sweep/constructed"]
 
 
 def _beside_construction(run: Run) -> list[tuple[Claim, float]]:
@@ -92,8 +104,8 @@ def _beside_construction(run: Run) -> list[tuple[Claim, float]]:
 def _several(run: Run) -> list[tuple[Claim, float]]:
     """What holds for any number of layers: beside the construction with one rate for all, and beside the floor."""
     shared, floor = run["baseline/shared"][0], run["baseline/floor"][0]
-    above = float((run["judged/loss"] / floor - 1).max())
-    found = [(claims.BEATS_SHARED, float((run["judged/loss"] / shared - 1).max()))]
+    above = float((run["evaluated/loss"] / floor - 1).max())
+    found = [(claims.BEATS_SHARED, float((run["evaluated/loss"] / shared - 1).max()))]
     if run.config.penalty > 0:
         found.append((claims.UNDOES, above))
     elif run.config.layers > 2:
