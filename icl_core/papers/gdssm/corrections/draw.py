@@ -90,7 +90,7 @@ def table(run: Run, view: Any) -> Panel:
         ("4", "gradient without the ½ (A.1); penalty term W (A.4); Ψ of 2f × f, yet Ψ c (eq. 12)",
          "with the ½; 2 N λ W for the penalty λ |W|²; Ψ = [I 0], Θ = [0 I], both f × 2f",
          f"gain {written(gain(found, 'factor'))} instead of {written(best)}; penalised step off by "
-         f"{percent(float(run['error/printed penalty']))}, corrected {float(run['error/penalty']):.0e}"),
+         f"{percent(float(run['error/as_printed_penalty']))}, corrected {float(run['error/penalty']):.0e}"),
         ("5", "Wᵀ inside, W outside (A.2)", "M = Wᵀ throughout: M − (η/N)(M S − G)",
          f"gain of two steps {written(float(run['gain/mixed']))}; corrected {written(float(run['gain/right']))}"),
         ("6", "an MLP on the state gives any model's gradient (A.3, Prop. 4)", "it cannot: the state does not hold it",
