@@ -22,10 +22,10 @@ from icl_core.papers.gdssm.layer.metrics import metrics, worst_ratio
 from icl_core.papers.gdssm.layer.run import SWEPT, run
 from icl_core.papers.gdssm.layer.settings import PRESETS, View
 from icl_core.papers.gdssm.shared.closed_forms import two_steps_free
-from icl_core.papers.gdssm.shared.kept import upgrade
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.train import EVALUATIONS
+from icl_core.papers.gdssm.shared.upgrade import upgrade
 from icl_core.training.loop import evaluations
 
 

@@ -11,18 +11,17 @@ import torch
 from torch import Tensor
 
 from icl_core import device
-from icl_core.experiment import Progress, Tensors, names
+from icl_core.experiment import Progress, Tensors, compact, names
 from icl_core.papers.gdssm.nonlinear import model
 from icl_core.papers.gdssm.nonlinear.model import Model, frozen, initial
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, Variant
 from icl_core.papers.gdssm.shared import construction
-from icl_core.papers.gdssm.shared.kept import packed
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
 from icl_core.training import loop, phases, several_seeds
 
 SNAPSHOTS, EVALUATIONS = 10, 30
 WATCHED, TEST_SET = 2**11, 2**15  # held-out tasks
-READ = ("mlp/",)  # snapshots that a metric reads: the features that an MLP has learned
+SHORT = 8  # numbers a row: for fewer a scale takes more room than it saves
 CHUNK = 2**17  # hidden units and seeds times tokens held at a time
 CEILING = 100.0  # a loss above it, where predicting zero costs 0.026, counts as diverged
 ZERO = 0.31 / 12  # E amplitude^2 / 4: predicting zero, the phase all but averaged over x
@@ -69,9 +68,24 @@ def train(config: Config, variant: Variant, resumed: Tensors, report: phases.Rep
     return {
         **_curves(variant.id, state),
         "snapshot/step": np.array(at),
-        **packed(kept, READ),
+        **packed(kept),
         **_evaluated(config, variant.id, weights),
     }
+
+
+def packed(tensors: Tensors) -> dict[str, np.ndarray]:
+    """The tensors with their snapshots as a run keeps them: `compact`; in half precision where rows are short, and
+    those of the MLP without gate, whose features a metric reads. What is packed already stays."""
+    found: dict[str, np.ndarray] = {}
+    for name, array in tensors.items():
+        inner = name.removeprefix("snapshot/")
+        if inner in (name, "step") or array.dtype != np.float32:
+            found[name] = array
+        elif array.shape[-1] < SHORT or inner.startswith("mlp/"):
+            found[name] = array.astype(np.float16)
+        else:
+            found |= compact(inner, array)
+    return found
 
 
 def _evaluated(config: Config, id: str, weights: Model) -> dict[str, np.ndarray]:

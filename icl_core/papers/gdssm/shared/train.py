@@ -17,7 +17,6 @@ from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.compare import measure, watch
-from icl_core.papers.gdssm.shared.kept import packed
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, phases, several_seeds
@@ -43,9 +42,9 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train and evaluate.
 
     `curve/*` [seeds, evaluations] and `batch/loss` [seeds, steps] beside `curve/step`; `snapshot/*` [snapshots, seeds,
-    ...], `packed`, beside `snapshot/step`; `final/*` [seeds, ...]; `constructed/*` [1, ...]; `evaluated/*` [seeds];
-    `baseline/*` [1].
-    Raises `Diverged` and `Cancelled`.
+    ...] beside `snapshot/step`; `final/*` [seeds, ...]; `constructed/*` [1, ...]; `evaluated/*` [seeds]; `baseline/*`
+    [1]. Snapshots are few numbers and are kept whole: what is shown of them is how far they are off the construction,
+    which is less than rounding would move a decay that is raised to the tenth. Raises `Diverged` and `Cancelled`.
     """
     return phases.run([training_phase("train", config)], progress, lambda made: made.get("train", {}))["train"]
 
@@ -61,7 +60,7 @@ def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, 
     at = loop.log_spaced(config.steps, SNAPSHOTS)
     evaluated = loop.evaluations(config.steps, EVALUATIONS)
     state = loop.train(problem(config, weights), config.steps, at, evaluated, resumed, report)
-    return {**curves(state), "snapshot/step": np.array(at), **packed(state.kept()), **evaluate(config, weights)}
+    return {**curves(state), "snapshot/step": np.array(at), **state.kept(), **evaluate(config, weights)}
 
 
 def problem(config: Config, weights: Model) -> loop.Problem:

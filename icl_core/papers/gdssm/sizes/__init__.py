@@ -11,8 +11,8 @@ Try:
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
-from icl_core.papers.gdssm.shared.kept import upgrade
 from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.shared.upgrade import upgrade
 from icl_core.papers.gdssm.sizes import draw
 from icl_core.papers.gdssm.sizes.claims import EVERY_SIZE
 from icl_core.papers.gdssm.sizes.metrics import metrics, worst

@@ -39,8 +39,8 @@ def fit(run: Run, view: Any) -> Panel:
     made = _fit(run, view, pairs)
     away = {name: made.off(name) for name in made.found}
     return Panel(
-        f"Prompt {view.prompt}: the gated MLP is {written(away['mlp gate'], 2)} off the sine, gradient descent on sin x "
-        f"and cos x {written(away['gradient descent'], 2)}, the gated linear embedding "
+        f"Prompt {view.prompt}: the gated MLP is {written(away['mlp gate'], 2)} off the sine, gradient descent on "
+        f"sin x and cos x {written(away['gradient descent'], 2)}, the gated linear embedding "
         f"{written(away['linear gate'], 2)}",
         f"The {len(pairs)} dots are the prompt, and every x of the curves is a query. Both blue curves should follow "
         f"the dotted sine as the grey one does. {STRAIGHT[run.config.ssm]}; the gated unit bends it, mostly to the "
