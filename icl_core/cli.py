@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from icl_core import findings, knobs, registry
+from icl_core import findings, forms, knobs, registry
 from icl_core.experiment import CannotDraw, Experiment, Preset, Run
 from icl_core.jobs.terminal import Failed, obtain
 from icl_core.knobs import BadSetting
@@ -111,7 +111,7 @@ def _show_knobs(settings_class: type) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     experiment, preset = _preset(options)
-    header = obtain(options.experiment, knobs.parse(experiment.config, _pairs(options.set), preset.config))
+    header = obtain(options.experiment, forms.parse(experiment.config, _pairs(options.set), preset.config))
     rows = [finding.row() for finding in findings.of_run(header)]
     print(json.dumps(rows, indent=1, ensure_ascii=False) if options.json else findings.table(rows))
     return 0
@@ -143,8 +143,8 @@ def _figure(options: argparse.Namespace) -> int:
     names = [drawing.name for drawing in experiment.drawings]
     if options.drawing not in (None, *names):
         raise BadSetting(f"--drawing must be one of {', '.join(names)}, got {options.drawing!r:.80}")
-    config = knobs.parse(experiment.config, _pairs(options.set), preset.config)
-    view = knobs.parse(experiment.view, _pairs(options.view), experiment.view(**preset.view))
+    config = forms.parse(experiment.config, _pairs(options.set), preset.config)
+    view = forms.parse(experiment.view, _pairs(options.view), experiment.view(**preset.view))
     run = _loaded(obtain(options.experiment, config))
     drawn = [d for d in experiment.drawings if options.drawing in (None, d.name) and d.applies(run.config)]
     panels = {drawing.name: drawing.draw(run, view) for drawing in drawn}

@@ -11,7 +11,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
 from icl_core.experiment import Experiment, Run
-from icl_core.knobs import from_kept
+from icl_core.forms import from_kept
 from icl_core.runs.store import Header, Store
 
 # The least favourable first: a claim is what it is at the worst of the runs at its setting.

@@ -41,7 +41,11 @@ def entry(experiment_id: str) -> dict[str, Any]:
         torch.set_float32_matmul_precision(before)
     size = {name: _rounded(_rms(array)) for name, array in run.tensors.items() if array.size}
     values = {metric.claim.id: _rounded(metric.value) for metric in metrics}
-    return {"version": experiment.version, "run": dict(sorted(size.items())), "metrics": dict(sorted(values.items()))}
+    return {
+        "version": registry.version(experiment_id),
+        "run": dict(sorted(size.items())),
+        "metrics": dict(sorted(values.items())),
+    }
 
 
 def _rms(array: np.ndarray) -> float:

@@ -13,7 +13,7 @@ os.environ.setdefault("ICL_PAPERS", EXTRA)
 
 from icl_core import build, findings, registry  # noqa: E402
 from icl_core.experiment import GROUPS  # noqa: E402
-from icl_core.knobs import knobs, values  # noqa: E402
+from icl_core.knobs import BadSetting, knobs, values  # noqa: E402
 from icl_core.runs import store  # noqa: E402
 
 IDS = registry.experiment_ids()
@@ -41,7 +41,7 @@ def test_settings_are_declared_and_have_valid_defaults(experiment):
         assert json.loads(json.dumps(values(made))) == values(made)
         for field, knob in knobs(settings_class).items():
             assert knob.label
-            with pytest.raises(ValueError, match=field):
+            with pytest.raises(BadSetting, match=field):
                 dataclasses.replace(made, **{field: object()})
 
 
@@ -51,11 +51,23 @@ def test_config_and_view_share_no_name_and_take_none_of_the_address(experiment):
     assert not (config | view) & {"experiment", "preset", "version", "projector"}
 
 
+@pytest.mark.parametrize("typed", ["", "?", "0", "1, 2, x", "1/0", "1:2:3", "-1e400:nan", "9" * 30, "\x00"])
+def test_what_a_visitor_types_is_taken_or_refused_with_a_sentence(experiment, typed):
+    """A view may only find when it draws that it cannot show this: that is `CannotDraw`, asked elsewhere."""
+    for settings_class in (experiment.config, experiment.view):
+        for field, knob in knobs(settings_class).items():
+            if knob.kind == "text":
+                try:
+                    settings_class(**{field: typed})
+                except BadSetting as problem:
+                    assert str(problem)
+
+
 def test_sliders_refuse_what_lies_beyond_their_range(experiment):
     for field, knob in knobs(experiment.config).items():
         if knob.kind == "slider":
             for value in (knob.low - 1, knob.high + 1):
-                with pytest.raises(ValueError, match=f"^{field} must be"):
+                with pytest.raises(BadSetting, match=f"^{field} must be"):
                     experiment.config(**{field: type(knob.default)(value)})
 
 

@@ -42,4 +42,4 @@ def test_the_command_line_finds_it(project):
 def test_it_trains_and_measures(project):
     measured = json.loads(command(project, "run", "toy.walk", "--set", "steps=50", "--json"))
     assert measured
-    assert all(row["verdict"] in ("reproduced", "not reproduced", "undecided") for row in measured)
+    assert {row["verdict"] for row in measured} <= {"reproduced", "not reproduced", "holds", "fails"}

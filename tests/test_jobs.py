@@ -60,7 +60,10 @@ def test_a_job_is_trained_and_its_metrics_are_kept(runs):
     done = queue.state(key)
     assert (done.status, done.step, done.total, done.position) == ("done", 20, 20, 0)
     header = runs.find(TOY, config())
-    assert header.key == key and [record["id"] for record in header.info["metrics"]] == ["toy.recovered", "toy.exact"]
+    assert header.key == key and [record["claim"] for record in header.info["metrics"]] == [
+        "toy.recovered",
+        "toy.exact",
+    ]
     assert header.info["threads"] == 1 and header.info["precision"] in ("medium", "high", "highest")
     assert header.info["version"] == 1 and "torch" in header.info["packages"]
     assert runs.load(header)["curve/loss"].shape == (1, 21)

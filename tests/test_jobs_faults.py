@@ -387,7 +387,7 @@ def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experime
 def test_a_request_names_the_version_it_was_asked_for_and_one_without_counts_as_of_today():
     key = queue.submit(TOY, config())
     request = Job(key).request()
-    assert request.pop("version") == registry.experiment(TOY).version
+    assert request.pop("version") == registry.version(TOY)
     Job(key).ask(request)
     assert train_all() == 1 and queue.state(key).status == "done"
 

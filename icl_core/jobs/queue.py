@@ -16,9 +16,9 @@ import psutil
 
 from icl_core import registry
 from icl_core.experiment import Run
+from icl_core.forms import from_kept
 from icl_core.jobs.folder import Job, held, jobs_folder, queue_lock
 from icl_core.jobs.reading import ENDED, TOLD, WAITING, plain_file
-from icl_core.knobs import from_kept
 from icl_core.runs import store
 from icl_core.runs.file import Damaged, read
 

@@ -12,9 +12,10 @@ from typing import Any
 
 from icl_core import findings, registry
 from icl_core.experiment import Cancelled, Diverged, Experiment, Run
+from icl_core.forms import from_kept
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, trouble
 from icl_core.jobs.progress import JobProgress, Lost, Stopped
-from icl_core.knobs import BadSetting, from_kept
+from icl_core.knobs import BadSetting
 from icl_core.runs import store
 
 THREADS = 1  # tiny models want one; two on busy cores are several times slower

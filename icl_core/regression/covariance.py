@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from icl_core.knobs import BadSetting
 from icl_core.number_lists import numbers
 
 LARGEST = 1e6  # eigenvalues lie within this factor of one and of each other: float32 tells no more apart
@@ -81,12 +82,12 @@ def geometric(d: int, condition: float, decay: float) -> Float[Tensor, "d"]:
 def parse_eigenvalues(text: str, d: int) -> Float[Tensor, "d"]:
     """Eigenvalues as typed, "1, 1, 1/4, 1/16, 1": numbers or fractions set apart by commas or blanks; float64.
 
-    Raises `ValueError` unless they are d numbers from 1e-6 to 1e6 of which none is over 1e6 times another.
+    Raises `BadSetting` unless they are d numbers from 1e-6 to 1e6 of which none is over 1e6 times another.
     """
     values = torch.tensor(numbers("eigenvalues", text, d, d, 1 / LARGEST, LARGEST), dtype=torch.float64)
     ratio = float(values.max() / values.min())
     if ratio > LARGEST * (1 + 1e-9):
-        raise ValueError(
+        raise BadSetting(
             f"the ratio of largest to smallest eigenvalue must be from 1 to {LARGEST:.0f}, got {ratio:.3g}"
         )
     return values

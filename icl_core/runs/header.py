@@ -7,8 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from icl_core import knobs, registry
-from icl_core.knobs import BadSetting, from_kept
+from icl_core import forms, registry
+from icl_core.forms import from_kept
+from icl_core.knobs import BadSetting
 from icl_core.runs.file import Damaged, Record, canonical
 
 # How tensors are named and packed. `Experiment.upgrade` brings those of a lower form, or of none, up to this one.
@@ -19,7 +20,7 @@ def plain(config: Any) -> dict[str, Any]:
     """The settings as files keep them, be they a settings instance, a mapping or a namespace."""
     if isinstance(config, Mapping):
         return dict(config)
-    return vars(config).copy() if isinstance(config, SimpleNamespace) else knobs.kept(config)
+    return vars(config).copy() if isinstance(config, SimpleNamespace) else forms.kept(config)
 
 
 def run_key(experiment_id: str, version: int, config: Mapping[str, Any]) -> str:

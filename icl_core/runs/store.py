@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core import knobs, registry
+from icl_core import forms, knobs, registry
 from icl_core.experiment import Run
 from icl_core.knobs import BadSetting
 from icl_core.runs import room
@@ -80,7 +80,7 @@ class Store:
         values = plain(config)
         return min(
             self.headers(experiment_id),
-            key=lambda header: (knobs.distance(known, values, header.config), header.origin == "local", header.key),
+            key=lambda header: (forms.distance(known, values, header.config), header.origin == "local", header.key),
             default=None,
         )
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import knobs, registry
+from icl_core import forms, knobs, registry
 from icl_core.experiment import Experiment, Paper, Preset
 from icl_core.knobs import BadSetting
 
@@ -43,7 +43,7 @@ def read(paper: Paper) -> Setting:
     _check_version(id, warnings)
     known = {**knobs.knobs(experiment.config), **knobs.knobs(experiment.view)}
     raw = {field: text for field, text in st.query_params.items() if field not in _OWN}
-    names = {field: knobs.today(known, field) for field in raw}
+    names = {field: forms.today(known, field) for field in raw}
     asked = _readable({names[field]: text for field, text in raw.items()}, known, warnings)
     view = _view(experiment, preset, asked, warnings)
     chosen = {**knobs.values(preset.config), **_of(experiment.config, asked)}

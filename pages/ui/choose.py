@@ -4,7 +4,7 @@ from contextlib import nullcontext
 
 import streamlit as st
 
-from icl_core import knobs
+from icl_core import forms, knobs
 from icl_core.experiment import Preset
 from pages.ui import address, widgets
 from pages.ui.address import Setting
@@ -65,7 +65,7 @@ def _widgets(setting: Setting, fields: list[str]) -> None:
 def _differences(setting: Setting) -> None:
     if setting.refused:
         return
-    differing = knobs.differences(setting.config, setting.preset.config)
+    differing = forms.differences(setting.config, setting.preset.config)
     if differing:
         st.caption("Differs from the preset: " + plain("; ".join(differing)))
         back = {"experiment": setting.id.split(".")[1], "preset": setting.preset.name}

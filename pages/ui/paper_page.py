@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import findings, knobs, registry
+from icl_core import findings, forms, knobs, registry
 from icl_core.experiment import Paper
 from icl_core.jobs import queue, start
 from icl_core.runs import store
@@ -138,7 +138,7 @@ def _pending(setting: Setting, shown: Any) -> None:
 
 
 def _named(setting: Setting, shown: Any) -> str:
-    nearest = knobs.from_kept(setting.experiment.config, shown.config)
+    nearest = forms.from_kept(setting.experiment.config, shown.config)
     known = knobs.knobs(setting.experiment.config)
     fields = [field for field in known if getattr(nearest, field) != getattr(setting.config, field)]
     return ", ".join(f"{known[field].label} = {getattr(nearest, field)}" for field in fields) or "other seeds"

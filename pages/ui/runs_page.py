@@ -4,7 +4,7 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import knobs, registry
+from icl_core import forms, registry
 from icl_core.jobs import queue, start
 from icl_core.knobs import BadSetting
 from icl_core.runs import store
@@ -61,10 +61,10 @@ def _differences(header: store.Header) -> str:
     """What sets this run's settings apart from the experiment's first preset."""
     experiment = registry.experiment(header.experiment)
     try:
-        config = knobs.from_kept(experiment.config, header.config)
+        config = forms.from_kept(experiment.config, header.config)
     except (TypeError, BadSetting) as problem:  # the store sees it too, once the experiment is imported
         return f"no longer a valid setting: {problem}"
-    return ", ".join(knobs.differences(config, experiment.presets[0].config)) or "as preset"
+    return ", ".join(forms.differences(config, experiment.presets[0].config)) or "as preset"
 
 
 def _about(header: store.Header) -> str:

@@ -1,0 +1,71 @@
+"""Settings in other forms: as texts of an address or a command line, as files keep them, and what sets two apart."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from icl_core.knobs import BadSetting, Knob, knobs, values
+
+# Another seed shows the same thing again: such a run is nearer than any other difference.
+_SEED_WEIGHT = 0.01
+
+
+def kept_as(settings_class: type) -> dict[str, str]:
+    """The names under which files keep the fields, by field."""
+    return {name: knob.was or name for name, knob in knobs(settings_class).items()}
+
+
+def kept(instance: Any) -> dict[str, Any]:
+    """The field values as files keep them."""
+    return {kept_as(type(instance))[name]: value for name, value in values(instance).items()}
+
+
+def from_kept(settings_class: type, kept: Mapping[str, Any]) -> Any:
+    """The settings that a file keeps. Raises `BadSetting` or `TypeError` if they are none of today's."""
+    fields = {was: name for name, was in kept_as(settings_class).items()}
+    return settings_class(**{fields.get(was, was): value for was, value in kept.items()})
+
+
+def parse(settings_class: type, raw: Mapping[str, str], base: Any = None) -> Any:
+    """A settings instance from texts by field name; what is not named comes from `base` or the defaults.
+
+    Raises `BadSetting` for an unknown field, an unreadable or out-of-range value, or a refused combination.
+    """
+    known = knobs(settings_class)
+    raw = {today(known, name): text for name, text in raw.items()}
+    unknown = [name for name in raw if name not in known]
+    if unknown:
+        raise BadSetting(f"there is no setting {unknown[0]!r:.80}; the settings are {', '.join(known)}")
+    parsed = {name: known[name].parse(name, text) for name, text in raw.items()}
+    return settings_class(**{**(values(base) if base is not None else {}), **parsed})
+
+
+def today(known: Mapping[str, Knob], name: str) -> str:
+    """The field that is called `name`, or was once."""
+    return next((field for field, knob in known.items() if knob.was == name and name not in known), name)
+
+
+def differences(config: Any, other: Any) -> list[str]:
+    """What `config` has otherwise than `other`, a phrase a field: 'embedding size d 64 (preset: 128)'."""
+    return [
+        f"{knob.label} {getattr(config, name)} (preset: {getattr(other, name)})"
+        for name, knob in knobs(type(config)).items()
+        if getattr(config, name) != getattr(other, name)
+    ]
+
+
+def distance(known: Mapping[str, Knob], config: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    """How far two settings are apart: for each field the difference as a share of its range, a choice counts 1."""
+    return sum(_apart(name, knob, config.get(name), other.get(name)) for name, knob in known.items())
+
+
+def _apart(name: str, knob: Knob, one: Any, other: Any) -> float:
+    if one == other:
+        return 0.0
+    if name in ("seed", "seeds"):
+        return _SEED_WEIGHT
+    if knob.kind != "slider" or one is None or other is None or knob.low is None or knob.high is None:
+        return 1.0
+    if knob.log and knob.low > 0:
+        return abs(math.log(one / other)) / math.log(knob.high / knob.low)
+    return abs(one - other) / (knob.high - knob.low)
