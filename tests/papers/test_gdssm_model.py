@@ -112,7 +112,9 @@ def test_the_best_rate_is_the_best():
     eta = construction.best_eta(tasks)
     for steps, best in ((1, eta), (3, construction.best_shared_eta(tasks, 3, 0.1))):
         losses = [
-            float(loss(gradient_descent.predict(gradient_descent.descend(tasks, r, steps, 0.1)[-1], tasks), tasks.y[-1]))
+            float(
+                loss(gradient_descent.predict(gradient_descent.descend(tasks, r, steps, 0.1)[-1], tasks), tasks.y[-1])
+            )
             for r in (0.99 * best, best, 1.01 * best)
         ]
         assert losses[1] == min(losses)
@@ -167,7 +169,9 @@ def test_correction_4_factors():
     residual = torch.einsum("oft,nft->not", M, tasks.x[:-1]) - tasks.y[:-1]
     expected = torch.einsum("not,nft->oft", residual, tasks.x[:-1]) / N
     torch.testing.assert_close(gradient_descent.gradient(M, tasks), expected, **EXACT)
-    torch.testing.assert_close(gradient_descent.gradient(M, tasks, penalty=2.0), expected + 2 * M, **EXACT)  # |W|^2 of A.4
+    torch.testing.assert_close(
+        gradient_descent.gradient(M, tasks, penalty=2.0), expected + 2 * M, **EXACT
+    )  # |W|^2 of A.4
     right, printed = (
         multi_layer.attention(construction.multi_layer(F, N, [0.3] * 2, p, dtype=torch.float64), windows_of(tasks))[0]
         for p in (2.0, 1 / N)  # what A.4 prints lacks a factor 2 N

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import Run
+from icl_core.experiment import CannotDraw, Run, names
 from icl_core.papers.gdssm import nonlinear
 from icl_core.papers.gdssm.nonlinear import model, train
-from icl_core.papers.gdssm.nonlinear.nonlinear_weights import Model, frozen, initial
+from icl_core.papers.gdssm.nonlinear.draw import fits
+from icl_core.papers.gdssm.nonlinear.model import Model, frozen, initial
 from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,
     asked,
@@ -22,12 +23,14 @@ from icl_core.papers.gdssm.nonlinear.read_run import (
     sine_through,
 )
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, View
+from icl_core.papers.gdssm.nonlinear.upgrade import upgrade
 from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_layer
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, sample_sine, windows
+from icl_core.runs import store
 from tests.drawn import without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
-LINEAR, STATE, LINEAR_GATE, MLP, MLP_GATE = VARIANTS
+LINEAR, STATE, LINEAR_GATE, MLP, MLP_GATE = VARIANTS.values()
 SMALL = Config(steps=10, batch=16, N=4, features=3, hidden=5)
 
 
@@ -150,7 +153,7 @@ def made(**changes) -> Run:
     return Run(config, train.run(config, Recorder()))
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 @pytest.mark.parametrize("ssm", ["construction", "trained"])
 def test_seeds_together_are_each_alone(variant, ssm):
     config, tasks = replace(SMALL, ssm=ssm, layers=2), sample_sine(4, 9, generator())
@@ -167,13 +170,13 @@ def test_seeds_together_are_each_alone(variant, ssm):
 def test_a_run_has_the_shapes_that_it_promises():
     run = made(seeds=2, layers=2)
     moments, points = len(run["snapshot/step"]), len(run["curve/step"])
-    for variant in VARIANTS:
-        assert run[f"curve/{variant.name}"].shape == (2, points)
-        assert run[f"evaluated/{variant.name}"].shape == run[f"evaluated/{variant.name}/blind"].shape == (2,)
-        assert run[f"snapshot/{variant.name}/b"].shape == (moments, 2, 2)
+    for variant in VARIANTS.values():
+        assert run[f"curve/{variant.id}"].shape == (2, points)
+        assert run[f"evaluated/{variant.id}"].shape == run[f"evaluated/{variant.id}/blind"].shape == (2,)
+        assert run[f"snapshot/{variant.id}/b"].shape == (moments, 2, 2)
     frozen = run["snapshot/mlp/Q"]
     assert (frozen == frozen[:1]).all() and not (run["snapshot/mlp/W"] == run["snapshot/mlp/W"][:1]).all()
-    assert model_at(run, MLP, -1, 1).W.shape == (1, 3, 5)
+    assert model_at(run, "mlp", -1, 1).W.shape == (1, 3, 5)
 
 
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit():
@@ -196,7 +199,7 @@ def test_a_short_training_bends_only_with_an_mlp():
     for variant in (LINEAR_GATE, MLP):
         weights = initial(config, variant, [0])
         train.loop.train(train.problem(config, variant, weights), 300, [], [], {}, lambda *_: None)
-        losses[variant.name] = float(train.losses(weights, train.held_out(config, 2**12))[0])
+        losses[variant.id] = float(train.losses(weights, train.held_out(config, 2**12))[0])
         if variant is MLP:
             assert learned(weights).r2.min() > 0.9
     assert losses["mlp"] < 0.005 < 0.013 < losses["linear gate"] < 0.99 * train.ZERO
@@ -230,11 +233,14 @@ def test_every_drawing_metric_and_headline(changes):
 def test_a_run_that_is_still_going_is_drawn():
     run = made()
     some = {
+        "names/variants": run["names/variants"],
         "curve/step": run["curve/step"],
         "curve/linear": run["curve/linear"],
         "curve/state": run["curve/state"][:, :2],
     }
-    for tensors in (some, {"curve/step": np.array([0]), "curve/linear": run["curve/linear"][:, :1]}, {}):
+    first = {"names/variants": run["names/variants"], "curve/step": np.array([0])}
+    first["curve/linear"] = run["curve/linear"][:, :1]
+    for tensors in (some, first, {}):
         for drawing in nonlinear.EXPERIMENT.drawings:
             if drawing.live:
                 panel = drawing.draw(Run(run.config, tensors, finished=False), View())
@@ -249,3 +255,58 @@ def test_what_is_refused(monkeypatch):
     monkeypatch.setattr("icl_core.device.memory", lambda: 2**20)
     with pytest.raises(ValueError, match="batch 128, N 10, features 10, hidden 40, layers 1, seeds 1 must fit"):
         Config()
+
+
+# What is stored stays true
+
+
+def shipped(preset):
+    return store.default().load(store.default().preset("gdssm.nonlinear", preset))
+
+
+@pytest.mark.parametrize("preset", [preset.name for preset in nonlinear.EXPERIMENT.presets])
+def test_snapshots_read_back_achieve_what_their_curves_say(preset):
+    """Within half a percent of the loss, at every snapshot of every model that the curves were taken at too."""
+    run = shipped(preset)
+    tasks, compared = train.held_out(run.config, 2**11), 0  # as in the training, whatever `few` says
+    for id in run.names("variants"):
+        for index, step in enumerate(run.snapshot_steps):
+            for place in np.flatnonzero(run["curve/step"] == step):
+                found, compared = train.losses(model_at(run, id, index, 0), tasks)[0], compared + 1
+                assert found == pytest.approx(run[f"curve/{id}"][0, place], rel=0.005), (id, step)
+    assert compared >= 3 * len(VARIANTS)
+
+
+def test_a_run_of_the_older_form_becomes_todays():
+    today = made(seeds=2, layers=2)
+    old = {name: array for name, array in today.tensors.items() if name != "names/variants"}
+    for name in [name for name in old if name.startswith("snapshot/") and name != "snapshot/step"]:
+        inner = name.removeprefix("snapshot/")
+        old[name] = np.stack([today.snapshot(inner, index) for index in range(len(today.snapshot_steps))])
+    once = upgrade({name.replace("evaluated/", "judged/"): array for name, array in old.items()})
+    twice = upgrade(once)
+    assert once.keys() == twice.keys() == today.tensors.keys()
+    for name, array in today.tensors.items():
+        assert once[name].dtype == array.dtype and np.array_equal(once[name], twice[name]), name
+        np.testing.assert_allclose(once[name], array, rtol=1e-6, err_msg=name)
+
+
+def test_a_variant_added_tomorrow_or_gone_leaves_todays_run_as_it_is(monkeypatch):
+    run, view = made(), View()
+
+    def drawn():
+        panels = [drawing.draw(run, view) for drawing in nonlinear.EXPERIMENT.drawings]
+        return [(panel.title, panel.data.to_json()) for panel in panels], [m.value for m in nonlinear.metrics(run)]
+
+    before = drawn()
+    monkeypatch.setitem(VARIANTS, "kernel", replace(MLP, id="kernel", label="kernel"))
+    assert drawn() == before
+    monkeypatch.delitem(VARIANTS, "state")
+    assert drawn()[1] == before[1]  # still drawn, under its id
+
+
+def test_a_model_that_the_run_does_not_hold_cannot_be_drawn():
+    run = made()
+    without = Run(run.config, {**run.tensors, "names/variants": names(["linear"])})
+    with pytest.raises(CannotDraw, match="This run holds no model “MLP”"):
+        fits.features(without, View(features_of="mlp"))

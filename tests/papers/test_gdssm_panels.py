@@ -40,7 +40,7 @@ def as_built(run: Run) -> Run:
     moments = len(run["snapshot/step"])
     final = {f"final/{name}": np.repeat(array, seeds, 0) for name, array in built.items()}
     kept = {f"snapshot/{n}": np.repeat(np.repeat(a, seeds, 0)[None], moments, 0) for n, a in built.items()}
-    scales = {"scale/trained": np.repeat(run["scale/constructed"][None], seeds, 0)}
+    scales = {"sweep/trained": np.repeat(run["sweep/constructed"][None], seeds, 0)}
     return Run(run.config, {**run.tensors, **final, **kept, **scales})
 
 
@@ -123,15 +123,15 @@ def test_a_construction_lies_on_the_closed_form_and_crosses_zero_at_root_two():
 @pytest.mark.parametrize("times, said", [(100.0, "worse than zero at every scale"), (0.0, "never worse than zero")])
 def test_always_worse_than_zero_is_told_from_never(times, said):
     run = shipped(ONE)
-    doctored = Run(run.config, {**run.tensors, "scale/trained": times * run["scale/trained"]})
+    doctored = Run(run.config, {**run.tensors, "sweep/trained": times * run["sweep/trained"]})
     assert said in scale.draw(doctored, View()).title
 
 
 def test_the_worst_seed_is_the_one_that_is_judged():
     run = shipped(ONE)
-    trained = run["scale/trained"].copy()
+    trained = run["sweep/trained"].copy()
     trained[3, -1] *= 2
-    assert off_closed_form(Run(run.config, {**run.tensors, "scale/trained": trained})) > 0.9
+    assert off_closed_form(Run(run.config, {**run.tensors, "sweep/trained": trained})) > 0.9
 
 
 def test_two_steps_at_another_scale_are_those_of_the_sampled_ones():
