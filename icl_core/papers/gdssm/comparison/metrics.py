@@ -4,7 +4,7 @@ import numpy as np
 
 from icl_core import trend
 from icl_core.experiment import Claim, Metric, Run
-from icl_core.papers.gdssm.comparison import claims
+from icl_core.papers.gdssm.comparison.claims import MATCHED, ONLY, REACHES, TRANSFORMER, TWO
 from icl_core.papers.gdssm.comparison.read_run import NEAR, Entry, curves, entries, levels_on
 from icl_core.papers.gdssm.comparison.train import WATCHED
 
@@ -16,11 +16,11 @@ def metrics(run: Run) -> list[Metric]:
     baselines = [each for each in found if each.baseline]
     parameters = run["size/parameters"][[each.place for each in baselines]] / run.config.parameters - 1
     return [
-        _reaches(run, claims.REACHES, own[0], "one"),
-        _best(run, claims.ONLY, [each for each in baselines if each.layers == 1]),
-        _best(run, claims.TRANSFORMER, [each for each in baselines if each.layers == 2]),
-        Metric(claims.MATCHED, float(np.abs(parameters).max())),
-        *(_reaches(run, claims.TWO, each, "two") for each in own[1:]),
+        _reaches(run, REACHES, own[0], "one"),
+        _best(run, ONLY, [each for each in baselines if each.layers == 1]),
+        _best(run, TRANSFORMER, [each for each in baselines if each.layers == 2]),
+        Metric(MATCHED, float(np.abs(parameters).max())),
+        *(_reaches(run, TWO, each, "two") for each in own[1:]),
     ]
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+import icl_core.papers.gdssm.comparison.train as train
 from icl_core.experiment import Run
-from icl_core.papers.gdssm.comparison import train
 from icl_core.papers.gdssm.comparison.baselines import Model, model
 from icl_core.papers.gdssm.shared import construction
 

@@ -5,8 +5,9 @@ from functools import partial
 
 import numpy as np
 
+import icl_core.papers.gdssm.comparison.train as train
+import icl_core.papers.gdssm.comparison.tune_rates as tune_rates
 from icl_core.experiment import Progress, names
-from icl_core.papers.gdssm.comparison import train, tune_rates
 from icl_core.papers.gdssm.comparison.models import Learner, learners
 from icl_core.papers.gdssm.comparison.settings import RATES, Config
 from icl_core.papers.gdssm.shared import construction

@@ -5,8 +5,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+import icl_core.papers.gdssm.comparison.train as train
 from icl_core.experiment import Tensors
-from icl_core.papers.gdssm.comparison import train
 from icl_core.papers.gdssm.comparison.models import Learner, learner
 from icl_core.papers.gdssm.comparison.settings import RATES, Config
 from icl_core.papers.gdssm.shared.task import Tasks

@@ -4,7 +4,7 @@ import numpy as np
 
 from icl_core import trend
 from icl_core.experiment import Metric, Run
-from icl_core.papers.gdssm.nonlinear import claims
+from icl_core.papers.gdssm.nonlinear.claims import BEATS, FEATURES, GATE, LINE, REACHES, SMALL, STAYS
 from icl_core.papers.gdssm.nonlinear.read_run import learned, model_at
 
 
@@ -15,15 +15,13 @@ def metrics(run: Run) -> list[Metric]:
     mlp, either = ended["mlp gate"], ended["mlp gate"] or ended["linear gate"]
     helped, error = gain_of_gate(gated, plain)
     return [
-        Metric(
-            claims.REACHES, float(gated.max() / run["baseline/ideal"][0] - 1), unfinished=unfinished(run, "mlp gate")
-        ),
-        Metric(claims.SMALL, float(gated.max()), unfinished=mlp),
-        Metric(claims.STAYS, float(linear.min()), unfinished=ended["linear gate"]),
-        Metric(claims.BEATS, float(gated.max() / linear.min()), unfinished=either),
-        Metric(claims.GATE, helped, error, mlp or ended["mlp"]),
-        Metric(claims.LINE, float(state.min() / run["baseline/line"][0])),
-        Metric(claims.FEATURES, r2(run), unfinished=ended["mlp"]),
+        Metric(REACHES, float(gated.max() / run["baseline/ideal"][0] - 1), unfinished=unfinished(run, "mlp gate")),
+        Metric(SMALL, float(gated.max()), unfinished=mlp),
+        Metric(STAYS, float(linear.min()), unfinished=ended["linear gate"]),
+        Metric(BEATS, float(gated.max() / linear.min()), unfinished=either),
+        Metric(GATE, helped, error, mlp or ended["mlp"]),
+        Metric(LINE, float(state.min() / run["baseline/line"][0])),
+        Metric(FEATURES, r2(run), unfinished=ended["mlp"]),
     ]
 
 

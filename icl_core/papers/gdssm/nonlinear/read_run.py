@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
+import icl_core.papers.gdssm.nonlinear.model as model
 from icl_core.experiment import Run
-from icl_core.papers.gdssm.nonlinear import model
 from icl_core.papers.gdssm.nonlinear.model import Model
 from icl_core.papers.gdssm.nonlinear.train import ideal, predict
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+import icl_core.papers.gdssm.nonlinear.model as model
 from icl_core import device
 from icl_core.experiment import Progress, Tensors, names
-from icl_core.papers.gdssm.nonlinear import model
 from icl_core.papers.gdssm.nonlinear.model import Model, frozen, initial
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, Variant
 from icl_core.papers.gdssm.shared import construction
