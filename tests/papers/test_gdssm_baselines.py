@@ -10,7 +10,7 @@ from icl_core.papers.gdssm.comparison.baselines.scan import SHORT, scan
 from icl_core.papers.gdssm.comparison.baselines.seeds import all_seeds, count
 from icl_core.papers.gdssm.comparison.match_sizes import count as counted
 from icl_core.papers.gdssm.comparison.match_sizes import matched, nearest
-from icl_core.papers.gdssm.comparison.rates import best
+from icl_core.papers.gdssm.comparison.train import best
 
 BASELINES = {model.label: model for model in MODELS.values() if model.module}
 NAMES = list(BASELINES)

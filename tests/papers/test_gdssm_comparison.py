@@ -1,24 +1,24 @@
 """The comparison with other models: equal tokens and tasks, rates chosen by their trials, resumption, drawings."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
 from icl_core.experiment import Run
 from icl_core.papers.gdssm import comparison
-from icl_core.papers.gdssm.comparison import comparison_tasks
-from icl_core.papers.gdssm.comparison import train as comparison_learning
-from icl_core.papers.gdssm.comparison import tune_rates as comparison_trials
-from icl_core.papers.gdssm.comparison.comparison_tasks import CHUNK, held_out, tasks
-from icl_core.papers.gdssm.comparison.draw import style as comparison_looks
+from icl_core.papers.gdssm.comparison import baselines, train, tune_rates
+from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.draw.losses import _late as late
 from icl_core.papers.gdssm.comparison.metrics import seeds_near
 from icl_core.papers.gdssm.comparison.models import chunked, learner, learners, sequence
-from icl_core.papers.gdssm.comparison.rates import RATES
-from icl_core.papers.gdssm.comparison.settings import Config, View
-from icl_core.papers.gdssm.comparison.train import gradient
+from icl_core.papers.gdssm.comparison.read_run import entries
+from icl_core.papers.gdssm.comparison.settings import RATES, Config, View
+from icl_core.papers.gdssm.comparison.train import CHUNK, gradient, held_out, tasks
+from icl_core.papers.gdssm.comparison.upgrade import THEN, upgrade
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.task import Tasks
 from icl_core.runs import store
@@ -32,15 +32,15 @@ FEW = (101, 64)
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch):
-    for name in ("TUNED_ON", "WATCHED", "JUDGED"):
-        monkeypatch.setattr(comparison_tasks, name, FEW)
+    for name in ("TUNED_ON", "WATCHED", "TEST_SET"):
+        monkeypatch.setattr(train, name, FEW)
 
 
 @pytest.fixture(scope="module")
 def whole():
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("TUNED_ON", "WATCHED", "JUDGED"):
-            patch.setattr(comparison_tasks, name, FEW)
+        for name in ("TUNED_ON", "WATCHED", "TEST_SET"):
+            patch.setattr(train, name, FEW)
         return {config.model: comparison.run(config, Recorder()) for config in (SMALL, replace(SMALL, model="1-D"))}
 
 
@@ -54,27 +54,27 @@ def test_every_model_predicts_the_labels_coordinates_from_the_same_tokens(model)
     batch = tasks(config, 8, generator())
     for each in learners(config):
         predicted = each.predict(each.initial([3, 4]), batch)
-        assert predicted.shape == (2, *batch.y.shape[1:]), each.name
+        assert predicted.shape == (2, *batch.y.shape[1:]), each.id
         unseen = Tasks(batch.x, torch.cat([batch.y[:-1], batch.y[-1:] + 7]))  # the query's label is no token
-        assert torch.equal(predicted, each.predict(each.initial([3, 4]), unseen)), each.name
+        assert torch.equal(predicted, each.predict(each.initial([3, 4]), unseen)), each.id
     assert sequence(config, batch).shape == (8, *((2, 4) if model == "1-D" else (5, 2)))
 
 
 def test_a_seeds_weights_do_not_depend_on_those_beside_it():
     for each in learners(SMALL):
         alone, beside = each.initial([4]), each.initial([3, 4])
-        assert all(torch.equal(alone[name][0], beside[name][1]) for name in alone), each.name
+        assert all(torch.equal(alone[name][0], beside[name][1]) for name in alone), each.id
 
 
-def test_judging_in_chunks_is_judging_at_once():
+def test_evaluating_in_chunks_is_evaluating_at_once():
     many = tasks(SMALL, CHUNK + 3, generator())
     for each in learners(SMALL):
         weights = each.initial([0])
-        assert torch.allclose(chunked(each, weights, many, 100), each.predict(weights, many), atol=1e-6), each.name
+        assert torch.allclose(chunked(each, weights, many, 100), each.predict(weights, many), atol=1e-6), each.id
 
 
 def test_a_gradient_is_each_seeds_own_and_no_longer_than_1():
-    each, batch = learner(SMALL, "Griffin"), tasks(SMALL, 16, generator())
+    each, batch = learner(SMALL, "griffin"), tasks(SMALL, 16, generator())
     weights = {name: 10 * tensor for name, tensor in each.initial([0, 1]).items()}
     both, losses = gradient(each, weights, batch)
     length = sum(one.reshape(2, -1).square().sum(1) for one in both.values()).sqrt()
@@ -88,19 +88,19 @@ def test_a_gradient_is_each_seeds_own_and_no_longer_than_1():
 def test_sizes_are_matched_within_5_percent():
     for model, f in (("1-D", 3), ("1-D", 10), ("N-D", 3), ("N-D", 10)):
         for each in learners(Config(model=model, f=f)):
-            assert not each.rival or each.size.within, (model, f, each.name)
+            assert not each.baseline or each.size.within, (model, f, each.id)
 
 
 def test_the_run_holds_what_it_says(whole):
     for model, run in whole.items():
         many = len(learners(replace(SMALL, model=model)))
         assert many == (8 if model == "1-D" else 9)
-        assert run["judged/loss"].shape == (1, many) and run["tuned/loss"].shape == (many, len(RATES))
+        assert run["evaluated/loss"].shape == (1, many) and run["tuned/loss"].shape == (many, len(RATES))
         chosen = run["tuned/rate"][run["tuned/loss"].argmin(1)]
         assert np.array_equal(chosen, run["chosen/rate"])
-        judged = held_out(replace(SMALL, model=model), FEW)
-        assert np.isclose(run["baseline/zero"][0], float(judged.y[-1].square().mean()) / 2)
-        assert np.isclose(run["baseline/one"][0], construction.best_mixture(judged, 1)[1])
+        evaluated = held_out(replace(SMALL, model=model), FEW)
+        assert np.isclose(run["baseline/zero"][0], float(evaluated.y[-1].square().mean()) / 2)
+        assert np.isclose(run["baseline/one"][0], construction.best_mixture(evaluated, 1)[1])
         assert run["baseline/two"][0] < run["baseline/one"][0] < run["baseline/zero"][0]
 
 
@@ -119,17 +119,17 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
 
 def alone(each, rate):
     """The weights after a trial of one rate by itself."""
-    weights = comparison_learning.initial(each, [SMALL.seed])
-    problem = comparison_learning._problem(SMALL, each, weights, rate)
+    weights = train.initial(each, [SMALL.seed])
+    problem = train._problem(SMALL, each, weights, rate)
     loop.train(problem, SMALL.steps, [], [], {}, lambda state, save: None)
     return weights
 
 
-@pytest.mark.parametrize("name", ["Griffin", "Linear transformer, 2 layers"])
+@pytest.mark.parametrize("name", ["griffin", "linear-2"])
 def test_rates_tried_in_one_pass_are_each_tried_by_itself(name):
     each = learner(SMALL, name)
-    weights = comparison_learning.initial(each, [SMALL.seed] * len(RATES))
-    problem = comparison_trials.problem(SMALL, each, weights)
+    weights = train.initial(each, [SMALL.seed] * len(RATES))
+    problem = tune_rates.problem(SMALL, each, weights)
     loop.train(problem, SMALL.tuning, [], [], {}, lambda state, save: None)
     for row, rate in enumerate(RATES):
         for part, tensor in alone(each, rate).items():
@@ -137,8 +137,8 @@ def test_rates_tried_in_one_pass_are_each_tried_by_itself(name):
 
 
 def test_rates_that_diverge_are_given_up(monkeypatch):
-    monkeypatch.setattr(comparison_learning, "CEILING", 1e-9)
-    found = comparison_trials.tried(SMALL, "Griffin", {}, lambda state, save: None)
+    monkeypatch.setattr(train, "CEILING", 1e-9)
+    found = tune_rates.tune(SMALL, "griffin", {}, lambda state, save: None)
     assert np.isinf(found["loss"]).all()
 
 
@@ -151,7 +151,7 @@ def test_all_of_it_can_be_drawn(whole, model):
     without_nan(comparison.EXPERIMENT, run, View(single_seeds=True))
     values = {metric.claim.id: metric.value for metric in comparison.metrics(run)}
     assert all(np.isfinite(value) for value in values.values())
-    half = Run(run.config, {n: a for n, a in whole[model].items() if n in ("curve/step", "curve/S5")}, finished=False)
+    half = Run(run.config, {n: a for n, a in whole[model].items() if n in ("curve/step", "curve/s5")}, finished=False)
     live = [drawing for drawing in comparison.EXPERIMENT.drawings if drawing.live]
     assert live and all(drawing.draw(half, View()).title for drawing in live)
     assert all(drawing.draw(Run(run.config, {}, finished=False), View()).title for drawing in live)
@@ -160,55 +160,55 @@ def test_all_of_it_can_be_drawn(whole, model):
 # Trainings that diverge
 
 SEEDS = replace(SMALL, model="1-D", seeds=2)
-LINEAR = "Linear transformer, 1 layer"
+LINEAR = "linear-1"
 
 
 def lost(each, weights, batch, calls):
     """Mamba's long training from step 6 on; S5 at the highest rate from step 3 on, and the linear transformer too, by
     its gradient alone; Griffin at every rate."""
     found, losses = gradient(each, weights, batch)
-    calls[each.name] = calls.get(each.name, 0) + 1
+    calls[each.id] = calls.get(each.id, 0) + 1
     long = len(losses["loss"]) == SEEDS.seeds
     astray = {
-        "Mamba": long and calls[each.name] > SEEDS.tuning + 6,
-        "S5": not long and calls[each.name] > 3 and np.array(RATES) == max(RATES),
-        "Griffin": True,
+        "mamba": long and calls[each.id] > SEEDS.tuning + 6,
+        "s5": not long and calls[each.id] > 3 and np.array(RATES) == max(RATES),
+        "griffin": True,
     }
-    if each.name == LINEAR and not long and calls[each.name] > 3:
+    if each.id == LINEAR and not long and calls[each.id] > 3:
         found["W_in"][-1, 0, 0] = np.nan
-    return found, {"loss": np.where(astray.get(each.name, False), np.inf, losses["loss"])}
+    return found, {"loss": np.where(astray.get(each.id, False), np.inf, losses["loss"])}
 
 
 @pytest.fixture(scope="module")
 def astray():
     """The run in which they do, and the one in which nothing does."""
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("TUNED_ON", "WATCHED", "JUDGED"):
-            patch.setattr(comparison_tasks, name, FEW)
+        for name in ("TUNED_ON", "WATCHED", "TEST_SET"):
+            patch.setattr(train, name, FEW)
         straight, calls = comparison.run(SEEDS, Recorder()), {}
-        patch.setattr(comparison_learning, "gradient", lambda *given: lost(*given, calls))
+        patch.setattr(train, "gradient", lambda *given: lost(*given, calls))
         return Run(SEEDS, comparison.run(SEEDS, Recorder())), Run(SEEDS, straight)
 
 
 def test_a_training_that_diverges_ends_alone(astray):
     run, straight = astray
-    names = [each.name for each in learners(SEEDS)]
+    names = [each.id for each in learners(SEEDS)]
     for place, name in enumerate(names):
-        judged, curve = run["judged/loss"][:, place], run.tensors.get(f"curve/{name}")
-        if name in ("Mamba", "Griffin"):
-            assert np.isinf(judged).all()
+        evaluated, curve = run["evaluated/loss"][:, place], run.tensors.get(f"curve/{name}")
+        if name in ("mamba", "griffin"):
+            assert np.isinf(evaluated).all()
         else:
-            same = judged.tobytes() == straight["judged/loss"][:, place].tobytes()
-            assert same or name in ("S5", LINEAR)  # for these another rate may now be the best
-            assert np.isfinite(judged).all() and np.isfinite(curve).all()
-        if name == "Mamba":  # what was recorded of it is kept
+            same = evaluated.tobytes() == straight["evaluated/loss"][:, place].tobytes()
+            assert same or name in ("s5", LINEAR)  # for these another rate may now be the best
+            assert np.isfinite(evaluated).all() and np.isfinite(curve).all()
+        if name == "mamba":  # what was recorded of it is kept
             kept = run["curve/step"] <= 6
             assert np.array_equal(curve[:, kept], straight[f"curve/{name}"][:, kept])
             assert np.isnan(curve[:, ~kept]).all() and not kept.all()
-    assert "curve/Griffin" not in run.tensors and np.isnan(run["chosen/rate"][names.index("Griffin")])
+    assert "curve/griffin" not in run.tensors and np.isnan(run["chosen/rate"][names.index("griffin")])
     tried, before = run["tuned/loss"], straight["tuned/loss"]
-    assert np.isinf(tried[names.index("Griffin")]).all() and np.isinf(tried).sum() == len(RATES) + 2
-    for name in ("S5", LINEAR):  # the other rates were not disturbed
+    assert np.isinf(tried[names.index("griffin")]).all() and np.isinf(tried).sum() == len(RATES) + 2
+    for name in ("s5", LINEAR):  # the other rates were not disturbed
         row = names.index(name)
         assert np.isinf(tried[row, -1]) and tried[row, :-1].tobytes() == before[row, :-1].tobytes(), name
 
@@ -244,7 +244,7 @@ def test_what_diverged_is_told_and_not_drawn(astray):
 
 
 def test_a_run_in_which_all_diverged_is_drawn(astray):
-    off = {"judged/loss": np.inf, "tuned/loss": np.inf, "chosen/rate": np.nan}
+    off = {"evaluated/loss": np.inf, "tuned/loss": np.inf, "chosen/rate": np.nan}
     tensors = {n: np.full_like(a, off[n]) if n in off else a for n, a in astray[0].tensors.items() if "curve/" not in n}
     for drawing in comparison.EXPERIMENT.drawings:
         panel = drawing.draw(Run(SEEDS, tensors), View())
@@ -254,7 +254,9 @@ def test_a_run_in_which_all_diverged_is_drawn(astray):
 
 def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
     zero = float(whole["N-D"]["baseline/zero"][0])
-    far = whole["N-D"] | {"judged/loss": np.array([[*whole["N-D"]["judged/loss"][0][:-1], 100 * zero]], np.float32)}
+    far = whole["N-D"] | {
+        "evaluated/loss": np.array([[*whole["N-D"]["evaluated/loss"][0][:-1], 100 * zero]], np.float32)
+    }
     for name in ("ends", "parameters"):
         drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == name)
         panel = drawing.draw(Run(SMALL, far), View())
@@ -276,8 +278,8 @@ def test_names_in_the_drawing_of_sizes_stand_on_the_side_with_room(whole, many, 
 
 
 def test_a_column_of_numbers_stays_one():
-    assert np.array_equal(comparison_looks.column([0.12345, 2.0], 2), [0.12, 2.0])
-    assert comparison_looks.column([0.12345, np.inf], 2) == ["0.12", "diverged"]
+    assert np.array_equal(style.column([0.12345, 2.0], 2), [0.12, 2.0])
+    assert style.column([0.12345, np.inf], 2) == ["0.12", "diverged"]
 
 
 def test_what_is_out_of_range_is_refused():
@@ -308,17 +310,17 @@ def test_a_shipped_comparison_decides_what_its_training_allows(preset, verdicts)
 
 
 def two_layers(run):
-    """The transformers of two layers with their places in the run."""
-    return [(i, each) for i, each in enumerate(learners(run.config)) if each.rival and each.layers == 2]
+    """The transformers of two layers."""
+    return [each for each in entries(run) if each.baseline and each.layers == 2]
 
 
 def test_the_reason_counts_the_seeds_that_are_near(whole):
     run = Run(replace(SMALL, seeds=5), whole["N-D"])
     models = learners(run.config)
     losses = np.full((5, len(models)), 2 * run["baseline/one"][0], np.float32)
-    place = [each.name for each in models].index("Linear transformer, 2 layers")
+    place = [each.id for each in models].index("linear-2")
     losses[:3, place] = run["baseline/one"][0]
-    run = Run(run.config, {**run.tensors, "judged/loss": losses})
+    run = Run(run.config, {**run.tensors, "evaluated/loss": losses})
     said = seeds_near(run, two_layers(run))
     assert "Linear transformer, 2 layers 3 of 5; Softmax transformer, 2 layers 0 of 5" in said
 
@@ -329,8 +331,56 @@ def test_what_falls_on_could_change_the_verdict_only_one_way(whole):
     one, curve = run["baseline/one"][0], np.linspace(5, 1, len(run["curve/step"]))[None]
     falling = {name: curve * one for name in run.tensors if name.startswith("curve/") and name != "curve/step"}
     for factor, undecided in ((0.5, False), (2.0, True)):
-        losses = np.full_like(run["judged/loss"], factor * one)
-        ended = Run(SMALL, {**run.tensors, **falling, "judged/loss": losses})
+        losses = np.full_like(run["evaluated/loss"], factor * one)
+        ended = Run(SMALL, {**run.tensors, **falling, "evaluated/loss": losses})
         found = {metric.claim.id: metric for metric in comparison.metrics(ended)}
         assert bool(found["one-layer-is-not-enough"].unfinished) == undecided
         assert bool(found["two-layer-transformer-reaches"].unfinished) == undecided
+
+
+# What is stored stays true
+
+
+def drawn(run):
+    """Every panel's words and numbers, and the metrics."""
+    panels = {d.name: d.draw(run, View(single_seeds=True)) for d in comparison.EXPERIMENT.drawings}
+    said = {name: (panel.title, panel.note, panel.data.to_json()) for name, panel in panels.items()}
+    return said, comparison.headline(run, View()), [(m.claim.id, m.value) for m in comparison.metrics(run)]
+
+
+@pytest.mark.parametrize("model", ["1-D", "N-D"])
+def test_a_baseline_added_tomorrow_leaves_todays_run_as_it_is(whole, monkeypatch, model):
+    run = Run(replace(SMALL, model=model), whole[model])
+    before = drawn(run)
+    monkeypatch.setitem(baselines.MODELS, "hyena", replace(baselines.MODELS["s5"], id="hyena", label="Hyena"))
+    learners.cache_clear()
+    assert "hyena" in [each.id for each in learners(run.config)]  # tomorrow's run holds it
+    assert drawn(run) == before
+    learners.cache_clear()
+
+
+def test_a_baseline_that_is_gone_tomorrow_is_drawn_under_its_id(whole, monkeypatch):
+    run = Run(SMALL, whole["N-D"])
+    said, _, metrics = drawn(run)
+    monkeypatch.delitem(baselines.MODELS, "mamba")
+    learners.cache_clear()
+    now, _, again = drawn(run)
+    assert again == metrics and all("Mamba" not in str(panel) for panel in now.values())
+    assert [name.replace("mamba", "Mamba") for name in pd.DataFrame(json.loads(now["ends"][2]))["model"]] == [
+        *pd.DataFrame(json.loads(said["ends"][2]))["model"]
+    ]
+    learners.cache_clear()
+
+
+@pytest.mark.parametrize("model", ["1-D", "N-D"])
+def test_a_run_of_the_older_form_becomes_todays(whole, model):
+    today = whole[model]
+    then = {id: label for label, id, _ in THEN}
+    new = ("names/models", "names/baselines", "size/layers")
+    old = {name: array for name, array in today.items() if name not in new}
+    old = {f"curve/{then[n[6:]]}" if n[6:] in then else n: a for n, a in old.items()}
+    old["judged/loss"] = old.pop("evaluated/loss")
+    upgraded = upgrade(old)
+    assert upgraded.keys() == today.keys() and upgrade(upgraded) is upgraded
+    for name, array in today.items():
+        assert np.array_equal(upgraded[name], array), name

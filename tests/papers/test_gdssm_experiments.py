@@ -12,21 +12,22 @@ from icl_core.experiment import Panel, Run
 from icl_core.knobs import knobs
 from icl_core.number_lists import whole_numbers
 from icl_core.papers.gdssm import corrections, layer, sizes
-from icl_core.papers.gdssm.corrections import measure as printed
-from icl_core.papers.gdssm.layer import grafts as grafting
-from icl_core.papers.gdssm.layer import symmetries
+from icl_core.papers.gdssm.corrections.run import best_gain, gain
+from icl_core.papers.gdssm.layer import surgery, symmetries
 from icl_core.papers.gdssm.layer.draw import grafts as interventions
 from icl_core.papers.gdssm.layer.draw import two_steps
+from icl_core.papers.gdssm.layer.metrics import crossing
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared import train
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import constructed_of, example, model_of, trained_at
 from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.papers.gdssm.sizes.settings import layer_of, sizes_of
 from tests.drawn import without_nan
 from tests.recorder import Recorder
 
-sweeps = import_module("icl_core.papers.gdssm.layer.sweeps")  # its name is that of a function too
+layer_run = import_module("icl_core.papers.gdssm.layer.run")  # its name is that of a function too
 
 KINDS = {
     "N-D": {},
@@ -52,7 +53,7 @@ def few():
     """Few tasks to judge on: it is the experiment that is tested."""
     with pytest.MonkeyPatch.context() as patch:
         for place, name in (
-            (learning, "JUDGED"), (learning, "WATCHED"), (sweeps, "SWEPT"), (interventions, "TASKS"),
+            (train, "TEST_SET"), (train, "WATCHED"), (layer_run, "SWEPT"), (interventions, "TASKS"),
         ):  # fmt: skip
             patch.setattr(place, name, (2**9, 2**20))
         yield
@@ -175,8 +176,8 @@ def test_sizes_of_one_draw_without_a_hole(changes):
 
 def test_a_run_holds_what_its_docstring_says():
     run = made("two layers")
-    assert run["scale/trained"].shape == (2, len(sweeps.ALPHAS))
-    assert run["scale/constructed"].shape == run["scale/closed"].shape == (len(sweeps.ALPHAS),)
+    assert run["sweep/trained"].shape == (2, len(layer_run.ALPHAS))
+    assert run["sweep/constructed"].shape == run["sweep/closed"].shape == (len(layer_run.ALPHAS),)
     assert run["watched/constructed"].shape == (1,)
     assert len(run.snapshot_steps) == len(run["snapshot/Q"])
     torch.testing.assert_close(trained_at(run, -1).Q, model_of(run.config, run.tensors, "final/").Q)
@@ -184,26 +185,26 @@ def test_a_run_holds_what_its_docstring_says():
 
 def test_the_scale_sweep_at_one_is_the_loss():
     run = made("N-D")
-    tasks = learning.held_out(run.config, sweeps.SWEPT)
-    at_one = run["scale/trained"][:, list(sweeps.ALPHAS).index(1.0)]
+    tasks = train.held_out(run.config, layer_run.SWEPT)
+    at_one = run["sweep/trained"][:, list(layer_run.ALPHAS).index(1.0)]
     np.testing.assert_allclose(at_one, models.losses(trained_at(run, -1), tasks), rtol=1e-5)
-    assert sweeps.crossing(sweeps.ALPHAS, sweeps.ALPHAS**4, 2 * sweeps.ALPHAS**2) == pytest.approx(2**0.5, abs=0.01)
-    assert np.isnan(sweeps.crossing(sweeps.ALPHAS, 0 * sweeps.ALPHAS, sweeps.ALPHAS))
-    assert sweeps.crossing(sweeps.ALPHAS, 2 * sweeps.ALPHAS, sweeps.ALPHAS) == sweeps.ALPHAS[0]
+    assert crossing(layer_run.ALPHAS, layer_run.ALPHAS**4, 2 * layer_run.ALPHAS**2) == pytest.approx(2**0.5, abs=0.01)
+    assert np.isnan(crossing(layer_run.ALPHAS, 0 * layer_run.ALPHAS, layer_run.ALPHAS))
+    assert crossing(layer_run.ALPHAS, 2 * layer_run.ALPHAS, layer_run.ALPHAS) == layer_run.ALPHAS[0]
 
 
 # Surgery
 
 
 def all_parts(config, how):
-    return View(**dict.fromkeys(grafting.fields_of(config).values(), how))
+    return View(**dict.fromkeys(surgery.fields_of(config).values(), how))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_every_part_constructed_it_is_the_construction(kind):
     run = made(kind)
     trained, constructed = trained_at(run, -1, 0), constructed_of(run)
-    operated, said = grafting.graft(trained, trained_at(run, 0, 0), constructed, all_parts(run.config, "constructed"),
+    operated, said = surgery.graft(trained, trained_at(run, 0, 0), constructed, all_parts(run.config, "constructed"),
                                     run.config)  # fmt: skip
     tasks = example(run.config, 3, 64)
     torch.testing.assert_close(models.predict(operated, tasks), models.predict(constructed, tasks))
@@ -214,7 +215,7 @@ def test_with_every_part_constructed_it_is_the_construction(kind):
 def test_the_units_of_the_construction_leave_the_model_as_it_is(kind):
     run = made(kind)
     trained = trained_at(run, -1).to(torch.float64)
-    turned = trained.with_(**grafting._times(grafting.units(trained, run.config.N), trained))
+    turned = trained.with_(**surgery._times(surgery.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
     before, after = models.predict(trained, tasks), models.predict(turned, tasks)
     torch.testing.assert_close(after, before, rtol=1e-6, atol=1e-9)
@@ -224,7 +225,7 @@ def test_the_units_of_the_1d_model_leave_it_as_it_is_if_its_decays_are_equal():
     run = made("1-D")
     trained = trained_at(run, -1).to(torch.float64)
     trained = trained.with_(a=torch.full_like(trained.a, 0.97))
-    turned = trained.with_(**grafting._times(grafting.units(trained, run.config.N), trained))
+    turned = trained.with_(**surgery._times(surgery.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
     torch.testing.assert_close(models.predict(turned, tasks), models.predict(trained, tasks), rtol=1e-6, atol=1e-9)
 
@@ -239,7 +240,7 @@ def test_a_construction_that_shares_its_work_as_trained_layers_do_is_the_same_co
     built = models.constructed(config, tasks).to(torch.float64)
     trained = models.initial(config, [0]).to(torch.float64)
     b = torch.tensor([[0.3, 0.2]], dtype=torch.float64)
-    trained = trained.with_(**grafting._times(grafting.units(trained, config.N), trained)).with_(b=b)
+    trained = trained.with_(**surgery._times(surgery.units(trained, config.N), trained)).with_(b=b)
     shared = symmetries.shared_as(built, trained, config.N)
     torch.testing.assert_close(models.predict(shared, tasks), models.predict(built, tasks), rtol=1e-10, atol=1e-12)
     A, first = (
@@ -254,7 +255,7 @@ def test_a_construction_that_shares_its_work_as_trained_layers_do_is_the_same_co
 def test_nothing_replaced_is_nothing_changed():
     run = made("N-D")
     trained = trained_at(run, -1, 0)
-    operated, said = grafting.graft(trained, trained, constructed_of(run), View(), run.config)
+    operated, said = surgery.graft(trained, trained, constructed_of(run), View(), run.config)
     assert operated is trained and not said
 
 
@@ -263,8 +264,8 @@ def test_nothing_replaced_is_nothing_changed():
 
 def test_the_scalar_layer_bears_out_every_claim():
     with pytest.MonkeyPatch.context() as many:
-        many.setattr(learning, "JUDGED", (2**14, 2**24))
-        many.setattr(sweeps, "SWEPT", (2**13, 2**24))
+        many.setattr(train, "TEST_SET", (2**14, 2**24))
+        many.setattr(layer_run, "SWEPT", (2**13, 2**24))
         config = Config(recurrence="scalar", batch=128)
         run = Run(config, layer.run(config, Recorder()))
     for metric in layer.metrics(run):
@@ -285,19 +286,28 @@ def test_two_steps_are_drawn_at_the_constructions_coefficients():
 @pytest.mark.parametrize("changes", [{}, {"model": "1-D", "seeds": 2}, {"pairs": "1", "features": "1"}])
 def test_sizes(changes):
     run = sized(**changes)
-    assert run["judged/ratio"].shape == (run.config.seeds, len(sizes.sizes_of(run.config)))
+    assert run["evaluated/ratio"].shape == (run.config.seeds, len(sizes_of(run.config)))
     assert all(np.isfinite(metric.value) for metric in sizes.metrics(run))
     assert sizes.headline(run, sizes.View()).endswith(".")
     for view in (sizes.View(), sizes.View(relative=True)):
         draw_all(sizes.EXPERIMENT, run, view)
 
 
+@pytest.mark.parametrize("experiment, run", [(layer, lambda: made("1-D")), (sizes, sized)], ids=["layer", "sizes"])
+def test_a_run_of_the_older_form_becomes_todays(experiment, run):
+    today = run().tensors
+    old = {n.replace("evaluated/", "judged/").replace("sweep/", "scale/"): array for n, array in today.items()}
+    upgrade = experiment.EXPERIMENT.upgrade
+    assert old.keys() != today.keys() == upgrade(old).keys() == upgrade(upgrade(old)).keys()
+    assert all(array is today[name] for name, array in upgrade(old).items())
+
+
 def test_a_size_is_trained_once_and_as_by_itself():
     config = sizes.Config(pairs="10, 5", features="10 3", steps=10, batch=16)
-    assert sizes.sizes_of(config) == [(10, 5), (10, 10), (3, 10)]
+    assert sizes_of(config) == [(10, 5), (10, 10), (3, 10)]
     found = sizes.run(config, Recorder())
-    alone = learning.run(sizes.layer_of(config, 3, 10), Recorder())
-    np.testing.assert_array_equal(found["judged/ratio"][:, 2], alone["judged/ratio"])
+    alone = train.run(layer_of(config, 3, 10), Recorder())
+    np.testing.assert_array_equal(found["evaluated/ratio"][:, 2], alone["evaluated/ratio"])
 
 
 @pytest.mark.parametrize("changes", [{}, {"f": 2, "N": 2, "r": 0.5}, {"f": 20, "N": 40}])
@@ -324,10 +334,10 @@ def test_numbers_of_the_papers_size_are_claimed_there_only():
 
 def test_a_gain_is_the_share_of_the_loss_that_is_removed():
     found = dict(corrected().tensors)
-    best = printed.best_gain(found, "right")
-    assert best >= printed.gain(found, "right", 1.0) > printed.gain(found, "right", 1.5)
-    assert printed.gain(found, "factor") == pytest.approx(printed.gain(found, "right", 2.0), abs=1e-5)
-    assert printed.gain(found, "sign") == pytest.approx(printed.gain(found, "right", -1.0), abs=1e-5)
+    best = best_gain(found, "right")
+    assert best >= gain(found, "right", 1.0) > gain(found, "right", 1.5)
+    assert gain(found, "factor") == pytest.approx(gain(found, "right", 2.0), abs=1e-5)
+    assert gain(found, "sign") == pytest.approx(gain(found, "right", -1.0), abs=1e-5)
 
 
 # What is refused

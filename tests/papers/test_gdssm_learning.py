@@ -8,7 +8,7 @@ import torch
 
 from icl_core.papers.gdssm.layer.symmetries import compare
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared import train
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.training.loop import log_spaced
 from tests.recorder import Interrupted, Recorder
@@ -26,13 +26,13 @@ KINDS = [
 @pytest.mark.parametrize("change", KINDS)
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(change):
     config = replace(SMALL, **change)
-    whole, saved = learning.run(config, Recorder()), None
+    whole, saved = train.run(config, Recorder()), None
     for stop in (0, 7, 19):  # killed three times
         recorder = Recorder(stop, saved)
         with pytest.raises(Interrupted):
-            learning.run(config, recorder)
+            train.run(config, recorder)
         saved = recorder.saved
-    again = learning.run(config, Recorder(saved=saved))
+    again = train.run(config, Recorder(saved=saved))
     assert again.keys() == whole.keys()
     for name, array in whole.items():
         assert array.tobytes() == again[name].tobytes(), name
@@ -40,27 +40,27 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(change):
 
 @pytest.mark.parametrize("change", KINDS)
 def test_the_smallest_task_gives_numbers(change):
-    found = learning.run(replace(SMALL, f=1, N=1, **change), Recorder())
+    found = train.run(replace(SMALL, f=1, N=1, **change), Recorder())
     for name, array in found.items():
-        if name not in ("judged/scaled", "baseline/expected"):  # NaN where there is no closed form
+        if name not in ("evaluated/scaled", "baseline/expected"):  # NaN where there is no closed form
             assert np.isfinite(array).all(), name
 
 
 def test_shapes_and_progress():
     recorder = Recorder()
-    found = learning.run(replace(SMALL, seeds=2), recorder)
+    found = train.run(replace(SMALL, seeds=2), recorder)
     moments, evaluations = len(found["snapshot/step"]), len(found["curve/step"])
     assert moments == len(log_spaced(20, 12))
     assert found["snapshot/Q"].shape == (moments, 2, 3, 3)
     assert found["curve/loss"].shape == found["curve/sensitivity_cosine"].shape == (2, evaluations)
     assert found["batch/loss"].shape == (2, 20)
-    assert found["judged/ratio"].shape == (2,)
+    assert found["evaluated/ratio"].shape == (2,)
     assert np.array_equal(found["final/Q"], found["snapshot/Q"][-1])
     assert [done for done, _, _ in recorder.reports] == list(range(21))
 
 
 def test_a_seed_trains_the_same_beside_others():
-    both, alone = learning.run(replace(SMALL, seeds=3), Recorder()), learning.run(SMALL, Recorder())
+    both, alone = train.run(replace(SMALL, seeds=3), Recorder()), train.run(SMALL, Recorder())
     np.testing.assert_allclose(both["final/Q"][:1], alone["final/Q"], rtol=1e-3, atol=1e-5)
     assert not np.allclose(both["final/Q"][0], both["final/Q"][1], atol=1e-3)
 
@@ -92,15 +92,15 @@ def weights_of(config, found):
 
 def farthest(config, found):
     """The largest difference to the construction, of every quantity and seed."""
-    best = models.constructed(config, learning.held_out(config))
+    best = models.constructed(config, train.held_out(config))
     return {c.name: c.farthest for c in compare(weights_of(config, found), best, config.N)}
 
 
 def test_the_nd_layer_reaches_its_number_for_every_seed():
     config = Config(seeds=5)
-    found = learning.run(config, Recorder())
+    found = train.run(config, Recorder())
     assert found["baseline/expected"][0] == pytest.approx(0.8249, abs=1e-4)
-    assert (np.abs(found["judged/ratio"] - 1) < 0.002).all()
+    assert (np.abs(found["evaluated/ratio"] - 1) < 0.002).all()
     assert (found["curve/sensitivity_cosine"][:, -1] > 0.999).all()
     for name, gap in farthest(config, found).items():
         assert bool((gap < 0.05).all()), name
@@ -108,32 +108,32 @@ def test_the_nd_layer_reaches_its_number_for_every_seed():
 
 def test_a_skip_connection_is_learned_away():
     config = Config(skip=True)
-    found = learning.run(config, Recorder())
-    assert abs(found["judged/ratio"][0] - 1) < 0.002
+    found = train.run(config, Recorder())
+    assert abs(found["evaluated/ratio"][0] - 1) < 0.002
     assert np.array_equal(found["constructed/skip"], np.zeros((1, 3)))
     assert float(farthest(config, found)["skip"]) < 0.05
 
 
 def test_the_nd_layer_with_a_decay_an_entry_reaches_its_number():
-    found = learning.run(Config(recurrence="full", batch=128, rate=0.01, steps=600), Recorder())
-    assert abs(found["judged/ratio"][0] - 1) < 0.002
+    found = train.run(Config(recurrence="full", batch=128, learning_rate=0.01, steps=600), Recorder())
+    assert abs(found["evaluated/ratio"][0] - 1) < 0.002
     assert found["curve/sensitivity_cosine"][0, -1] > 0.999
 
 
 def test_the_1d_layer_reaches_its_number():
-    config = Config(model="1-D", batch=1024, rate=0.01, steps=600)
-    found = learning.run(config, Recorder())
-    assert abs(found["judged/ratio"][0] - 1) < 0.01
+    config = Config(model="1-D", batch=1024, learning_rate=0.01, steps=600)
+    found = train.run(config, Recorder())
+    assert abs(found["evaluated/ratio"][0] - 1) < 0.01
     assert found["curve/sensitivity_cosine"][0, -1] > 0.998
     assert float(farthest(config, found)["M"]) < 0.1
 
 
 def test_two_layers_reach_two_free_rates_and_beat_one_shared_rate():
     config = Config(layers=2, recurrence="scalar", batch=512, steps=1000)
-    found = learning.run(config, Recorder())
-    assert found["judged/scaled"][0] == pytest.approx(0.564, rel=0.01)
-    assert abs(found["judged/ratio"][0] - 1) < 0.01
-    assert found["judged/loss"][0] < 0.95 * found["baseline/shared"][0]
+    found = train.run(config, Recorder())
+    assert found["evaluated/scaled"][0] == pytest.approx(0.564, rel=0.01)
+    assert abs(found["evaluated/ratio"][0] - 1) < 0.01
+    assert found["evaluated/loss"][0] < 0.95 * found["baseline/shared"][0]
     assert found["curve/sensitivity_cosine"][0, -1] > 0.999
     for name, gap in farthest(config, found).items():
         assert float(gap) < 0.05, name
@@ -141,6 +141,6 @@ def test_two_layers_reach_two_free_rates_and_beat_one_shared_rate():
 
 def test_two_layers_reach_their_loss_sooner_than_their_weights():
     """The quick training is within 1 % of 0.564 too; its B is not yet the construction's."""
-    found = learning.run(Config(layers=2, recurrence="scalar", batch=128, steps=600), Recorder())
-    assert found["judged/scaled"][0] == pytest.approx(0.564, rel=0.01)
-    assert abs(found["judged/ratio"][0] - 1) < 0.01
+    found = train.run(Config(layers=2, recurrence="scalar", batch=128, steps=600), Recorder())
+    assert found["evaluated/scaled"][0] == pytest.approx(0.564, rel=0.01)
+    assert abs(found["evaluated/ratio"][0] - 1) < 0.01

@@ -6,9 +6,8 @@ import torch
 
 from icl_core.papers.gdssm.layer.symmetries import compare, quantities
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, construction, layer_1d, layer_nd, multi_layer, tokens
-from icl_core.papers.gdssm.shared import gradient_descent as descent
-from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
+from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, layer_1d, layer_nd, multi_layer
+from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interleaved, loss, sample, windows
 
 F, N = 4, 6
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
@@ -23,11 +22,11 @@ def tasks_of(n_o=None, f=F, pairs=N, count=5, seed=9) -> Tasks:
 
 
 def windows_of(tasks: Tasks, odd=False):
-    return tokens.windows(tokens.interleaved(tasks), odd)
+    return windows(interleaved(tasks), odd)
 
 
 def one_step(tasks: Tasks, eta: float):
-    return descent.predict(descent.descend(tasks, eta, 1)[-1], tasks)
+    return gradient_descent.predict(gradient_descent.descend(tasks, eta, 1)[-1], tasks)
 
 
 CASES = {
@@ -65,9 +64,9 @@ def by_recurrence(weights, read):
 def test_the_1d_construction_is_a_step_of_gradient_descent():
     tasks = tasks_of(1)
     weights = construction.layer_1d(F, N, 0.7, torch.float64)
-    outputs, states = layer_1d.recurrent(weights, tokens.constructed(tasks))
+    outputs, states = layer_1d.recurrent(weights, constructed_tokens(tasks))
     torch.testing.assert_close(outputs[-1], one_step(tasks, 0.7), **EXACT)
-    torch.testing.assert_close(states[:, 0], descent.accumulated(tasks)[:, 0], **EXACT)
+    torch.testing.assert_close(states[:, 0], gradient_descent.accumulated(tasks)[:, 0], **EXACT)
 
 
 @pytest.mark.parametrize("recurrence", layer_nd.RECURRENCES)
@@ -76,11 +75,11 @@ def test_the_nd_construction_is_a_step_of_gradient_descent(recurrence):
     weights = construction.layer_nd(F, N, 0.7, recurrence, torch.float64)
     outputs, states = layer_nd.recurrent(weights, windows_of(tasks))
     torch.testing.assert_close(outputs[-1, 0], one_step(tasks, 0.7), **EXACT)
-    torch.testing.assert_close(states[:, 0], descent.accumulated(tasks), **EXACT)
+    torch.testing.assert_close(states[:, 0], gradient_descent.accumulated(tasks), **EXACT)
     for t in range(N):  # every output is the prediction from the pairs so far
-        M = -0.7 * descent.gradient(torch.zeros_like(states[t, 0]), tasks, t + 1)
+        M = -0.7 * gradient_descent.gradient(torch.zeros_like(states[t, 0]), tasks, t + 1)
         seen = Tasks(tasks.x[: t + 2], tasks.y[: t + 2])
-        torch.testing.assert_close(outputs[t, 0], descent.predict(M, seen), **EXACT)
+        torch.testing.assert_close(outputs[t, 0], gradient_descent.predict(M, seen), **EXACT)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 0.3])
@@ -89,13 +88,13 @@ def test_the_layers_are_steps_of_gradient_descent(steps, penalty):
     tasks = tasks_of()
     weights = construction.multi_layer(F, N, [0.7] * steps, penalty, dtype=torch.float64)
     outputs, states = multi_layer.recurrent(weights, windows_of(tasks))
-    M = descent.descend(tasks, 0.7, steps, penalty)
+    M = gradient_descent.descend(tasks, 0.7, steps, penalty)
     torch.testing.assert_close(states.M[:, -1, 0], M, **EXACT)
-    torch.testing.assert_close(outputs[-1, 0], descent.predict(M[-1], tasks), **EXACT)
-    torch.testing.assert_close(states.Z[0, :, 0], descent.accumulated(tasks), **EXACT)
+    torch.testing.assert_close(outputs[-1, 0], gradient_descent.predict(M[-1], tasks), **EXACT)
+    torch.testing.assert_close(states.Z[0, :, 0], gradient_descent.accumulated(tasks), **EXACT)
     c = construction.shared_mixture(np.float64(0.7), N, steps, penalty)
     wide = tasks_of(count=200)
-    reached = loss(descent.predict(descent.descend(wide, 0.7, steps, penalty)[-1], wide), wide.y[-1])
+    reached = loss(gradient_descent.predict(gradient_descent.descend(wide, 0.7, steps, penalty)[-1], wide), wide.y[-1])
     assert float(construction.inner(wide, steps).loss(c)) == pytest.approx(float(reached), rel=1e-10)
 
 
@@ -113,7 +112,9 @@ def test_the_best_rate_is_the_best():
     eta = construction.best_eta(tasks)
     for steps, best in ((1, eta), (3, construction.best_shared_eta(tasks, 3, 0.1))):
         losses = [
-            float(loss(descent.predict(descent.descend(tasks, r, steps, 0.1)[-1], tasks), tasks.y[-1]))
+            float(
+                loss(gradient_descent.predict(gradient_descent.descend(tasks, r, steps, 0.1)[-1], tasks), tasks.y[-1])
+            )
             for r in (0.99 * best, best, 1.01 * best)
         ]
         assert losses[1] == min(losses)
@@ -130,7 +131,7 @@ def test_correction_1_the_papers_sign_descends_backwards():
     torch.testing.assert_close(output, -one_step(tasks, 0.7), **EXACT)
     scalar = tasks_of(1)
     weights = construction.layer_1d(F, N, 0.7, torch.float64)
-    output = layer_1d.attention(weights.with_(beta=-weights.beta), tokens.constructed(scalar))
+    output = layer_1d.attention(weights.with_(beta=-weights.beta), constructed_tokens(scalar))
     torch.testing.assert_close(output, -one_step(scalar, 0.7), **EXACT)
 
 
@@ -167,13 +168,15 @@ def test_correction_4_factors():
     M = torch.randn(F, F, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     residual = torch.einsum("oft,nft->not", M, tasks.x[:-1]) - tasks.y[:-1]
     expected = torch.einsum("not,nft->oft", residual, tasks.x[:-1]) / N
-    torch.testing.assert_close(descent.gradient(M, tasks), expected, **EXACT)
-    torch.testing.assert_close(descent.gradient(M, tasks, penalty=2.0), expected + 2 * M, **EXACT)  # |W|^2 of A.4
+    torch.testing.assert_close(gradient_descent.gradient(M, tasks), expected, **EXACT)
+    torch.testing.assert_close(
+        gradient_descent.gradient(M, tasks, penalty=2.0), expected + 2 * M, **EXACT
+    )  # |W|^2 of A.4
     right, printed = (
         multi_layer.attention(construction.multi_layer(F, N, [0.3] * 2, p, dtype=torch.float64), windows_of(tasks))[0]
         for p in (2.0, 1 / N)  # what A.4 prints lacks a factor 2 N
     )
-    wanted = descent.predict(descent.descend(tasks, 0.3, 2, 2.0)[-1], tasks)
+    wanted = gradient_descent.predict(gradient_descent.descend(tasks, 0.3, 2, 2.0)[-1], tasks)
     torch.testing.assert_close(right, wanted, **EXACT)
     assert float((printed - wanted).abs().max()) > 0.1
 
@@ -182,7 +185,7 @@ def test_correction_5_the_layers_carry_the_transpose_of_W():
     tasks, eta = tasks_of(), 0.7
     _, states = multi_layer.recurrent(construction.multi_layer(F, N, [eta] * 2, dtype=torch.float64), windows_of(tasks))
     M_1, Z, Z_tilde = states.M[1, -1, 0], states.Z[1, -1, 0], states.Z_tilde[0, -1, 0]
-    wanted = descent.descend(tasks, eta, 2)[-1]
+    wanted = gradient_descent.descend(tasks, eta, 2)[-1]
 
     def step(first):
         return M_1 - eta / N * (torch.einsum("ijt,jkt->ikt", first, Z_tilde) - Z)
@@ -256,7 +259,7 @@ def test_sensitivity_equals_autograd(case):
 def test_sensitivity_of_the_construction_is_the_model_after_a_step():
     tasks = tasks_of()
     found = models.sensitivity(construction.layer_nd(F, N, 0.7, dtype=torch.float64), tasks)
-    torch.testing.assert_close(found[0], descent.descend(tasks, 0.7, 1)[-1], **EXACT)
+    torch.testing.assert_close(found[0], gradient_descent.descend(tasks, 0.7, 1)[-1], **EXACT)
 
 
 # Symmetries

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import Run
+from icl_core.experiment import CannotDraw, Run, names
 from icl_core.papers.gdssm import nonlinear
-from icl_core.papers.gdssm.nonlinear import model
-from icl_core.papers.gdssm.nonlinear import train as learning
-from icl_core.papers.gdssm.nonlinear.nonlinear_weights import Model, frozen, initial
+from icl_core.papers.gdssm.nonlinear import model, train
+from icl_core.papers.gdssm.nonlinear.draw import fits
+from icl_core.papers.gdssm.nonlinear.model import Model, frozen, initial
 from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,
     asked,
@@ -23,13 +23,14 @@ from icl_core.papers.gdssm.nonlinear.read_run import (
     sine_through,
 )
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, View
-from icl_core.papers.gdssm.shared import construction, multi_layer, tokens
-from icl_core.papers.gdssm.shared import gradient_descent as descent
-from icl_core.papers.gdssm.shared.task import Tasks, sample, sample_sine
+from icl_core.papers.gdssm.nonlinear.upgrade import upgrade
+from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_layer
+from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, sample_sine, windows
+from icl_core.runs import store
 from tests.drawn import without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
-LINEAR, STATE, LINEAR_GATE, MLP, MLP_GATE = VARIANTS
+LINEAR, STATE, LINEAR_GATE, MLP, MLP_GATE = VARIANTS.values()
 SMALL = Config(steps=10, batch=16, N=4, features=3, hidden=5)
 
 
@@ -37,8 +38,8 @@ SMALL = Config(steps=10, batch=16, N=4, features=3, hidden=5)
 def few():
     """Few tasks to judge on."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "JUDGED", 2**10)
-        patch.setattr(learning, "WATCHED", 2**8)
+        patch.setattr(train, "TEST_SET", 2**10)
+        patch.setattr(train, "WATCHED", 2**8)
         yield
 
 
@@ -58,11 +59,11 @@ def identity(f: int, rates: list[float], variant=LINEAR) -> Model:
 @pytest.mark.parametrize("f", [1, 4])
 def test_without_embedding_and_gate_it_is_gradient_descent(f, layers):
     tasks, rate = sample(f, 6, 20, generator(), 1, dtype=torch.float64), 0.7
-    expected = descent.predict(descent.descend(tasks, rate, layers)[-1], tasks)[0]
+    expected = gradient_descent.predict(gradient_descent.descend(tasks, rate, layers)[-1], tasks)[0]
     weights = identity(f, [rate / 6] * layers)
     torch.testing.assert_close(model.forward(weights, tasks)[0], expected, atol=1e-10, rtol=0)
     implicit = model.implicit_model(weights, model.embed(weights, tasks.x), tasks.y[:-1, 0])[0]
-    torch.testing.assert_close(implicit, descent.descend(tasks, rate, layers)[-1][0], atol=1e-10, rtol=0)
+    torch.testing.assert_close(implicit, gradient_descent.descend(tasks, rate, layers)[-1][0], atol=1e-10, rtol=0)
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
@@ -74,7 +75,7 @@ def test_random_layers_are_those_of_the_package(layers):
     tasks = sample_sine(4, 9, generator(), torch.float64)
     phi = model.embed(weights, tasks.x)
     labels = v[0, :, None] * tasks.y
-    C = tokens.windows(tokens.interleaved(Tasks(phi[0].transpose(0, 1), labels)))
+    C = windows(interleaved(Tasks(phi[0].transpose(0, 1), labels)))
     package = multi_layer.MultiLayer(
         weights.a[..., None], weights.a_tilde[..., None], weights.Q, weights.Q_tilde, weights.q, weights.b
     )
@@ -120,20 +121,20 @@ def test_best_line_and_mean_against_monte_carlo():
     x, y = tasks.x[:, 0], tasks.y[:, 0]
     slope = ((x - x.mean(0)) * y).mean(0) / x.var(0, correction=0)
     left = y - y.mean(0) - slope * (x - x.mean(0))
-    assert float(left.square().mean()) / 2 == pytest.approx(learning.best_line(), rel=0.03)
-    assert float(y.square().mean()) / 2 == pytest.approx(learning.ZERO, rel=0.03)
-    assert float((y * x.cos()).mean() / x.cos().square().mean()) == pytest.approx(learning.MEAN, rel=0.05)
+    assert float(left.square().mean()) / 2 == pytest.approx(train.best_line(), rel=0.03)
+    assert float(y.square().mean()) / 2 == pytest.approx(train.ZERO, rel=0.03)
+    assert float((y * x.cos()).mean() / x.cos().square().mean()) == pytest.approx(train.MEAN, rel=0.05)
 
 
 @pytest.mark.parametrize("layers", [1, 2])
 def test_the_grey_curve_is_the_best_mixture(layers):
     config = replace(SMALL, layers=layers)
-    run = Run(config, learning.baselines(config))
-    tasks = learning.ideal(learning.held_out(config, learning.JUDGED))
+    run = Run(config, train.baselines(config))
+    tasks = train.ideal(train.held_out(config, train.TEST_SET))
     assert float(construction.inner(tasks, layers).loss(run["ideal/mixture"].astype(float))) == pytest.approx(
         float(run["baseline/ideal"][0]), rel=1e-4
     )
-    raw = learning.held_out(config, learning.JUDGED)
+    raw = train.held_out(config, train.TEST_SET)
     predicted = [
         descended(run, np.stack([raw.x[:-1, 0, t], raw.y[:-1, 0, t]], 1), raw.x[-1, 0, t : t + 1].numpy())[0]
         for t in range(200)
@@ -149,17 +150,17 @@ def test_the_grey_curve_is_the_best_mixture(layers):
 @cache
 def made(**changes) -> Run:
     config = replace(SMALL, **changes)
-    return Run(config, learning.run(config, Recorder()))
+    return Run(config, train.run(config, Recorder()))
 
 
-@pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
 @pytest.mark.parametrize("ssm", ["construction", "trained"])
 def test_seeds_together_are_each_alone(variant, ssm):
     config, tasks = replace(SMALL, ssm=ssm, layers=2), sample_sine(4, 9, generator())
     both, fixed = initial(config, variant, [0, 1]), frozen(config, variant)
-    together, losses = learning.gradient(both, fixed, tasks)
+    together, losses = train.gradient(both, fixed, tasks)
     for seed in (0, 1):
-        alone, loss = learning.gradient(initial(config, variant, [seed]), fixed, tasks)
+        alone, loss = train.gradient(initial(config, variant, [seed]), fixed, tasks)
         np.testing.assert_allclose(losses["loss"][seed], loss["loss"][0], rtol=1e-5)
         for name, tensor in alone.items():
             torch.testing.assert_close(together[name][seed], tensor[0], rtol=1e-3, atol=1e-6)
@@ -169,13 +170,13 @@ def test_seeds_together_are_each_alone(variant, ssm):
 def test_a_run_has_the_shapes_that_it_promises():
     run = made(seeds=2, layers=2)
     moments, points = len(run["snapshot/step"]), len(run["curve/step"])
-    for variant in VARIANTS:
-        assert run[f"curve/{variant.name}"].shape == (2, points)
-        assert run[f"judged/{variant.name}"].shape == run[f"judged/{variant.name}/blind"].shape == (2,)
-        assert run[f"snapshot/{variant.name}/b"].shape == (moments, 2, 2)
+    for variant in VARIANTS.values():
+        assert run[f"curve/{variant.id}"].shape == (2, points)
+        assert run[f"evaluated/{variant.id}"].shape == run[f"evaluated/{variant.id}/blind"].shape == (2,)
+        assert run[f"snapshot/{variant.id}/b"].shape == (moments, 2, 2)
     frozen = run["snapshot/mlp/Q"]
     assert (frozen == frozen[:1]).all() and not (run["snapshot/mlp/W"] == run["snapshot/mlp/W"][:1]).all()
-    assert model_at(run, MLP, -1, 1).W.shape == (1, 3, 5)
+    assert model_at(run, "mlp", -1, 1).W.shape == (1, 3, 5)
 
 
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit():
@@ -183,10 +184,10 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit():
     for stop in (4, 17, 33):  # in the first model's training, and in later ones
         recorder = Recorder(stop, saved)
         with pytest.raises(Interrupted):
-            learning.run(config, recorder)
+            train.run(config, recorder)
         saved = recorder.saved
         assert {name for name in recorder.seen if name.startswith("curve/")} - {"curve/step"}
-    again, whole = learning.run(config, Recorder(saved=saved)), made(ssm="trained", seeds=2).tensors
+    again, whole = train.run(config, Recorder(saved=saved)), made(ssm="trained", seeds=2).tensors
     assert again.keys() == whole.keys()
     for name, array in whole.items():
         assert array.tobytes() == again[name].tobytes(), name
@@ -197,11 +198,11 @@ def test_a_short_training_bends_only_with_an_mlp():
     losses = {}
     for variant in (LINEAR_GATE, MLP):
         weights = initial(config, variant, [0])
-        learning.loop.train(learning.problem(config, variant, weights), 300, [], [], {}, lambda *_: None)
-        losses[variant.name] = float(learning.losses(weights, learning.held_out(config, 2**12))[0])
+        train.loop.train(train.problem(config, variant, weights), 300, [], [], {}, lambda *_: None)
+        losses[variant.id] = float(train.losses(weights, train.held_out(config, 2**12))[0])
         if variant is MLP:
             assert learned(weights).r2.min() > 0.9
-    assert losses["mlp"] < 0.005 < 0.013 < losses["linear gate"] < 0.99 * learning.ZERO
+    assert losses["mlp"] < 0.005 < 0.013 < losses["linear gate"] < 0.99 * train.ZERO
 
 
 def test_the_sine_of_a_prompt_is_found():
@@ -232,11 +233,14 @@ def test_every_drawing_metric_and_headline(changes):
 def test_a_run_that_is_still_going_is_drawn():
     run = made()
     some = {
+        "names/variants": run["names/variants"],
         "curve/step": run["curve/step"],
         "curve/linear": run["curve/linear"],
         "curve/state": run["curve/state"][:, :2],
     }
-    for tensors in (some, {"curve/step": np.array([0]), "curve/linear": run["curve/linear"][:, :1]}, {}):
+    first = {"names/variants": run["names/variants"], "curve/step": np.array([0])}
+    first["curve/linear"] = run["curve/linear"][:, :1]
+    for tensors in (some, first, {}):
         for drawing in nonlinear.EXPERIMENT.drawings:
             if drawing.live:
                 panel = drawing.draw(Run(run.config, tensors, finished=False), View())
@@ -251,3 +255,58 @@ def test_what_is_refused(monkeypatch):
     monkeypatch.setattr("icl_core.device.memory", lambda: 2**20)
     with pytest.raises(ValueError, match="batch 128, N 10, features 10, hidden 40, layers 1, seeds 1 must fit"):
         Config()
+
+
+# What is stored stays true
+
+
+def shipped(preset):
+    return store.default().load(store.default().preset("gdssm.nonlinear", preset))
+
+
+@pytest.mark.parametrize("preset", [preset.name for preset in nonlinear.EXPERIMENT.presets])
+def test_snapshots_read_back_achieve_what_their_curves_say(preset):
+    """Within half a percent of the loss, at every snapshot of every model that the curves were taken at too."""
+    run = shipped(preset)
+    tasks, compared = train.held_out(run.config, 2**11), 0  # as in the training, whatever `few` says
+    for id in run.names("variants"):
+        for index, step in enumerate(run.snapshot_steps):
+            for place in np.flatnonzero(run["curve/step"] == step):
+                found, compared = train.losses(model_at(run, id, index, 0), tasks)[0], compared + 1
+                assert found == pytest.approx(run[f"curve/{id}"][0, place], rel=0.005), (id, step)
+    assert compared >= 3 * len(VARIANTS)
+
+
+def test_a_run_of_the_older_form_becomes_todays():
+    today = made(seeds=2, layers=2)
+    old = {name: array for name, array in today.tensors.items() if name != "names/variants"}
+    for name in [name for name in old if name.startswith("snapshot/") and name != "snapshot/step"]:
+        inner = name.removeprefix("snapshot/")
+        old[name] = np.stack([today.snapshot(inner, index) for index in range(len(today.snapshot_steps))])
+    once = upgrade({name.replace("evaluated/", "judged/"): array for name, array in old.items()})
+    twice = upgrade(once)
+    assert once.keys() == twice.keys() == today.tensors.keys()
+    for name, array in today.tensors.items():
+        assert once[name].dtype == array.dtype and np.array_equal(once[name], twice[name]), name
+        np.testing.assert_allclose(once[name], array, rtol=1e-6, err_msg=name)
+
+
+def test_a_variant_added_tomorrow_or_gone_leaves_todays_run_as_it_is(monkeypatch):
+    run, view = made(), View()
+
+    def drawn():
+        panels = [drawing.draw(run, view) for drawing in nonlinear.EXPERIMENT.drawings]
+        return [(panel.title, panel.data.to_json()) for panel in panels], [m.value for m in nonlinear.metrics(run)]
+
+    before = drawn()
+    monkeypatch.setitem(VARIANTS, "kernel", replace(MLP, id="kernel", label="kernel"))
+    assert drawn() == before
+    monkeypatch.delitem(VARIANTS, "state")
+    assert drawn()[1] == before[1]  # still drawn, under its id
+
+
+def test_a_model_that_the_run_does_not_hold_cannot_be_drawn():
+    run = made()
+    without = Run(run.config, {**run.tensors, "names/variants": names(["linear"])})
+    with pytest.raises(CannotDraw, match="This run holds no model “MLP”"):
+        fits.features(without, View(features_of="mlp"))

@@ -8,15 +8,13 @@ import torch
 
 from icl_core.experiment import Run
 from icl_core.papers.gdssm import layer
-from icl_core.papers.gdssm.layer import grafts as grafting
+from icl_core.papers.gdssm.layer import surgery
 from icl_core.papers.gdssm.layer.draw import grafts as interventions
 from icl_core.papers.gdssm.layer.draw import prompt, scale, state
 from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, construction
-from icl_core.papers.gdssm.shared import gradient_descent as descent
-from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, train
 from icl_core.papers.gdssm.shared.compare import measure, watch
 from icl_core.papers.gdssm.shared.read_run import constructed_of, example, trained_at
 from icl_core.runs import store
@@ -42,7 +40,7 @@ def as_built(run: Run) -> Run:
     moments = len(run["snapshot/step"])
     final = {f"final/{name}": np.repeat(array, seeds, 0) for name, array in built.items()}
     kept = {f"snapshot/{n}": np.repeat(np.repeat(a, seeds, 0)[None], moments, 0) for n, a in built.items()}
-    scales = {"scale/trained": np.repeat(run["scale/constructed"][None], seeds, 0)}
+    scales = {"sweep/trained": np.repeat(run["sweep/constructed"][None], seeds, 0)}
     return Run(run.config, {**run.tensors, **final, **kept, **scales})
 
 
@@ -79,7 +77,7 @@ def test_the_state_of_a_layer_that_learned_nothing_is_far_off():
 def test_the_exact_gradient_is_that_of_automatic_differentiation():
     tasks = example(shipped(ONE).config, 7)
     exact = state._exact(tasks, "first")
-    assert np.allclose(exact, descent.accumulated(tasks).numpy())
+    assert np.allclose(exact, gradient_descent.accumulated(tasks).numpy())
     assert np.allclose(exact, state._sums(tasks, "first"), atol=1e-5)
     assert np.allclose(exact[-1, ..., 0], torch.einsum("nit,njt->ij", tasks.y[:-1], tasks.x[:-1]).numpy(), atol=1e-5)
 
@@ -99,7 +97,7 @@ def test_a_factor_that_fits_one_number_does_not_make_an_untrained_state_a_gradie
 
 def test_a_construction_is_no_distance_from_itself_and_half_of_it_half_the_size():
     run = shipped(ONE)
-    tasks, built = learning.held_out(run.config, (256, 2**20)), constructed_of(run)
+    tasks, built = train.held_out(run.config, (256, 2**20)), constructed_of(run)
     beside = watch(tasks, built)
     same = measure(built, beside)
     assert same["prediction_distance"][0] == 0 and same["sensitivity_distance"][0] == 0
@@ -125,32 +123,32 @@ def test_a_construction_lies_on_the_closed_form_and_crosses_zero_at_root_two():
 @pytest.mark.parametrize("times, said", [(100.0, "worse than zero at every scale"), (0.0, "never worse than zero")])
 def test_always_worse_than_zero_is_told_from_never(times, said):
     run = shipped(ONE)
-    doctored = Run(run.config, {**run.tensors, "scale/trained": times * run["scale/trained"]})
+    doctored = Run(run.config, {**run.tensors, "sweep/trained": times * run["sweep/trained"]})
     assert said in scale.draw(doctored, View()).title
 
 
 def test_the_worst_seed_is_the_one_that_is_judged():
     run = shipped(ONE)
-    trained = run["scale/trained"].copy()
+    trained = run["sweep/trained"].copy()
     trained[3, -1] *= 2
-    assert off_closed_form(Run(run.config, {**run.tensors, "scale/trained": trained})) > 0.9
+    assert off_closed_form(Run(run.config, {**run.tensors, "sweep/trained": trained})) > 0.9
 
 
 def test_two_steps_at_another_scale_are_those_of_the_sampled_ones():
     config = replace(layer.Config(), layers=2, recurrence="scalar")
-    tasks = learning.held_out(config, (2**14, 2**24))
+    tasks = train.held_out(config, (2**14, 2**24))
     best = closed_forms.two_steps_free(config.f, config.N, config.r)
     coefficients = np.array([best.A, -best.B])
     for alpha in (0.5, 1.3):
         sampled = construction.inner(tasks.times(alpha), 2).loss(coefficients)
-        assert learning.expected(config, alpha) == pytest.approx(float(sampled), rel=0.02), alpha
+        assert train.expected(config, alpha) == pytest.approx(float(sampled), rel=0.02), alpha
 
 
 def test_the_scale_looked_at_has_its_losses_in_the_note():
     note = scale.draw(as_built(shipped(ONE)), View(alpha=2.0)).note
     trained, built = (note.split(f"{word} ")[1].split(",")[0].split(" ")[0] for word in ("trained", "constructed"))
     assert note.startswith("At α = 2, seed 1") and trained == built
-    assert float(trained) == pytest.approx(learning.expected(layer.Config(), 2.0), rel=0.05)
+    assert float(trained) == pytest.approx(train.expected(layer.Config(), 2.0), rel=0.05)
 
 
 # The visitor's points
@@ -176,9 +174,9 @@ def test_any_single_part_of_a_shipped_run_can_be_replaced_by_its_construction(na
     for row in range(run.config.seeds):
         trained, start, constructed = trained_at(run, -1, row), trained_at(run, 0, row), constructed_of(run)
         before = models.losses(trained, tasks)[0]
-        for part, field in grafting.fields_of(run.config).items():
+        for part, field in surgery.fields_of(run.config).items():
             if part in trained.tensors():
-                operated, _ = grafting.graft(trained, start, constructed, View(**{field: "constructed"}), run.config)
+                operated, _ = surgery.graft(trained, start, constructed, View(**{field: "constructed"}), run.config)
                 assert models.losses(operated, tasks)[0] == pytest.approx(before, rel=FITS[name]), (row, part)
 
 
@@ -186,11 +184,11 @@ def test_any_single_part_of_a_shipped_run_can_be_replaced_by_its_construction(na
 def test_a_part_put_to_its_start_or_to_zero_is_that(how):
     run = shipped(ONE)
     trained, start, constructed = trained_at(run, -1, 0), trained_at(run, 0, 0), constructed_of(run)
-    operated, said = grafting.graft(trained, start, constructed, View(one_a=how), run.config)
+    operated, said = surgery.graft(trained, start, constructed, View(one_a=how), run.config)
     assert torch.equal(operated.a, start.a if how == "initial" else torch.zeros_like(start.a))
     assert said == {"a": "its start" if how == "initial" else "zero"}
-    view = View(**dict.fromkeys(grafting.fields_of(run.config).values(), how))
-    everything, _ = grafting.graft(trained, start, constructed, view, run.config)
+    view = View(**dict.fromkeys(surgery.fields_of(run.config).values(), how))
+    everything, _ = surgery.graft(trained, start, constructed, view, run.config)
     tasks = example(run.config, 3, 64)
     zero = float(tasks.y[-1].square().mean()) / 2
     wanted = models.losses(start, tasks)[0] if how == "initial" else zero

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.papers.gdssm.shared import closed_forms, construction, tokens
-from icl_core.papers.gdssm.shared.task import apply, loss, sample, sample_sine
+from icl_core.papers.gdssm.shared import closed_forms, construction
+from icl_core.papers.gdssm.shared.task import apply, constructed_tokens, interleaved, loss, sample, sample_sine, windows
 
 
 def generator(seed=0):
@@ -62,8 +62,8 @@ def test_sizes_below_one_are_refused(sizes, message):
 
 def test_tokens_and_windows():
     tasks = sample(3, 4, 2, generator())
-    E = tokens.interleaved(tasks)
-    C, every = tokens.windows(E), tokens.windows(E, odd=True)
+    E = interleaved(tasks)
+    C, every = windows(E), windows(E, odd=True)
     assert C.shape == (4, 3, 3, 2)
     assert every.shape == (7, 3, 3, 2)
     assert every[::2].equal(C)
@@ -72,12 +72,12 @@ def test_tokens_and_windows():
     for t in range(3):
         assert every[2 * t + 1].equal(torch.stack((tasks.y[t], tasks.x[t + 1], tasks.y[t + 1])))
     scalar = sample(3, 4, 2, generator(), 1)
-    c = tokens.constructed(scalar)
+    c = constructed_tokens(scalar)
     assert c[1].equal(torch.cat((scalar.x[1] * scalar.y[1], scalar.x[2])))
     with pytest.raises(ValueError, match="y must have 1 coordinate"):
-        tokens.constructed(tasks)
+        constructed_tokens(tasks)
     with pytest.raises(ValueError, match="y must have f = 3 coordinates, got 1"):
-        tokens.interleaved(scalar)
+        interleaved(scalar)
 
 
 def test_sine_tasks():

@@ -13,19 +13,18 @@ from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, all_see
 from icl_core.papers.gdssm.comparison.match_sizes import Size, matched
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import tokens
 from icl_core.papers.gdssm.shared.settings import Config as Layer
-from icl_core.papers.gdssm.shared.task import Tasks
+from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interleaved
 
 
 @dataclass(frozen=True)
 class Learner:
     """A model at the size of a setting. `initial(seeds)` draws its weights, (seeds, ...) each, on the CPU;
-    `predict(weights, tasks)` is (seeds, n_o, tasks). `rival`: it is not the paper's own."""
+    `predict(weights, tasks)` is (seeds, n_o, tasks). `baseline`: it is not the paper's own."""
 
-    name: str
+    id: str
     layers: int
-    rival: bool
+    baseline: bool
     size: Size
     initial: Callable[[list[int]], Parameters]
     predict: Callable[[Parameters, Tasks], Float[Tensor, "seeds n_o tasks"]]
@@ -39,9 +38,9 @@ def learners(config: Config) -> tuple[Learner, ...]:
     return tuple(_baseline(config, model) if model.module else _gd_ssm(config, model) for model in every)
 
 
-def learner(config: Config, name: str) -> Learner:
-    """The one of that name."""
-    return next(each for each in learners(config) if each.name == name)
+def learner(config: Config, id: str) -> Learner:
+    """The one of that id."""
+    return next(each for each in learners(config) if each.id == id)
 
 
 def _gd_ssm(config: Config, model: Model) -> Learner:
@@ -59,7 +58,7 @@ def _gd_ssm(config: Config, model: Model) -> Learner:
         return models.forward(model, models.read(model, tasks))
 
     many = count(like.tensors())
-    return Learner(model.label, model.layers, False, Size(0, 0, many, many), initial, predict)
+    return Learner(model.id, model.layers, False, Size(0, 0, many, many), initial, predict)
 
 
 def _baseline(config: Config, model: Model) -> Learner:
@@ -75,14 +74,14 @@ def _baseline(config: Config, model: Model) -> Learner:
         answers = all_seeds(model.module.forward, weights, sequence(config, tasks))  # (seeds, tasks, T, features)
         return answers[:, :, -1, : tasks.y.shape[1]].mT  # the query's, as far as the label goes
 
-    return Learner(model.label, model.layers, True, size, initial, predict)
+    return Learner(model.id, model.layers, True, size, initial, predict)
 
 
 def sequence(config: Config, tasks: Tasks) -> Float[Tensor, "tasks T features"]:
     """What every model reads: the constructed tokens, or x and y in turn."""
     if config.model == "1-D":
-        return tokens.constructed(tasks).permute(2, 0, 1)
-    return tokens.interleaved(tasks).movedim(-1, 0)
+        return constructed_tokens(tasks).permute(2, 0, 1)
+    return interleaved(tasks).movedim(-1, 0)
 
 
 def chunked(each: Learner, weights: Parameters, tasks: Tasks, size: int) -> Float[Tensor, "seeds n_o tasks"]:

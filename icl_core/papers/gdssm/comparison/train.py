@@ -2,24 +2,39 @@
 twentieth of the steps and a cosine to zero. A training that diverges ends with an infinite loss."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
 
 from icl_core import device
 from icl_core.experiment import Diverged, Tensors
-from icl_core.papers.gdssm.comparison import comparison_tasks
-from icl_core.papers.gdssm.comparison.comparison_tasks import held_out, tasks
-from icl_core.papers.gdssm.comparison.models import Learner, learner
-from icl_core.papers.gdssm.comparison.rates import RATES, best
-from icl_core.papers.gdssm.comparison.settings import Config
-from icl_core.papers.gdssm.shared.task import Tasks, loss
+from icl_core.papers.gdssm.comparison.models import Learner, chunked, learner
+from icl_core.papers.gdssm.comparison.settings import RATES, Config
+from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Report
 
+TUNED_ON, WATCHED, TEST_SET = (101, 2**11), (102, 2**9), (103, 2**13)  # seed and number of held-out tasks
+CHUNK = 512  # tasks evaluated at a time
 EVALUATIONS, WARM_UP = 30, 0.05
 CEILING = 1e8  # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
+
+
+def tasks(config: Config, count: int, generator: torch.Generator) -> Tasks:
+    """Fresh tasks of the setting, on the device."""
+    return sample(config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f).to(device.device())
+
+
+def held_out(config: Config, which: tuple[int, int]) -> Tasks:
+    """Tasks that no model is trained on."""
+    return tasks(config, which[1], torch.Generator().manual_seed(2**31 + which[0]))
+
+
+def evaluate(each: Learner, weights: dict[str, torch.Tensor], on: Tasks) -> np.ndarray:
+    """The losses [seeds], infinite where the weights went astray."""
+    losses = loss(chunked(each, weights, on, CHUNK), on.y[-1]).cpu().numpy()
+    return np.where(np.isfinite(losses), losses, np.float32(np.inf))
 
 
 def curves(name: str, state: loop.State) -> dict[str, np.ndarray]:
@@ -30,16 +45,26 @@ def curves(name: str, state: loop.State) -> dict[str, np.ndarray]:
     return {"step": found["curve/step"], name: found["curve/loss"]}
 
 
+def best(losses: Mapping[float, float]) -> float:
+    """The rate with the lowest held-out loss, of equals the smallest. Infinite or NaN stands for a training that
+    diverged; raises `ValueError` if all did."""
+    kept = {rate: loss for rate, loss in losses.items() if math.isfinite(loss)}
+    if not kept:
+        raise ValueError(f"rates must include one that does not diverge, got {tuple(losses)}")
+    return min(kept, key=lambda rate: (kept[rate], rate))
+
+
 def train(
-    config: Config, name: str, trial: dict[str, np.ndarray], resumed: Tensors, report: Report
+    config: Config, name: str, tuning: dict[str, np.ndarray], resumed: Tensors, report: Report
 ) -> dict[str, np.ndarray]:
-    """Train all seeds at the best of the rates tried, then judge: `step`, and under the model's name the losses
-    [seeds, evaluations]; `judged` [seeds], `tried` [rates] and `rate`. Where every rate diverged nothing is trained:
-    the rate is NaN, and there is no curve."""
-    tried = {rate: float(loss) for rate, loss in zip(RATES, trial["loss"], strict=True)}
-    rate = best(tried) if np.isfinite(trial["loss"]).any() else math.nan
-    state, judged = _trained(config, learner(config, name), rate, resumed, report)
-    return {**curves(name, state), "judged": judged, "tried": np.array(list(tried.values())), "rate": np.array(rate)}
+    """Train all seeds at the best of the rates tried, then evaluate: `step`, and under the model's name the losses
+    [seeds, evaluations]; `evaluated` [seeds], `tuned` [rates] and `rate`. Where every rate diverged nothing is
+    trained: the rate is NaN, and there is no curve."""
+    tuned = {rate: float(loss) for rate, loss in zip(RATES, tuning["loss"], strict=True)}
+    rate = best(tuned) if np.isfinite(tuning["loss"]).any() else math.nan
+    state, evaluated = _trained(config, learner(config, name), rate, resumed, report)
+    ends = {"evaluated": evaluated, "tuned": np.array(list(tuned.values())), "rate": np.array(rate)}
+    return {**curves(name, state), **ends}
 
 
 def _trained(
@@ -61,16 +86,16 @@ def _trained(
         loop.train(_problem(config, each, weights, rate), config.steps, [], at, resumed, watched)
     except Diverged:
         return reached, lost
-    return reached, comparison_tasks.judged(each, weights, held_out(config, comparison_tasks.JUDGED))
+    return reached, evaluate(each, weights, held_out(config, TEST_SET))
 
 
 def _problem(config: Config, each: Learner, weights: dict[str, torch.Tensor], rate: float) -> loop.Problem:
     """What the loop trains; `weights` change in place."""
-    watched, fresh = held_out(config, comparison_tasks.WATCHED), generator(config)
+    watched, fresh = held_out(config, WATCHED), generator(config)
     return loop.Problem(
         parameters=weights,
         gradient=lambda step: gradient(each, weights, tasks(config, config.batch, fresh)),
-        evaluate=lambda step: {"loss": comparison_tasks.judged(each, weights, watched)},
+        evaluate=lambda step: {"loss": evaluate(each, weights, watched)},
         optimiser=lambda parameters: torch.optim.Adam(parameters, lr=rate, fused=True),
         generators=(fresh,),
         loss="loss",

@@ -1,54 +1,38 @@
 """The rates that are tried with every model of the comparison: all in one pass, from the same weights, on the same
 tasks. The best one then trains all seeds."""
 
-from functools import partial
-
 import numpy as np
 import torch
 from torch import Tensor
 
+import icl_core.papers.gdssm.comparison.train as train
 from icl_core.experiment import Tensors
-from icl_core.papers.gdssm.comparison import comparison_tasks
-from icl_core.papers.gdssm.comparison import train as learning
-from icl_core.papers.gdssm.comparison.models import Learner, learner, learners
-from icl_core.papers.gdssm.comparison.rates import RATES
-from icl_core.papers.gdssm.comparison.settings import Config
+from icl_core.papers.gdssm.comparison.models import Learner, learner
+from icl_core.papers.gdssm.comparison.settings import RATES, Config
 from icl_core.papers.gdssm.shared.task import Tasks
 from icl_core.training import loop
-from icl_core.training.phases import Phase, Report
+from icl_core.training.phases import Report
 
 
-def plan(config: Config) -> list[Phase]:
-    """The trainings in order: a model at every rate, then all its seeds at the best one, then the next model."""
-    found: list[Phase] = []
-    for each in learners(config):
-        trial = f"{each.name}, rates"
-        found.append(Phase(trial, config.tuning, partial(tried, config, each.name)))
-        train = partial(learning.train, config, each.name)
-        found.append(Phase(each.name, config.steps, train, partial(learning.curves, each.name), (trial,)))
-    return found
-
-
-def tried(config: Config, name: str, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+def tune(config: Config, name: str, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
     """`loss` [rates] after a short training of the first seed at each of `RATES`, infinite where it diverged."""
     each = learner(config, name)
-    weights = learning.initial(each, [config.seed] * len(RATES))  # (rates, ...)
+    weights = train.initial(each, [config.seed] * len(RATES))  # (rates, ...)
     loop.train(problem(config, each, weights), config.tuning, [], [], resumed, report)
-    tasks = comparison_tasks.held_out(config, comparison_tasks.TUNED_ON)
-    return {"loss": comparison_tasks.judged(each, weights, tasks)}
+    return {"loss": train.evaluate(each, weights, train.held_out(config, train.TUNED_ON))}
 
 
 def problem(config: Config, each: Learner, weights: dict[str, Tensor]) -> loop.Problem:
     """What the loop trains: a rate is a group of the optimiser, its parameters a row of `weights`."""
-    generator = learning.generator(config)
+    generator = train.generator(config)
     return loop.Problem(
         parameters=_rows(weights),
-        gradient=lambda step: _gradient(each, weights, comparison_tasks.tasks(config, config.batch, generator)),
+        gradient=lambda step: _gradient(each, weights, train.tasks(config, config.batch, generator)),
         evaluate=lambda step: {},
         optimiser=lambda rows: torch.optim.Adam(_groups(rows), fused=True),
         generators=(generator,),
         loss="loss",
-        schedule=loop.cosine(config.tuning, learning.WARM_UP),
+        schedule=loop.cosine(config.tuning, train.WARM_UP),
     )
 
 
@@ -65,8 +49,8 @@ def _groups(rows: list[Tensor]) -> list[dict[str, object]]:
 def _gradient(each: Learner, weights: dict[str, Tensor], batch: Tasks) -> tuple[dict[str, Tensor], dict[str, float]]:
     """The gradients of all rates and the lowest loss. A rate that diverges must not end the others: its weights become
     NaN, which they stay, and its gradient zero."""
-    found, measures = learning.gradient(each, weights, batch)
-    kept = torch.from_numpy(measures["loss"] <= learning.CEILING).to(batch.x.device)  # neither inf nor NaN is: (rates,)
+    found, measures = train.gradient(each, weights, batch)
+    kept = torch.from_numpy(measures["loss"] <= train.CEILING).to(batch.x.device)  # neither inf nor NaN is: (rates,)
     for one in found.values():
         kept &= one.reshape(len(one), -1).isfinite().all(1)
     if not kept.all():

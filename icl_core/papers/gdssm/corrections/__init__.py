@@ -11,30 +11,23 @@ Try:
 - Read the table: the last row cannot be repaired by a sign or a factor.
 """
 
-import numpy as np
-
-from icl_core.experiment import Drawing, Experiment, Progress, Run
-from icl_core.papers.gdssm.corrections import claims
-from icl_core.papers.gdssm.corrections import draw as drawings
-from icl_core.papers.gdssm.corrections import measure as printed
+from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.gdssm.corrections import claims, draw
 from icl_core.papers.gdssm.corrections.metrics import metrics
+from icl_core.papers.gdssm.corrections.run import best_gain, gain, run
 from icl_core.papers.gdssm.corrections.settings import PRESETS, Config, View
+from icl_core.papers.gdssm.corrections.upgrade import upgrade
 from icl_core.papers.gdssm.shared.read_run import percent
-
-
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Measure, as in `printed.measure`."""
-    return printed.measure(config)
 
 
 def headline(run: Run, view: View) -> str:
     """What you see: the gains of the right step and of three printed ones."""
     found = dict(run.tensors)
-    right, sign = printed.best_gain(found, "right"), printed.gain(found, "sign")
+    right, sign = best_gain(found, "right"), gain(found, "sign")
     return (
         f"One step of gradient descent removes {percent(right)} of the loss of predicting zero; with the printed sign "
         f"it {'adds' if sign < 0 else 'removes'} {percent(abs(sign))}, with the printed Q it removes "
-        f"{percent(printed.best_gain(found, 'Q'))}."
+        f"{percent(best_gain(found, 'Q'))}."
     )
 
 
@@ -53,11 +46,12 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("gains", drawings.gains, wide=True, moving=False),
-        Drawing("lengths", drawings.lengths, ("times",), wide=True, moving=False),
-        Drawing("table", drawings.table, wide=True, moving=False),
+        Drawing("gains", draw.gains, wide=True, moving=False),
+        Drawing("lengths", draw.lengths, ("times",), wide=True, moving=False),
+        Drawing("table", draw.table, wide=True, moving=False),
     ),
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    upgrade=upgrade,
 )

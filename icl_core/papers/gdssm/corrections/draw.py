@@ -8,7 +8,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, written
-from icl_core.papers.gdssm.corrections import measure as printed
+from icl_core.papers.gdssm.corrections.run import best_gain, gain
 from icl_core.papers.gdssm.shared.read_run import percent
 
 KINDS = {"right": "construction", "sign": "layer 1", "Q": "layer 2", "odd": "layer 3"}
@@ -20,11 +20,11 @@ def gains(run: Run, view: Any) -> Panel:
     """What each printed formula gains, beside the corrected one."""
     found = dict(run.tensors)
     values = {
-        "corrected": printed.best_gain(found, "right"),
-        "1 sign": printed.gain(found, "sign"),
-        "2 Q": printed.best_gain(found, "Q"),
-        "3 windows": printed.best_gain(found, "odd"),
-        "4 factor": printed.gain(found, "factor"),
+        "corrected": best_gain(found, "right"),
+        "1 sign": gain(found, "sign"),
+        "2 Q": best_gain(found, "Q"),
+        "3 windows": best_gain(found, "odd"),
+        "4 factor": gain(found, "factor"),
         "two steps": float(found["gain/right"]),
         "5 transposes": float(found["gain/mixed"]),
     }
@@ -55,14 +55,14 @@ def gains(run: Run, view: Any) -> Panel:
 def lengths(run: Run, view: Any) -> Panel:
     """The gain of one step against its length: a parabola for each formula."""
     found, times = dict(run.tensors), np.linspace(0, 3, 61)
-    rows = {name: np.array([printed.gain(found, name, t) for t in times]) for name in KINDS}
+    rows = {name: np.array([gain(found, name, t) for t in times]) for name in KINDS}
     series = [Curve(NAMES[name], times, row, KINDS[name]) for name, row in rows.items()]
     series.append(Curve("predicting zero", times, np.zeros_like(times), "floor"))
     figure = figures.curves(
         series, "length of the step, times the best", "gain",
         y_range=(-1.2, max(0.8, 1.12 * float(rows["right"].max()))), at=view.times,
     )  # fmt: skip
-    now = {name: printed.gain(found, name, view.times) for name in KINDS}
+    now = {name: gain(found, name, view.times) for name in KINDS}
     return Panel(
         f"At {view.times:g} times the best length a step gains {written(now['right'], 2)} corrected, "
         f"{written(now['sign'], 2)} with the printed sign",
@@ -77,20 +77,20 @@ def lengths(run: Run, view: Any) -> Panel:
 def table(run: Run, view: Any) -> Panel:
     """A row for every correction."""
     found = dict(run.tensors)
-    best, wrong = printed.best_gain(found, "right"), printed.best_gain(found, "odd")
+    best, wrong = best_gain(found, "right"), best_gain(found, "odd")
     states, gradients = run["contexts/state"], run["contexts/gradient"]
     rows = [
         ("1", "β = −η/N (eq. 13, A.1)", "β = +η/N, as the state adds up +y xᵀ",
          f"cosine with gradient descent {written(float(run['cosine/sign']), 2)}; corrected "
          f"{written(float(run['cosine/right']), 2)}"),
         ("2", "Q = e₁ e₂ᵀ, so x yᵀ (3.2, A.1)", "Q = e₂ e₁ᵀ, so y xᵀ",
-         f"gain {written(printed.best_gain(found, 'Q'))}; corrected {written(best)}"),
+         f"gain {written(best_gain(found, 'Q'))}; corrected {written(best)}"),
         ("3", "a window at every token (3.2)", "only windows that begin at an x",
          f"{percent(1 - wrong / best)} of the gain is lost"),
         ("4", "gradient without the ½ (A.1); penalty term W (A.4); Ψ of 2f × f, yet Ψ c (eq. 12)",
          "with the ½; 2 N λ W for the penalty λ |W|²; Ψ = [I 0], Θ = [0 I], both f × 2f",
-         f"gain {written(printed.gain(found, 'factor'))} instead of {written(best)}; penalised step off by "
-         f"{percent(float(run['error/printed penalty']))}, corrected {float(run['error/penalty']):.0e}"),
+         f"gain {written(gain(found, 'factor'))} instead of {written(best)}; penalised step off by "
+         f"{percent(float(run['error/as_printed_penalty']))}, corrected {float(run['error/penalty']):.0e}"),
         ("5", "Wᵀ inside, W outside (A.2)", "M = Wᵀ throughout: M − (η/N)(M S − G)",
          f"gain of two steps {written(float(run['gain/mixed']))}; corrected {written(float(run['gain/right']))}"),
         ("6", "an MLP on the state gives any model's gradient (A.3, Prop. 4)", "it cannot: the state does not hold it",

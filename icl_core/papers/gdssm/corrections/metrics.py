@@ -3,8 +3,8 @@
 import numpy as np
 
 from icl_core.experiment import Metric, Run
-from icl_core.papers.gdssm.corrections import claims
-from icl_core.papers.gdssm.corrections.measure import best_gain, gain
+from icl_core.papers.gdssm.corrections.claims import FACTOR, GAIN, MLP, ODD, PENALTY, PRINTED_Q, SIGN, TRANSPOSES
+from icl_core.papers.gdssm.corrections.run import best_gain, gain
 
 
 def metrics(run: Run) -> list[Metric]:
@@ -13,12 +13,12 @@ def metrics(run: Run) -> list[Metric]:
     best = best_gain(found, "right")
     contexts = float(np.ptp(run["contexts/gradient"])) if np.ptp(run["contexts/state"]) == 0 else float("nan")
     return [
-        Metric(claims.GAIN, best),
-        Metric(claims.SIGN, float(run["cosine/sign"])),
-        Metric(claims.PRINTED_Q, best_gain(found, "Q") / best),
-        Metric(claims.ODD, 1 - best_gain(found, "odd") / best),
-        Metric(claims.FACTOR, gain(found, "factor")),
-        Metric(claims.PENALTY, float(run["error/penalty"])),
-        Metric(claims.TRANSPOSES, float(run["gain/mixed"] - run["gain/right"])),
-        Metric(claims.MLP, contexts),
+        Metric(GAIN, best),
+        Metric(SIGN, float(run["cosine/sign"])),
+        Metric(PRINTED_Q, best_gain(found, "Q") / best),
+        Metric(ODD, 1 - best_gain(found, "odd") / best),
+        Metric(FACTOR, gain(found, "factor")),
+        Metric(PENALTY, float(run["error/penalty"])),
+        Metric(TRANSPOSES, float(run["gain/mixed"] - run["gain/right"])),
+        Metric(MLP, contexts),
     ]

@@ -14,24 +14,19 @@ Try:
 
 import numpy as np
 
-from icl_core.experiment import Drawing, Experiment, Progress, Run
+from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer import claims
-from icl_core.papers.gdssm.layer.draw import grafts as interventions
-from icl_core.papers.gdssm.layer.draw import prompt, recurrence, scale, state, training, two_steps, weights
+from icl_core.papers.gdssm.layer.draw import grafts, prompt, recurrence, scale, state, training, two_steps, weights
 from icl_core.papers.gdssm.layer.metrics import metrics, worst_ratio
+from icl_core.papers.gdssm.layer.run import SWEPT, run
 from icl_core.papers.gdssm.layer.settings import PRESETS, View
-from icl_core.papers.gdssm.layer.sweeps import SWEPT, sweeps
-from icl_core.papers.gdssm.shared import train as learning
 from icl_core.papers.gdssm.shared.closed_forms import two_steps_free
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.settings import Config
-
-
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train and judge as in `learning.run`, then ask what `sweeps` asks."""
-    made = learning.run(config, progress)
-    return {**made, **sweeps(config, made)}
+from icl_core.papers.gdssm.shared.train import EVALUATIONS
+from icl_core.papers.gdssm.shared.upgrade import upgrade
+from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
@@ -39,10 +34,10 @@ def headline(run: Run, view: View) -> str:
     config, zero = run.config, float(run["baseline/zero"][0])
     one = config.layers == 1
     kind = f"One {config.model} layer" if one else f"{config.layers} layers"
-    if np.isfinite(run["judged/scaled"]).all():
-        trained, best = float(run["judged/scaled"].mean()), float(run["baseline/expected"][0])
+    if np.isfinite(run["evaluated/scaled"]).all():
+        trained, best = float(run["evaluated/scaled"].mean()), float(run["baseline/expected"][0])
     else:
-        trained, best = float(run["judged/loss"].mean()), float(run["baseline/floor"][0])
+        trained, best = float(run["evaluated/loss"].mean()), float(run["baseline/floor"][0])
         if config.layers == 2:  # penalised: on the same footing as without a penalty
             exact = two_steps_free(config.f, config.N, config.r).loss
             trained, best = exact * trained / best, exact
@@ -65,11 +60,11 @@ def _apart(run: Run) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: what the windows cost a task, forward and back, in training and where it is judged."""
+    """Giga-operations: what the windows cost a task, forward and back, in training and where it is evaluated."""
     entry = config.f if config.recurrence == "full" else 1
     read = (2 * config.layers - 1) * config.N * config.f * (20 + 8 * config.seeds * (1 + entry / 4))
-    judged = len(learning.loop.evaluations(config.steps, learning.EVALUATIONS)) * 2**11 + 2**15 + 14 * SWEPT[0]
-    return 6 * (config.batch * config.steps + judged / 3) * read / 1e9
+    evaluated = len(evaluations(config.steps, EVALUATIONS)) * 2**11 + 2**15 + 14 * SWEPT[0]
+    return 6 * (config.batch * config.steps + evaluated / 3) * read / 1e9
 
 
 SEED = ("seed_shown",)
@@ -93,12 +88,13 @@ EXPERIMENT = Experiment(
         Drawing("scale", scale.draw, ("alpha", *SEED), moving=False),
         Drawing("recurrence", recurrence.draw, SEED),
         *(
-            Drawing(name, interventions.draw, (*fields, *SEED), applies=interventions.on(kind))
-            for name, (kind, fields) in zip(SURGERY, interventions.FIELDS.items(), strict=True)
+            Drawing(name, grafts.draw, (*fields, *SEED), applies=grafts.on(kind))
+            for name, (kind, fields) in zip(SURGERY, grafts.FIELDS.items(), strict=True)
         ),
         Drawing("prompt", prompt.draw, ("points", *SEED)),
     ),
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    upgrade=upgrade,
 )

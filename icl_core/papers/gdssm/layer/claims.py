@@ -60,7 +60,7 @@ FLOOR = Claim(
     kind="ours",
     text=(
         "More trained layers are as good as that many steps of gradient descent, each with its best rate: least "
-        "squares on the judged tasks, at the worst seed."
+        "squares on the test set, at the worst seed."
     ),
     source="Section 4.3, there for two layers",
     at={"layers": 3, "penalty": 0.0, **SIZE},

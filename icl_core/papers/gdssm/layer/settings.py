@@ -57,7 +57,7 @@ TWO = replace(LAYER, layers=2, recurrence="scalar", batch=512, steps=1000)
 ROWS = (
     ("layer", "Figures 2 and 3: one layer", LAYER,
      "In a second of training the layer becomes one step of gradient descent.", "Paper's setting"),
-    ("full", "A decay for every entry", replace(LAYER, recurrence="full", batch=128, rate=0.01, steps=600),
+    ("full", "A decay for every entry", replace(LAYER, recurrence="full", batch=128, learning_rate=0.01, steps=600),
      "A hundred decays to learn: all come close to 1, for a sum forgets nothing.", "Classroom"),
     ("scalar", "One decay for all", replace(LAYER, recurrence="scalar"),
      "A single number keeps the whole state: look how close to 1 it comes.", "Classroom"),
@@ -65,7 +65,7 @@ ROWS = (
      "The layer is offered a short cut and learns not to take it.", "Classroom"),
     ("one feature", "One feature: your own points", replace(LAYER, f=1, steps=600),
      "Type points and see the line that the layer fits to them.", "Classroom"),
-    ("1-D", "Figure 1: scalar labels", replace(LAYER, model="1-D", batch=1024, rate=0.01, steps=600),
+    ("1-D", "Figure 1: scalar labels", replace(LAYER, model="1-D", batch=1024, learning_rate=0.01, steps=600),
      "Tokens [x y, next x]: the weights agree as a product only, for the state has no basis of its own.", "Figures"),
     ("two layers", "Figures 4 A and 5: two layers", TWO,
      "Better than two steps of one rate: training finds two rates.", "Figures"),

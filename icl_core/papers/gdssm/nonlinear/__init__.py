@@ -16,16 +16,16 @@ Try:
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear import claims
-from icl_core.papers.gdssm.nonlinear.draw import fits as drawings
-from icl_core.papers.gdssm.nonlinear.draw import losses as comparisons
+from icl_core.papers.gdssm.nonlinear.draw import fits, losses
 from icl_core.papers.gdssm.nonlinear.metrics import metrics
-from icl_core.papers.gdssm.nonlinear.settings import PRESETS, VARIANTS, Config, View
-from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, JUDGED, WATCHED, run
+from icl_core.papers.gdssm.nonlinear.settings import PRESETS, Config, View
+from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, TEST_SET, WATCHED, run
+from icl_core.papers.gdssm.nonlinear.upgrade import upgrade
 
 
 def headline(run: Run, view: View) -> str:
     """What you see: the losses of three models beside gradient descent and predicting zero."""
-    loss = {variant.name: written(float(run[f"judged/{variant.name}"].mean()), 4) for variant in VARIANTS}
+    loss = {id: written(float(run[f"evaluated/{id}"].mean()), 4) for id in run.names("variants")}
     layers = run.config.layers
     taken = "one step of gradient descent on sin x and cos x costs"
     taken = taken if layers == 1 else f"{layers} steps of gradient descent on sin x and cos x cost"
@@ -38,9 +38,9 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations of all five models: what a token costs a task, forward and back, in training and judging."""
+    """Giga-operations of all five models: what a token costs a task, forward and back, in training and evaluation."""
     a_token = 4 * config.hidden * (config.features + 20) + 5 * config.features * (20 + 30 * config.layers**2)
-    tasks = config.batch * config.steps + (EVALUATIONS * WATCHED + 2 * JUDGED) / 3
+    tasks = config.batch * config.steps + (EVALUATIONS * WATCHED + 2 * TEST_SET) / 3
     return 3 * tasks * (config.N + 1) * config.seeds * a_token / 1e9
 
 
@@ -54,13 +54,14 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("fit", drawings.fit, ("prompt", "seed_shown"), wide=True),
-        Drawing("losses", comparisons.losses, wide=True, moving=False),
-        Drawing("training", comparisons.training, live=True),
-        Drawing("features", drawings.features, ("features_of", "seed_shown")),
-        Drawing("prompt", drawings.prompt, ("points", "seed_shown"), wide=True),
+        Drawing("fit", fits.fit, ("prompt", "seed_shown"), wide=True),
+        Drawing("losses", losses.losses, wide=True, moving=False),
+        Drawing("training", losses.training, live=True),
+        Drawing("features", fits.features, ("features_of", "seed_shown")),
+        Drawing("prompt", fits.prompt, ("points", "seed_shown"), wide=True),
     ),
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    upgrade=upgrade,
 )

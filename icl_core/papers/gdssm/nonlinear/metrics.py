@@ -4,27 +4,24 @@ import numpy as np
 
 from icl_core import trend
 from icl_core.experiment import Metric, Run
-from icl_core.papers.gdssm.nonlinear import claims
+from icl_core.papers.gdssm.nonlinear.claims import BEATS, FEATURES, GATE, LINE, REACHES, SMALL, STAYS
 from icl_core.papers.gdssm.nonlinear.read_run import learned, model_at
-from icl_core.papers.gdssm.nonlinear.settings import VARIANTS
 
 
 def metrics(run: Run) -> list[Metric]:
     """All claims, each undecided where a model that it is about was not yet trained to its end."""
-    gated, plain, linear, state = (run[f"judged/{name}"] for name in ("mlp gate", "mlp", "linear gate", "state"))
+    gated, plain, linear, state = (run[f"evaluated/{name}"] for name in ("mlp gate", "mlp", "linear gate", "state"))
     ended = {name: unfinished(run, name) for name in ("mlp gate", "mlp", "linear gate")}
     mlp, either = ended["mlp gate"], ended["mlp gate"] or ended["linear gate"]
     helped, error = gain_of_gate(gated, plain)
     return [
-        Metric(
-            claims.REACHES, float(gated.max() / run["baseline/ideal"][0] - 1), unfinished=unfinished(run, "mlp gate")
-        ),
-        Metric(claims.SMALL, float(gated.max()), unfinished=mlp),
-        Metric(claims.STAYS, float(linear.min()), unfinished=ended["linear gate"]),
-        Metric(claims.BEATS, float(gated.max() / linear.min()), unfinished=either),
-        Metric(claims.GATE, helped, error, mlp or ended["mlp"]),
-        Metric(claims.LINE, float(state.min() / run["baseline/line"][0])),
-        Metric(claims.FEATURES, r2(run), unfinished=ended["mlp"]),
+        Metric(REACHES, float(gated.max() / run["baseline/ideal"][0] - 1), unfinished=unfinished(run, "mlp gate")),
+        Metric(SMALL, float(gated.max()), unfinished=mlp),
+        Metric(STAYS, float(linear.min()), unfinished=ended["linear gate"]),
+        Metric(BEATS, float(gated.max() / linear.min()), unfinished=either),
+        Metric(GATE, helped, error, mlp or ended["mlp"]),
+        Metric(LINE, float(state.min() / run["baseline/line"][0])),
+        Metric(FEATURES, r2(run), unfinished=ended["mlp"]),
     ]
 
 
@@ -42,5 +39,4 @@ def unfinished(run: Run, name: str) -> str:
 
 def r2(run: Run) -> float:
     """How well the two leading directions of the MLP's features hold sin x and cos x: the worse, at the worst seed."""
-    mlp = next(variant for variant in VARIANTS if variant.name == "mlp")
-    return min(float(learned(model_at(run, mlp, -1, row)).r2.min()) for row in range(run.config.seeds))
+    return min(float(learned(model_at(run, "mlp", -1, row)).r2.min()) for row in range(run.config.seeds))

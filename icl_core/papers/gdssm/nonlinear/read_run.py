@@ -6,26 +6,24 @@ from typing import Any
 import numpy as np
 import torch
 
+import icl_core.papers.gdssm.nonlinear.model as model
 from icl_core.experiment import Run
-from icl_core.papers.gdssm.nonlinear import model
-from icl_core.papers.gdssm.nonlinear import train as learning
-from icl_core.papers.gdssm.nonlinear.nonlinear_weights import Model, initial
-from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Variant
+from icl_core.papers.gdssm.nonlinear.model import Model
+from icl_core.papers.gdssm.nonlinear.train import ideal, predict
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
 
 GRID = np.linspace(-5, 5, 401)
 
 
-def model_at(run: Run, variant: Variant, snapshot: int, row: int) -> Model:
-    """The model of one seed at a snapshot."""
-    like = initial(run.config, variant, [0])
-    names = (f"snapshot/{variant.name}/{name}" for name in like.tensors())
-    found = (torch.tensor(run[name][snapshot, row : row + 1]) for name in names)
-    return like.with_(**dict(zip(like.tensors(), found, strict=True)))
+def model_at(run: Run, id: str, snapshot: int, row: int) -> Model:
+    """The model of one seed at a snapshot, made of what the run holds of that id."""
+    prefix = f"snapshot/{id}/"
+    parts = [name.removeprefix(prefix) for name in run.tensors if name.startswith(prefix)]
+    return Model(**{part: torch.from_numpy(run.snapshot(f"{id}/{part}", snapshot)[row : row + 1]) for part in parts})
 
 
 def example(run: Run, index: int) -> np.ndarray:
-    """Fresh points of one sine to look at, [N, 2]: the same for all models, seeds and moments."""
+    """Fresh points of one sine to look at, [N, 2]: the same for all models, seeds and snapshots."""
     tasks = sample_sine(run.config.N, 1, torch.Generator().manual_seed(2**31 + 1000 + index))
     return torch.stack((tasks.x[:-1, 0, 0], tasks.y[:-1, 0, 0]), 1).numpy()
 
@@ -44,14 +42,14 @@ def asked(pairs: np.ndarray, queries: np.ndarray) -> Tasks:
 
 
 def lines(run: Run, pairs: np.ndarray, queries: np.ndarray, snapshot: int, row: int) -> dict[str, np.ndarray]:
-    """What every model predicts at the queries, by its name."""
+    """What every model predicts at the queries, by its id."""
     tasks = asked(pairs, queries)
-    return {v.name: learning.predict(model_at(run, v, snapshot, row), tasks)[0].numpy() for v in VARIANTS}
+    return {id: predict(model_at(run, id, snapshot, row), tasks)[0].numpy() for id in run.names("variants")}
 
 
 def descended(run: Run, pairs: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """What gradient descent on sin x and cos x predicts, at the rates that are best over tasks."""
-    tasks = learning.ideal(asked(pairs, queries))
+    tasks = ideal(asked(pairs, queries))
     x, y, u, line = tasks.x[:-1], tasks.y[:-1, 0], tasks.x[-1], 0.0
     for c in run["ideal/mixture"]:
         along = (x * u).sum(1)  # (N, queries)

@@ -14,24 +14,33 @@ POINTS = "-4.5:.14, -3.6:-.21, -2.8:-.39, -1.9:-.31, -.9:.04, 0:.34, .8:.39, 2.1
 
 @dataclass(frozen=True)
 class Variant:
-    """A model of the comparison: its name in a run, the name shown, what embeds x, and what bends beside it."""
+    """A model of the comparison: its id in a run, its label and style, what embeds x, and what bends beside it."""
 
-    name: str
-    shown: str
-    kind: str  # colour
+    id: str
+    label: str
+    colour: str
+    dash: str = "solid"
     mlp: bool = False
     gate: bool = False
     state: bool = False  # an MLP on the state, as in A.3
 
 
-VARIANTS = (
-    Variant("linear", "linear", "layer 3"),
-    Variant("state", "linear, MLP on the state", "layer 4", state=True),
-    Variant("linear gate", "linear, gated", "layer 2", gate=True),
-    Variant("mlp", "MLP", "layer 1", mlp=True),
-    Variant("mlp gate", "MLP, gated", "trained", mlp=True, gate=True),
-)
-EMBEDDINGS = {variant.name: variant.shown for variant in VARIANTS if not variant.state}
+VARIANTS = {
+    variant.id: variant
+    for variant in (
+        Variant("linear", "linear", "layer 3", "dash"),
+        Variant("state", "linear, MLP on the state", "layer 4", "dot", state=True),
+        Variant("linear gate", "linear, gated", "layer 2", gate=True),
+        Variant("mlp", "MLP", "layer 1", mlp=True),
+        Variant("mlp gate", "MLP, gated", "trained", mlp=True, gate=True),
+    )
+}
+EMBEDDINGS = {variant.id: variant.label for variant in VARIANTS.values() if not variant.state}
+
+
+def variant(id: str) -> Variant:
+    """The one of that id; one that the table does not know is called by its id and drawn plainly."""
+    return VARIANTS.get(id, Variant(id, id, "gradient descent"))
 
 
 @settings
@@ -48,7 +57,7 @@ class Config:
     N: int = slider("context pairs, N", 1, 50, default=10, group=TASK)
     batch: int = slider("tasks a batch", 16, 1024, default=128, step=16, group=TRAINING)
     steps: int = slider("steps a model", 10, 6000, default=1000, step=10, group=TRAINING)
-    rate: float = slider("learning rate", 1e-4, 0.1, default=0.01, log=True, group=TRAINING)
+    learning_rate: float = slider("learning rate", 1e-4, 0.1, default=0.01, log=True, group=TRAINING, was="rate")
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS, help="of the tasks and of the first initial weights")
     seeds: int = slider(
         "number of seeds", 1, 5, default=1, group=REPEATS, help="initial weights that train side by side on equal tasks"

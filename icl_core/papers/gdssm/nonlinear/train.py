@@ -1,4 +1,4 @@
-"""Trains the five models on sines one after the other, all seeds in one pass, and judges them on the same tasks.
+"""Trains the five models on sines one after the other, all seeds in one pass, and evaluates them on the same tasks.
 
 Plain Adam without weight decay, a cosine to zero, as for the linear tasks.
 """
@@ -10,17 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+import icl_core.papers.gdssm.nonlinear.model as model
 from icl_core import device
-from icl_core.experiment import Progress, Tensors
-from icl_core.papers.gdssm.nonlinear import model
-from icl_core.papers.gdssm.nonlinear.nonlinear_weights import Model, frozen, initial
+from icl_core.experiment import Progress, Tensors, names
+from icl_core.papers.gdssm.nonlinear.model import Model, frozen, initial
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, Variant
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
 from icl_core.training import loop, phases, several_seeds
 
 SNAPSHOTS, EVALUATIONS = 10, 30
-WATCHED, JUDGED = 2**11, 2**15  # held-out tasks
+WATCHED, TEST_SET = 2**11, 2**15  # held-out tasks
 CHUNK = 2**17  # hidden units and seeds times tokens held at a time
 CEILING = 100.0  # a loss above it, where predicting zero costs 0.026, counts as diverged
 ZERO = 0.31 / 12  # E amplitude^2 / 4: predicting zero, the phase all but averaged over x
@@ -33,24 +33,27 @@ def held_out(config: Config, count: int) -> Tasks:
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train and judge all variants.
+    """Train and evaluate all variants.
 
-    For each, by its name: `curve/*` and `judged/*`, `/blind` (its labels set to zero) [seeds, ...], `snapshot/*/`
-    its tensors [snapshots, seeds, ...]; `curve/step`, `snapshot/step`; `baseline/*` [1].
+    `names/variants`; for each, by its id: `curve/*` and `evaluated/*`, `/blind` (its labels set to zero) [seeds, ...],
+    `snapshot/*/` its tensors [snapshots, seeds, ...], in half precision: the loss of two layers, a hundredth of that of
+    predicting zero, does not bear a byte a number; `curve/step`, `snapshot/step`; `baseline/*` [1].
     """
-    parts = [
-        phases.Phase(variant.name, config.steps, partial(train, config, variant), partial(_curves, variant))
-        for variant in VARIANTS
+    plan = [
+        phases.Phase(id, config.steps, partial(train, config, each), partial(_curves, id))
+        for id, each in VARIANTS.items()
     ]
+    made = phases.run(plan, progress, _so_far)
+    everything = {name: array for each in made.values() for name, array in each.items()}
+    return {**everything, "names/variants": names(made), **baselines(config)}
 
-    def curves(made: phases.Made) -> dict[str, np.ndarray]:
-        everything = {name: array for each in made.values() for name, array in each.items()}
-        found = {name: array for name, array in everything.items() if name.startswith("curve/")}
-        longest = max((each["curve/step"] for each in made.values()), key=len, default=np.array([], np.int64))
-        return {**found, "curve/step": longest} if found else {}
 
-    made = phases.run(parts, progress, curves)
-    return {name: array for each in made.values() for name, array in each.items()} | baselines(config)
+def _so_far(made: phases.Made) -> dict[str, np.ndarray]:
+    """The curves of the variants trained so far and of the one in training; `curve/step` of the longest."""
+    everything = {name: array for each in made.values() for name, array in each.items()}
+    found = {name: array for name, array in everything.items() if name.startswith("curve/")}
+    longest = max((each["curve/step"] for each in made.values()), key=len, default=np.array([], np.int64))
+    return {**found, "curve/step": longest, "names/variants": names(VARIANTS)} if found else {}
 
 
 def train(config: Config, variant: Variant, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
@@ -61,17 +64,22 @@ def train(config: Config, variant: Variant, resumed: Tensors, report: phases.Rep
     evaluated = loop.evaluations(config.steps, EVALUATIONS)
     state = loop.train(problem(config, variant, weights), config.steps, at, evaluated, resumed, report)
     kept = {
-        f"snapshot/{variant.name}/{name}": np.stack([s[name] for s in state.snapshots]) for name in weights.tensors()
+        f"snapshot/{variant.id}/{name}": np.stack([each[name] for each in state.snapshots]).astype(np.float16)
+        for name in weights.tensors()
     }
-    tasks = held_out(config, JUDGED)
-    blind = Tasks(tasks.x, torch.cat((torch.zeros_like(tasks.y[:-1]), tasks.y[-1:])))
-    judged = {"": losses(weights, tasks), "/blind": losses(weights, blind)}
     return {
-        **_curves(variant, state),
+        **_curves(variant.id, state),
         "snapshot/step": np.array(at),
         **kept,
-        **{f"judged/{variant.name}{end}": values for end, values in judged.items()},
+        **_evaluated(config, variant.id, weights),
     }
+
+
+def _evaluated(config: Config, id: str, weights: Model) -> dict[str, np.ndarray]:
+    """The losses on the test set, and those with the labels of its prompts set to zero."""
+    tasks = held_out(config, TEST_SET)
+    blind = Tasks(tasks.x, torch.cat((torch.zeros_like(tasks.y[:-1]), tasks.y[-1:])))
+    return {f"evaluated/{id}": losses(weights, tasks), f"evaluated/{id}/blind": losses(weights, blind)}
 
 
 def problem(config: Config, variant: Variant, weights: Model) -> loop.Problem:
@@ -86,7 +94,7 @@ def problem(config: Config, variant: Variant, weights: Model) -> loop.Problem:
         parameters=weights.tensors(),
         gradient=lambda step: gradient(weights, fixed, fresh()),
         evaluate=lambda step: {"loss": losses(weights, watched)},
-        optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.rate),
+        optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.learning_rate),
         generators=(generator,),
         loss="loss",
         schedule=loop.cosine(config.steps),
@@ -122,12 +130,12 @@ def ideal(tasks: Tasks) -> Tasks:
 
 
 def baselines(config: Config) -> dict[str, np.ndarray]:
-    """On the tasks that the models are judged on: predicting zero; the mean over all sines, which ignores the prompt;
+    """On the test set: predicting zero; the mean over all sines, which ignores the prompt;
     `layers` steps of gradient descent at the best rates on raw x and on (sin x, cos x); and `line`, what a straight
     line costs that is fitted to each whole sine: no model that is linear in the query's x is better, whatever it read.
     `ideal/mixture` [layers] is what those steps on (sin x, cos x) mix, as in `construction.best_mixture`.
     """
-    tasks = held_out(config, JUDGED)
+    tasks = held_out(config, TEST_SET)
     label, x = tasks.y[-1, 0], tasks.x[-1, 0]
     c, ideally = construction.best_mixture(ideal(tasks), config.layers)
     found = {
@@ -153,6 +161,6 @@ def best_line() -> float:
     return 0.31 / 3 * float((left**2).mean(0).sum()) / 4
 
 
-def _curves(variant: Variant, state: loop.State) -> dict[str, np.ndarray]:
+def _curves(id: str, state: loop.State) -> dict[str, np.ndarray]:
     found = state.curves()
-    return {"curve/step": found["curve/step"], f"curve/{variant.name}": found["curve/loss"]}
+    return {"curve/step": found["curve/step"], f"curve/{id}": found["curve/loss"]}

@@ -5,12 +5,12 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.shared import construction, layer_1d, layer_nd, multi_layer, tokens
+from icl_core.papers.gdssm.shared import construction, layer_1d, layer_nd, multi_layer
 from icl_core.papers.gdssm.shared.layer_1d import Layer1D
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
 from icl_core.papers.gdssm.shared.settings import Config
-from icl_core.papers.gdssm.shared.task import Tasks, loss
+from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interleaved, loss, windows
 
 Model = Layer1D | LayerND | MultiLayer
 CHUNK = 2**16  # numbers of x held at a time: what is made of them stays near the cache
@@ -52,8 +52,8 @@ def _constructed(config: Config, tasks: Tasks, shared: bool) -> Model:
 def read(weights: Model, tasks: Tasks) -> Tensor:
     """The tokens that the model reads: c_t (N, 2f, tasks), or the windows C_t (N, 3, f, tasks)."""
     if isinstance(weights, Layer1D):
-        return tokens.constructed(tasks)
-    return tokens.windows(tokens.interleaved(tasks))
+        return constructed_tokens(tasks)
+    return windows(interleaved(tasks))
 
 
 def forward(weights: Model, read: Tensor) -> Float[Tensor, "seeds n_o tasks"]:

@@ -29,12 +29,12 @@ def trained_at(run: Run, snapshot: int, row: int | None = None) -> Model:
     """The model at a snapshot: of one seed, or (None) of all."""
     seeds = slice(None) if row is None else slice(row, row + 1)
     like = models.initial(run.config, [0])
-    found = {name: torch.tensor(run[f"snapshot/{name}"][snapshot, seeds]) for name in like.tensors()}
+    found = {name: torch.from_numpy(run.snapshot(name, snapshot)[seeds]) for name in like.tensors()}
     return like.with_(**found)
 
 
 def constructed_of(run: Run) -> Model:
-    """The construction that the run was judged beside."""
+    """The construction that the run was evaluated beside."""
     return model_of(run.config, run.tensors, "constructed/")
 
 
@@ -54,7 +54,7 @@ def folded(weights: Model, f: int) -> Model:
 
 
 def example(config: Config, index: int, count: int = 1) -> Tasks:
-    """Fresh tasks to look at: the same for all seeds and moments."""
+    """Fresh tasks to look at: the same for all seeds and snapshots."""
     generator = torch.Generator().manual_seed(2**31 + 1000 + index)
     return sample(config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f, config.r)
 

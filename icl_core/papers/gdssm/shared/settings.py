@@ -24,7 +24,7 @@ class Config:
     r: float = slider("scale of x, r", 0.1, 4.0, default=1.0, step=0.1, group=TASK, help="x is uniform on (−r, r)")
     batch: int = slider("tasks a batch", 16, 4096, default=256, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 5000, default=300, step=10, group=TRAINING)
-    rate: float = slider("learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING)
+    learning_rate: float = slider("learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING, was="rate")
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS, help="of the tasks and of the first initial weights")
     seeds: int = slider(
         "number of seeds", 1, 5, default=1, group=REPEATS, help="initial weights that train side by side on equal tasks"

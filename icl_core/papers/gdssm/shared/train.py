@@ -1,4 +1,4 @@
-"""Trains GD-SSM on fresh tasks, all seeds in one pass, and judges it beside its construction on the same tasks.
+"""Trains GD-SSM on fresh tasks, all seeds in one pass, and evaluates it beside its construction on the same tasks.
 
 Seeds differ in their initial weights and read the same tasks, whose products are then computed once for all.
 Settings that converge for every seed: plain Adam without weight decay, a cosine to zero, weights N(0, 0.1^2),
@@ -22,7 +22,7 @@ from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, phases, several_seeds
 
 SNAPSHOTS, EVALUATIONS = 12, 30
-WATCHED, JUDGED = (2**11, 2**21), (2**15, 2**24)  # held-out tasks at most, and numbers of x at most
+WATCHED, TEST_SET = (2**11, 2**21), (2**15, 2**24)  # held-out tasks at most, and numbers of x at most
 CEILING = 1e4  # times the loss of predicting zero
 
 
@@ -32,18 +32,19 @@ def draw(config: Config, tasks: int, generator: torch.Generator) -> Tasks:
     return sample(config.f, config.N, tasks, generator, n_o, config.r).to(device.device())
 
 
-def held_out(config: Config, most: tuple[int, int] = JUDGED) -> Tasks:
+def held_out(config: Config, most: tuple[int, int] = TEST_SET) -> Tasks:
     """Tasks that no training saw, the same for every seed."""
     count = max(256, min(most[0], most[1] // (config.N * config.f)))
     return draw(config, count, torch.Generator().manual_seed(2**31 + 17))
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train and judge.
+    """Train and evaluate.
 
     `curve/*` [seeds, evaluations] and `batch/loss` [seeds, steps] beside `curve/step`; `snapshot/*` [snapshots, seeds,
-    ...] beside `snapshot/step`; `final/*` [seeds, ...]; `constructed/*` [1, ...]; `judged/*` [seeds]; `baseline/*` [1].
-    Raises `Diverged` and `Cancelled`.
+    ...] beside `snapshot/step`; `final/*` [seeds, ...]; `constructed/*` [1, ...]; `evaluated/*` [seeds]; `baseline/*`
+    [1]. Snapshots are few numbers and are kept whole: what is shown of them is how far they are off the construction,
+    which is less than rounding would move a decay that is raised to the tenth. Raises `Diverged` and `Cancelled`.
     """
     return phases.run([training_phase("train", config)], progress, lambda made: made.get("train", {}))["train"]
 
@@ -59,7 +60,7 @@ def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, 
     at = loop.log_spaced(config.steps, SNAPSHOTS)
     evaluated = loop.evaluations(config.steps, EVALUATIONS)
     state = loop.train(problem(config, weights), config.steps, at, evaluated, resumed, report)
-    return {**curves(state), "snapshot/step": np.array(at), **state.kept(), **judge(config, weights)}
+    return {**curves(state), "snapshot/step": np.array(at), **state.kept(), **evaluate(config, weights)}
 
 
 def problem(config: Config, weights: Model) -> loop.Problem:
@@ -71,7 +72,7 @@ def problem(config: Config, weights: Model) -> loop.Problem:
         parameters=weights.tensors(),
         gradient=lambda step: gradient(weights, draw(config, config.batch, generator)),
         evaluate=lambda step: measure(weights, beside),
-        optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.rate),
+        optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.learning_rate),
         generators=(generator,),
         loss="loss",
         schedule=loop.cosine(config.steps),
@@ -87,10 +88,10 @@ def gradient(weights: Model, tasks: Tasks) -> tuple[dict[str, torch.Tensor], dic
     return several_seeds.gradients(losses, leaves), {"loss": losses.detach().cpu().numpy()}
 
 
-def judge(config: Config, weights: Model) -> dict[str, np.ndarray]:
+def evaluate(config: Config, weights: Model) -> dict[str, np.ndarray]:
     """Losses of trained models and of constructions on the same tasks.
 
-    `judged/scaled` is the expected loss of the construction times trained / constructed: what the trained model
+    `evaluated/scaled` is the expected loss of the construction times trained / constructed: what the trained model
     would reach on infinitely many tasks, without most of the tasks' noise. NaN where there is no closed form.
     """
     tasks = held_out(config)
@@ -98,9 +99,9 @@ def judge(config: Config, weights: Model) -> dict[str, np.ndarray]:
     trained = models.losses(weights, tasks)
     reached, baseline = models.losses(best, tasks), expected(config)
     found = {
-        "judged/loss": trained,
-        "judged/ratio": trained / reached,
-        "judged/scaled": baseline * trained / reached,
+        "evaluated/loss": trained,
+        "evaluated/ratio": trained / reached,
+        "evaluated/scaled": baseline * trained / reached,
         "baseline/constructed": reached,
         "baseline/shared": models.losses(shared, tasks),
         "baseline/floor": np.array([construction.best_mixture(tasks, config.layers)[1]]),

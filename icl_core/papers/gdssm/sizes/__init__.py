@@ -10,38 +10,14 @@ Try:
 - Train for 50 steps only: which sizes are late?
 """
 
-from functools import partial
-
-import numpy as np
-
-from icl_core.experiment import Drawing, Experiment, Progress, Run
-from icl_core.papers.gdssm.shared import train as learning
+from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.shared.read_run import percent
-from icl_core.papers.gdssm.sizes import draw as drawings
+from icl_core.papers.gdssm.shared.upgrade import upgrade
+from icl_core.papers.gdssm.sizes import draw
 from icl_core.papers.gdssm.sizes.claims import EVERY_SIZE
 from icl_core.papers.gdssm.sizes.metrics import metrics, worst
-from icl_core.papers.gdssm.sizes.settings import PRESETS, Config, View, layer_of, sizes_of
-from icl_core.training import phases
-
-
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train every size. `size/f`, `size/N` [sizes]; `judged/loss`, `/ratio` and `/scaled` [seeds, sizes];
-    `baseline/expected`, `/constructed` and `/zero` [sizes]; `curve/*` of the first size."""
-    sizes = sizes_of(config)
-    models = {f"f {f} N {N}": layer_of(config, f, N) for f, N in sizes}
-    plan = [learning.training_phase(name, layer) for name, layer in models.items()]
-    made = phases.run(plan, progress, partial(phases.curves, plan[0].name))
-    columns = [made[name] for name in models]
-    return {
-        **phases.curves(plan[0].name, made),
-        "size/f": np.array([f for f, _ in sizes]),
-        "size/N": np.array([N for _, N in sizes]),
-        **{f"judged/{n}": np.stack([each[f"judged/{n}"] for each in columns], 1) for n in ("loss", "ratio", "scaled")},
-        **{
-            f"baseline/{n}": np.concatenate([each[f"baseline/{n}"] for each in columns])
-            for n in ("expected", "constructed", "zero")
-        },
-    }
+from icl_core.papers.gdssm.sizes.settings import PRESETS, Config, View, sizes_of
+from icl_core.papers.gdssm.sizes.train import run
 
 
 def headline(run: Run, view: View) -> str:
@@ -54,7 +30,7 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations, forward and back, in training and where it is judged."""
+    """Giga-operations, forward and back, in training and where it is evaluated."""
     numbers = sum(f * N for f, N in sizes_of(config))
     tasks = config.batch * config.steps + (30 * 2**11 + 2**15) / 3
     return 6 * tasks * numbers * (20 + 10 * config.seeds) / 1e9
@@ -70,12 +46,13 @@ EXPERIMENT = Experiment(
     claims=(EVERY_SIZE,),
     metrics=metrics,
     drawings=(
-        Drawing("pairs", drawings.pairs, ("relative",), moving=False),
-        Drawing("features", drawings.features, ("relative",), moving=False),
-        Drawing("gaps", drawings.gaps, moving=False),
-        Drawing("training", drawings.training, live=True, moving=False),
+        Drawing("pairs", draw.pairs, ("relative",), moving=False),
+        Drawing("features", draw.features, ("relative",), moving=False),
+        Drawing("gaps", draw.gaps, moving=False),
+        Drawing("training", draw.training, live=True, moving=False),
     ),
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    upgrade=upgrade,
 )

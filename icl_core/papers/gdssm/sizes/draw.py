@@ -9,8 +9,7 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.style import TICKS
-from icl_core.papers.gdssm.shared import closed_forms, construction
-from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared import closed_forms, construction, train
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.sizes.settings import BASE, layer_of, sizes_of
 
@@ -33,7 +32,7 @@ def features(run: Run, view: Any) -> Panel:
 
 def gaps(run: Run, view: Any) -> Panel:
     """How far every size is from the closed form, in percent."""
-    away = 100 * np.abs(run["judged/ratio"] - 1).max(0)
+    away = 100 * np.abs(run["evaluated/ratio"] - 1).max(0)
     labels = [f"f = {f}, N = {N}" for f, N in zip(run["size/f"], run["size/N"], strict=True)]
     short = [label.replace(", ", "<br>").replace(" ", "") for label in labels]
     figure = figures.bars(short, away.tolist(), "gap, percent", lines=[("1 %", 1.0, "floor")], text="none")
@@ -56,7 +55,7 @@ def training(run: Run, view: Any) -> Panel:
     x = np.asarray(run.tensors.get("curve/step", [0]))
     loss = run.tensors.get("curve/loss", np.full((1, len(x)), np.nan))
     last = float(mean_of(loss)[-1])
-    tasks = learning.held_out(layer_of(run.config, f, N), learning.WATCHED)
+    tasks = train.held_out(layer_of(run.config, f, N), train.WATCHED)
     lines = [
         ("predicting zero", float(tasks.y[-1].square().mean()) / 2, "floor"),
         ("best step", construction.best_mixture(tasks, 1)[1], "gradient descent"),
@@ -73,7 +72,7 @@ def training(run: Run, view: Any) -> Panel:
 def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
     at = run["size/f" if name == "N" else "size/N"] == BASE
     order = np.flatnonzero(at)[np.argsort(run[f"size/{name}"][at])]
-    x, rows = run[f"size/{name}"][order], run["judged/scaled"][:, order]
+    x, rows = run[f"size/{name}"][order], run["evaluated/scaled"][:, order]
     dense = np.arange(max(1, int(x.min())), int(x.max()) + 1)
     sizes = [(BASE, int(n)) if name == "N" else (int(n), BASE) for n in dense]
     zero = np.array([closed_forms.zero_loss(f) for f, _ in sizes])
@@ -89,7 +88,7 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
     figure = figures.curves(series, title, unit, y_range=(0, 1.08 * float((zero / share).max())))
     figure.update_traces(mode="markers", selector={"name": "trained"})  # a line between them would hide the curve
     figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x], range=[x.min() - 0.5, x.max() + 0.5])
-    away = float(np.abs(run["judged/ratio"][:, order] - 1).max())
+    away = float(np.abs(run["evaluated/ratio"][:, order] - 1).max())
     ends = f"{written(float(trained[:, 0].mean()), 2)} to {written(float(trained[:, -1].mean()), 2)}"
     return Panel(
         f"From {name} = {x[0]} to {x[-1]} the loss goes from {ends}, within {percent(away)} of the closed form",

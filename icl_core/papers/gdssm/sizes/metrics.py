@@ -14,4 +14,4 @@ def metrics(run: Run) -> list[Metric]:
 
 def worst(run: Run) -> float:
     """The largest |trained / constructed − 1| of any size and seed."""
-    return float(np.abs(run["judged/ratio"] - 1).max())
+    return float(np.abs(run["evaluated/ratio"] - 1).max())

@@ -18,7 +18,7 @@ class Config:
     features: str = text("features f, at N = 10", 40, default="5, 10, 20", group=TASK)
     batch: int = slider("tasks a batch", 16, 2048, default=256, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING)
-    rate: float = slider("learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING)
+    learning_rate: float = slider("learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING, was="rate")
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
@@ -39,7 +39,7 @@ def sizes_of(config: Config) -> list[tuple[int, int]]:
 
 def layer_of(config: Config, f: int, N: int) -> Layer:
     """The training of one size."""
-    shared = {name: getattr(config, name) for name in ("model", "batch", "steps", "rate", "seed", "seeds")}
+    shared = {name: getattr(config, name) for name in ("model", "batch", "steps", "learning_rate", "seed", "seeds")}
     return Layer(f=f, N=N, **shared)
 
 
@@ -53,6 +53,6 @@ class View:
 PRESETS = (
     Preset("N-D", "Figure 2 C: vector labels", Config(), f"All lie on the closed form; f or N is {BASE}.", "Figures",
            seeds=5),
-    Preset("1-D", "Figure 1 C: scalar labels", Config(model="1-D", batch=1024, rate=0.01, steps=600),
+    Preset("1-D", "Figure 1 C: scalar labels", Config(model="1-D", batch=1024, learning_rate=0.01, steps=600),
            "One label a task instead of f: more tasks are needed for the same closeness.", "Figures", seeds=5),
 )  # fmt: skip

@@ -6,32 +6,31 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+import icl_core.papers.gdssm.layer.surgery as surgery
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import written
 from icl_core.figures.style import PAPER
-from icl_core.papers.gdssm.layer import grafts as grafting
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms
-from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared import closed_forms, train
 from icl_core.papers.gdssm.shared.read_run import constructed_of, row_of, trained_at
 
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
-FIELDS = {kind: tuple(fields.values()) for kind, fields in grafting.FIELDS.items()}
+FIELDS = {kind: tuple(fields.values()) for kind, fields in surgery.FIELDS.items()}
 
 
 def on(kind: str) -> Callable[[Any], bool]:
     """Whether a setting's model is of that kind."""
-    return lambda config: grafting.kind_of(config) == kind
+    return lambda config: surgery.kind_of(config) == kind
 
 
 def draw(run: Run, view: Any) -> Panel:
     """Loss before and after the replacements that the view asks for, beside construction and zero."""
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     trained, start, constructed = trained_at(run, snapshot, row), trained_at(run, 0, row), constructed_of(run)
-    operated, said = grafting.graft(trained, start, constructed, view, run.config)
+    operated, said = surgery.graft(trained, start, constructed, view, run.config)
     slow = 4 if run.config.recurrence == "full" else 1  # a decay an entry costs f times as much
-    tasks = learning.held_out(run.config, (TASKS[0] // slow, TASKS[1] // slow)).to("cpu")
+    tasks = train.held_out(run.config, (TASKS[0] // slow, TASKS[1] // slow)).to("cpu")
     found = [float(models.losses(each, tasks)[0]) for each in (trained, operated, constructed)]
     zero = closed_forms.zero_loss(run.config.f, run.config.r)
     labels = ["trained", "after the operation", "constructed"]
@@ -72,7 +71,7 @@ def _number(figure: Any, label: str, value: float, height: float) -> None:
 def _title(found: list[float], said: dict[str, str]) -> str:
     if not said:
         return f"Untouched: loss {written(found[0])}, and {written(found[2])} for the construction"
-    parts = ", ".join(f"{grafting.SIGNS.get(name, name)} → {word}" for name, word in said.items())
+    parts = ", ".join(f"{surgery.SIGNS.get(name, name)} → {word}" for name, word in said.items())
     if len(said) > 2 and len(set(said.values())) == 1:
         parts = f"{len(said)} parts → {next(iter(said.values()))}"
     return f"{parts}: loss {written(found[0])} → {written(found[1])}"

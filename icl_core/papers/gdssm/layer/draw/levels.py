@@ -29,7 +29,7 @@ class Level:
 
 
 def levels(run: Run) -> list[Level]:
-    """The best steps, a single one, and those of one rate; what is fitted is known once the run is judged.
+    """The best steps, a single one, and those of one rate; what is fitted is known once the run is evaluated.
 
     The lines know no penalty: with one built in, the steps of one rate are the construction, and no line.
     """
@@ -108,5 +108,5 @@ def words(run: Run, beside: float) -> str:
         return f"{said}, exact for endlessly many tasks{off if run.config.penalty == 0 else ''}."
     return (
         f"{said}. With {COUNTED[layers]} layers there is no closed form: the levels but one step's are fitted to the "
-        "held-out tasks that the run is judged on at its end, which are others than these."
+        "held-out tasks that the run is evaluated on at its end, which are others than these."
     )

@@ -10,8 +10,7 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms
-from icl_core.papers.gdssm.shared import train as learning
+from icl_core.papers.gdssm.shared import closed_forms, train
 from icl_core.papers.gdssm.shared.read_run import constructed_of, model_of, percent, row_of
 
 POINTS = 60  # of the closed form's line
@@ -20,8 +19,8 @@ TASKS = (2**12, 2**19)  # at the scale that is looked at: at most, and numbers o
 
 def draw(run: Run, view: Any) -> Panel:
     """Loss against the test scale: trained and constructed, with the closed form drawn through."""
-    alpha, one = run["scale/alpha"], run.config.layers == 1
-    rows = {name: run[f"scale/{name}"] for name in ("trained", "constructed", "closed", "zero")}
+    alpha, one = run["sweep/alpha"], run.config.layers == 1
+    rows = {name: run[f"sweep/{name}"] for name in ("trained", "constructed", "closed", "zero")}
     series = [
         Curve("constructed", alpha, rows["constructed"], "construction"),
         Curve("trained", alpha, rows["trained"], markers=True),
@@ -29,7 +28,7 @@ def draw(run: Run, view: Any) -> Panel:
     ]
     if np.isfinite(rows["closed"]).all():
         dense = np.geomspace(alpha[0], alpha[-1], POINTS)
-        exact = [learning.expected(run.config, float(each)) for each in dense]
+        exact = [train.expected(run.config, float(each)) for each in dense]
         series.append(Curve("closed form", dense, np.array(exact), "floor"))
     figure = figures.curves(
         series,
@@ -57,11 +56,11 @@ def draw(run: Run, view: Any) -> Panel:
 def _looked_at(run: Run, view: Any) -> str:
     """The losses at the scale that the view asks for, on fresh tasks."""
     config, row, alpha = run.config, row_of(run, view), view.alpha
-    tasks = learning.held_out(config, TASKS).times(alpha).to("cpu")
+    tasks = train.held_out(config, TASKS).times(alpha).to("cpu")
     trained = model_of(config, run.tensors, "final/", slice(row, row + 1))
     ours, theirs = (float(models.losses(model, tasks)[0]) for model in (trained, constructed_of(run)))
     zero = closed_forms.zero_loss(config.f, alpha * config.r)
-    exact = learning.expected(config, alpha)
+    exact = train.expected(config, alpha)
     known = f", in closed form {written(exact)}" if np.isfinite(exact) else ""
     return (
         f"At α = {alpha:g}, seed {row + 1}, on {len(tasks):,} tasks: trained {written(ours)}, constructed "
@@ -70,10 +69,10 @@ def _looked_at(run: Run, view: Any) -> str:
 
 
 def _title(run: Run) -> str:
-    cross, closed = worse_than_zero(run), bool(np.isfinite(run["scale/closed"]).all())
+    cross, closed = worse_than_zero(run), bool(np.isfinite(run["sweep/closed"]).all())
     if np.isnan(cross):
         worse = "never worse than zero"
-    elif cross <= run["scale/alpha"][0]:
+    elif cross <= run["sweep/alpha"][0]:
         worse = "worse than zero at every scale"
     else:
         worse = f"worse than zero beyond α = {written(cross, 2)}"

@@ -10,8 +10,7 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import gradient_descent as descent
-from icl_core.papers.gdssm.shared import layer_1d, layer_nd, multi_layer
+from icl_core.papers.gdssm.shared import gradient_descent, layer_1d, layer_nd, multi_layer
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_1d import Layer1D
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
@@ -67,7 +66,7 @@ def _states(weights: Model, tasks: Tasks, which: str) -> np.ndarray:
 def _exact(tasks: Tasks, which: str) -> np.ndarray:
     """The sum of y xᵀ over the first 1..N pairs as -N times the gradient at zero, by automatic differentiation; or of
     x xᵀ, added up. [N, rows, columns, tasks]"""
-    return _sums(tasks, which) if which == "curvature" else descent.accumulated(tasks).numpy()
+    return _sums(tasks, which) if which == "curvature" else gradient_descent.accumulated(tasks).numpy()
 
 
 def _sums(tasks: Tasks, which: str) -> np.ndarray:

@@ -8,11 +8,12 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Curve, written
 from icl_core.figures.style import FAINT
 from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,
+    Learned,
     asked_at,
     descended,
     example,
@@ -22,11 +23,9 @@ from icl_core.papers.gdssm.nonlinear.read_run import (
     sine,
     sine_through,
 )
-from icl_core.papers.gdssm.nonlinear.settings import VARIANTS
+from icl_core.papers.gdssm.nonlinear.settings import Variant, variant
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import percent, row_of
-
-SHOWN = {"linear": "dash", "state": "dot", "linear gate": "solid", "mlp": "solid", "mlp gate": "solid"}
 
 STRAIGHT = {
     "construction": "With a linear embedding the model is a straight line, also with an MLP on the state",
@@ -41,7 +40,8 @@ def fit(run: Run, view: Any) -> Panel:
     away = {name: made.off(name) for name in made.found}
     return Panel(
         f"Prompt {view.prompt}: the gated MLP is {written(away['mlp gate'], 2)} off the sine, gradient descent on "
-        f"sin x and cos x {written(away['descent'], 2)}, the gated linear embedding {written(away['linear gate'], 2)}",
+        f"sin x and cos x {written(away['gradient descent'], 2)}, the gated linear embedding "
+        f"{written(away['linear gate'], 2)}",
         f"The {len(pairs)} dots are the prompt, and every x of the curves is a query. Both blue curves should follow "
         f"the dotted sine as the grey one does. {STRAIGHT[run.config.ssm]}; the gated unit bends it, mostly to the "
         "mean of all sines, whatever the dots say. Look at another prompt: a curve that stays has not read the dots.",
@@ -81,7 +81,8 @@ class _Fit:
 
     pairs: np.ndarray  # [N, 2]
     queries: np.ndarray
-    found: dict[str, np.ndarray]  # by variant, "descent" and "truth"
+    variants: list[Variant]
+    found: dict[str, np.ndarray]  # by variant, "gradient descent" and "truth"
     at: str  # step and seed
 
     def off(self, name: str) -> float:
@@ -97,31 +98,47 @@ class _Fit:
     def figure(self, dots: str, truth: str, y_range: tuple[float, float]) -> go.Figure:
         x = self.queries
         series = [
-            Curve("gradient descent on sin x, cos x", x, self.found["descent"], "gradient descent"),
-            *(Curve(v.shown, x, self.found[v.name], v.kind, SHOWN[v.name]) for v in VARIANTS),
+            Curve("gradient descent on sin x, cos x", x, self.found["gradient descent"], "gradient descent"),
+            *(Curve(each.label, x, self.found[each.id], each.colour, each.dash) for each in self.variants),
             Curve(truth, x, self.found["truth"], "floor"),
         ]
         figure = figures.curves(series, "x", "y", y_range=y_range, height=460)
         return figure.add_trace(figures.dots(self.pairs, dots))
 
     def table(self, truth: str) -> pd.DataFrame:
-        named = {variant.shown: self.found[variant.name] for variant in VARIANTS}
-        last = {"gradient descent": self.found["descent"], truth: self.found["truth"]}
+        named = {each.label: self.found[each.id] for each in self.variants}
+        last = {"gradient descent": self.found["gradient descent"], truth: self.found["truth"]}
         return pd.DataFrame({"x": self.queries} | named | last).round(4)
 
 
 def _fit(run: Run, view: Any, pairs: np.ndarray) -> _Fit:
     queries, snapshot, row = asked_at(pairs), run.snapshot_at(view), row_of(run, view)
     found = lines(run, pairs, queries, snapshot, row)
-    found |= {"descent": descended(run, pairs, queries), "truth": sine(sine_through(pairs), queries)}
-    return _Fit(pairs, queries, found, f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.")
+    found |= {"gradient descent": descended(run, pairs, queries), "truth": sine(sine_through(pairs), queries)}
+    variants = [variant(id) for id in run.names("variants")]
+    return _Fit(pairs, queries, variants, found, f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.")
 
 
 def features(run: Run, view: Any) -> Panel:
     """The two leading directions of an embedding's features, turned to be as near to sin x and cos x as they can."""
     snapshot, row = run.snapshot_at(view), row_of(run, view)
-    variant = next(variant for variant in VARIANTS if variant.name == view.features_of)
-    found = learned(model_at(run, variant, snapshot, row))
+    if view.features_of not in run.names("variants"):
+        raise CannotDraw(f"This run holds no model “{variant(view.features_of).label}”.")
+    found = learned(model_at(run, view.features_of, snapshot, row))
+    sine_r2, cosine_r2 = (written(float(each), 2) for each in found.r2)
+    return Panel(
+        f"{variant(view.features_of).label}: two directions hold {percent(found.share)} of the features, and of sin x "
+        f"and cos x R² = {sine_r2} and {cosine_r2}",
+        "Single features (thin) mean nothing, as the layers only see their inner products: turned, they are the same "
+        "model. Their two leading directions, turned towards sin x and cos x, should cover the dotted waves. An "
+        "embedding that had found other features would leave them; a linear one can only draw straight lines.",
+        _waves(found, run.config.features),
+        data=pd.DataFrame({"x": GRID, "near sin": found.fitted[:, 0], "near cos": found.fitted[:, 1]}).round(4),
+        note=f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
+    )
+
+
+def _waves(found: Learned, count: int) -> go.Figure:
     series = [
         Curve("nearest to sin x", GRID, found.fitted[:, 0], "trained"),
         Curve("nearest to cos x", GRID, found.fitted[:, 1], "layer 1"),
@@ -131,17 +148,7 @@ def features(run: Run, view: Any) -> Panel:
     figure = figures.curves(series, "x", "feature", y_range=(-1.35, 1.35))
     raw = found.features / (np.abs(found.features).max() or 1.0)
     line = {"color": FAINT, "width": 1}
-    for number, each in enumerate(raw.T[: run.config.features]):
+    for number, each in enumerate(raw.T[:count]):
         single = go.Scatter(x=GRID, y=each, mode="lines", line=line, opacity=0.35, hoverinfo="skip")
         figure.add_trace(single.update(name="single features", legendgroup="single", showlegend=number == 0))
-    sine_r2, cosine_r2 = (written(float(each), 2) for each in found.r2)
-    return Panel(
-        f"{variant.shown}: two directions hold {percent(found.share)} of the features, and of sin x and cos x "
-        f"R² = {sine_r2} and {cosine_r2}",
-        "Single features (thin) mean nothing, as the layers only see their inner products: turned, they are the same "
-        "model. Their two leading directions, turned towards sin x and cos x, should cover the dotted waves. An "
-        "embedding that had found other features would leave them; a linear one can only draw straight lines.",
-        figure,
-        data=pd.DataFrame({"x": GRID, "near sin": found.fitted[:, 0], "near cos": found.fitted[:, 1]}).round(4),
-        note=f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
-    )
+    return figure

@@ -11,39 +11,46 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.style import INK, PAPER, colour, legend, traces
-from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Variant
+from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
 from icl_core.papers.gdssm.shared.read_run import percent
 
 
 def losses(run: Run, view: Any) -> Panel:
     """A bar a model, with its seeds, and with the loss that it has when the labels in its prompt are zeros."""
-    base = {name: float(run[f"baseline/{name}"][0]) for name in ("zero", "mean", "line", "ideal")}
-    rows = {variant.shown: run[f"judged/{variant.name}"] for variant in VARIANTS}
-    blind = [float(run[f"judged/{variant.name}/blind"].mean()) for variant in VARIANTS]
-    values = [float(row.mean()) for row in rows.values()]
-    figure = figures.bars(
-        list(rows), values, "loss at the query", kinds=[variant.kind for variant in VARIANTS], text="none",
-        y_range=(0, 1.18 * max(base["zero"], *values, *blind)), height=420,
-    )  # fmt: skip
-    bar = traces(figure)[0].update(showlegend=False)
-    figure.add_traces(_marks(bar.x, list(rows.values()), blind))
-    _write(figure, bar.x, values, base["zero"])
-    _level(figure, run, base)
-    kept = (base["zero"] - blind[2]) / (base["zero"] - values[2])
+    ids, zero = run.names("variants"), float(run["baseline/zero"][0])
+    seeds = {id: run[f"evaluated/{id}"] for id in ids}
+    blind = {id: float(run[f"evaluated/{id}/blind"].mean()) for id in ids}
+    mean = {id: float(rows.mean()) for id, rows in seeds.items()}
+    kept = (zero - blind["linear gate"]) / (zero - mean["linear gate"])
+    labels, worst = [variant(id).label for id in ids], [float(rows.max()) for rows in seeds.values()]
+    table = {"model": labels, "loss": mean.values(), "labels hidden": blind.values(), "worst seed": worst}
     return Panel(
-        f"The gated MLP costs {percent(values[4] / base['zero'])} of predicting zero, the gated linear embedding "
-        f"{percent(values[2] / base['zero'])}, and {percent(kept)} of what that gains needs no labels",
+        f"The gated MLP costs {percent(mean['mlp gate'] / zero)} of predicting zero, the gated linear embedding "
+        f"{percent(mean['linear gate'] / zero)}, and {percent(kept)} of what that gains needs no labels",
         "A diamond is the same model's loss when the labels in its prompt are zeros: what it does not owe to the "
         "examples. The gated linear embedding ends near the mean of all sines, 0.19 cos x, and reads them little. "
         "What is linear in the query's x cannot pass the line of best straight lines, an MLP on the state included. "
         "If the embedding did not matter, all bars would be equal.",
-        figure,
-        data=pd.DataFrame({"model": list(rows), "loss": values, "labels hidden": blind,
-                           "worst seed": [float(row.max()) for row in rows.values()]}).round(5),
+        _bars(run, seeds, mean, blind),
+        data=pd.DataFrame({name: list(column) for name, column in table.items()}).round(5),
         note="All bars and lines are of the same held-out tasks; the mean sine is "
         f"{MEAN:.2f} cos x. Best straight lines: fitted to each whole sine, exact.",
+    )
+
+
+def _bars(run: Run, seeds: dict[str, np.ndarray], mean: dict[str, float], blind: dict[str, float]) -> go.Figure:
+    base = {name: float(run[f"baseline/{name}"][0]) for name in ("zero", "mean", "line", "ideal")}
+    shown, values, hidden = [variant(id) for id in mean], list(mean.values()), list(blind.values())
+    figure = figures.bars(
+        [each.label for each in shown], values, "loss at the query", kinds=[each.colour for each in shown], text="none",
+        y_range=(0, 1.18 * max(base["zero"], *values, *hidden)), height=420,
     )  # fmt: skip
+    bar = traces(figure)[0].update(showlegend=False)
+    figure.add_traces(_marks(bar.x, list(seeds.values()), hidden))
+    _write(figure, bar.x, values, base["zero"])
+    _level(figure, run, base)
+    return figure
 
 
 def _write(figure: go.Figure, labels: Sequence[str], values: Sequence[float], zero: float) -> None:
@@ -84,28 +91,31 @@ def training(run: Run, view: Any) -> Panel:
     """The loss of every model over its training; also of a run that is still going."""
     x = np.asarray(run.tensors.get("curve/step", []))
     x = x if len(x) else np.array([0])
-    rows = {variant: _curve(run, variant.name, len(x)) for variant in VARIANTS}
-    series = [Curve(variant.shown, x, row, variant.kind) for variant, row in rows.items()]
+    ids = run.names("variants") if "names/variants" in run.tensors else []
+    rows = {variant(id): _curve(run, id, len(x)) for id in ids}
+    series = [Curve(each.label, x, row, each.colour) for each, row in rows.items()]
+    series = series or [Curve("none yet", x, np.full(len(x), np.nan))]
     floor = [float(each[0]) for each in (run.tensors.get("baseline/ideal", [np.nan]),) if np.isfinite(each[0])]
     named = [*(("gradient descent", value, "gradient descent") for value in floor), ("predicting zero", ZERO, "floor")]
     figure = figures.curves(series, "training step", "loss at the query", log_y=True, lines=named, height=420)
     return Panel(
-        _title(run, {variant: mean_of(row) for variant, row in rows.items()}),
+        _title(run, {each.id: mean_of(row) for each, row in rows.items()}),
         f"The loss on {WATCHED:,} tasks that no training sees, one model after the other. A model with an MLP falls as "
         "its features turn into waves: play the training beside the features. One that cannot fit a sine stays up."
         + (" The bands are the spread over seeds." if run.config.seeds > 1 else ""),
         figure,
-        data=pd.DataFrame({"step": x} | {variant.shown: mean_of(row) for variant, row in rows.items()}).round(6),
+        data=pd.DataFrame({"step": x} | {each.label: mean_of(row) for each, row in rows.items()}).round(6),
     )
 
 
-def _title(run: Run, means: dict[Variant, np.ndarray]) -> str:
-    ends = {variant: float(mean[np.isfinite(mean)][-1]) for variant, mean in means.items() if np.isfinite(mean).any()}
-    if not run.finished or len(ends) < len(VARIANTS):
-        last = [f"{variant.shown} is at {written(value, 4)}" for variant, value in ends.items()]
+def _title(run: Run, means: dict[str, np.ndarray]) -> str:
+    ends = {id: float(mean[np.isfinite(mean)][-1]) for id, mean in means.items() if np.isfinite(mean).any()}
+    if not run.finished or len(ends) < len(means):
+        last = [f"{variant(id).label} is at {written(value, 4)}" for id, value in ends.items()]
         return last[-1] if last else "Nothing trained yet"
-    waves = " and ".join(written(value, 4) for variant, value in ends.items() if variant.mlp)
-    others = min(value for variant, value in ends.items() if not variant.mlp)
+    mlps = [id for id in ends if f"snapshot/{id}/W_1" in run.tensors]
+    waves = " and ".join(written(ends[id], 4) for id in mlps)
+    others = min(value for id, value in ends.items() if id not in mlps)
     return f"With an MLP embedding they end at {waves}, without one at {written(others, 4)} and above"
 
 

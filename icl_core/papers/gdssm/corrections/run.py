@@ -8,17 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from icl_core.experiment import Progress
 from icl_core.papers.gdssm.corrections.settings import Config
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, construction, layer_nd, tokens
-from icl_core.papers.gdssm.shared import gradient_descent as descent
-from icl_core.papers.gdssm.shared.task import Tasks, sample
+from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, layer_nd
+from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, windows
 
 PENALTY, FEW = 0.2, 512  # of the penalised loss; tasks on which whole iterates of gradient descent are compared
 PART = 1024  # tasks at a time
 
 
-def measure(config: Config) -> dict[str, np.ndarray]:
+def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`along/*`, `size/*`: <y, o> and <o, o> of every one-step output o at the best rate of the right one, over <y, y>;
     `gain/*` of two steps; `cosine/sign`; `error/*` relative to gradient descent; `contexts/*` of A.3."""
     generator = torch.Generator().manual_seed(5_000 + config.seed)
@@ -46,7 +46,7 @@ def _one_step(config: Config, tasks: Tasks, eta: float) -> dict[str, float]:
         found[f"along/{name}"] = float((label * output).sum() / label.square().sum())
         found[f"size/{name}"] = float(output.square().sum() / label.square().sum())
     few = tasks.part(0, FEW)
-    step = descent.predict(descent.descend(few, eta, 1)[-1], few)
+    step = gradient_descent.predict(gradient_descent.descend(few, eta, 1)[-1], few)
     for name in ("right", "sign"):
         found[f"cosine/{name}"] = float(torch.cosine_similarity(outputs[name][:, :FEW], step, dim=0).mean())
     return found
@@ -56,7 +56,7 @@ def _one_step(config: Config, tasks: Tasks, eta: float) -> dict[str, float]:
 def _output(weights: layer_nd.LayerND, tasks: Tasks, odd: bool = False) -> Tensor:
     """The prediction [f, tasks], with the odd windows or without."""
     parts = [tasks.part(i, i + PART) for i in range(0, len(tasks), PART)]
-    read = (tokens.windows(tokens.interleaved(part), odd) for part in parts)
+    read = (windows(interleaved(part), odd) for part in parts)
     return torch.cat([layer_nd.attention(weights, windows)[0] for windows in read], -1)
 
 
@@ -64,17 +64,18 @@ def _two_steps(config: Config, tasks: Tasks) -> dict[str, float]:
     """A.2 with W and its transpose mixed, and A.4 without its factor, each at the best rate of the right one."""
     eta, few = construction.best_shared_eta(tasks, 2), tasks.part(0, 4 * FEW)
     label, N = few.y[-1], config.N
-    M_1 = descent.descend(few, eta, 1)[-1]
+    M_1 = gradient_descent.descend(few, eta, 1)[-1]
     moved = {"right": M_1, "mixed": M_1.transpose(0, 1)}
     S = torch.einsum("nit,njt->ijt", few.x[:-1], few.x[:-1])
     G = torch.einsum("nit,njt->ijt", few.y[:-1], few.x[:-1])
     found = {}
     for name, first in moved.items():
         M_2 = M_1 - eta / N * (torch.einsum("ijt,jkt->ikt", first, S) - G)
-        miss = descent.predict(M_2, few) - label
+        miss = gradient_descent.predict(M_2, few) - label
         found[f"gain/{name}"] = float(1 - miss.square().sum() / label.square().sum())
-    wanted = descent.predict(descent.descend(few, eta, 2, 2 * PENALTY)[-1], few)  # A.4: penalty |W|^2, slope 2 |W|
-    for name, penalty in (("penalty", 2 * PENALTY), ("printed penalty", PENALTY / N)):
+    # A.4: the penalty is |W|^2, its slope 2 |W|
+    wanted = gradient_descent.predict(gradient_descent.descend(few, eta, 2, 2 * PENALTY)[-1], few)
+    for name, penalty in (("penalty", 2 * PENALTY), ("as_printed_penalty", PENALTY / N)):
         made = construction.multi_layer(config.f, N, [eta] * 2, penalty)
         off = models.predict(made, few)[0] - wanted
         found[f"error/{name}"] = float(off.norm() / wanted.norm())
