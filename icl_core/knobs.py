@@ -151,8 +151,10 @@ def settings(cls: T) -> T:
 
 
 def knobs(settings_class: type) -> dict[str, Knob]:
-    """The knobs of a settings class by field name, in order of declaration."""
-    return {field.name: field.metadata["knob"] for field in dataclasses.fields(settings_class)}
+    """The knobs of a settings class by field name, in order of declaration, inherited ones first; a class may name in
+    FIRST those that stand before."""
+    found = {field.name: field.metadata["knob"] for field in dataclasses.fields(settings_class)}
+    return {name: found[name] for name in dict.fromkeys((*getattr(settings_class, "FIRST", ()), *found))}
 
 
 def values(instance: Any) -> dict[str, Any]:

@@ -36,7 +36,9 @@ def imports(path: Path, late: bool = True) -> set[str]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found |= {f"{node.module}.{alias.name}" for alias in node.names} | {node.module}
+            named = [f"{node.module}.{alias.name}" for alias in node.names]
+            # a module of a package is imported, or what stands in the package's own file
+            found |= {name if name in MODULES else node.module for name in named}
     return {name for name in found if name in MODULES} - {module(path)}
 
 

@@ -93,7 +93,7 @@ def refusal(setting: Setting, chosen: dict[str, Any]) -> str:
 def write(field: str, value: Any, base: Any) -> None:
     """Put a knob's value into the address, or take it out where it is the preset's; drop what was unreadable."""
     for name in ("version", st.session_state.get("former", {}).get(field), *st.session_state.get("unread", [])):
-        if name in st.query_params:
+        if name and name in st.query_params:
             del st.query_params[name]
     if value != base:
         st.query_params[field] = text(value)

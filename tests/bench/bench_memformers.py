@@ -19,7 +19,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from icl_core.papers.memformers.shared.model import loss_and_gradient
-from icl_core.papers.memformers.shared.settings import Config
+from icl_core.papers.memformers.shared.settings import Model as Config
 from icl_core.papers.memformers.shared.task import Batch, covariances
 from icl_core.papers.memformers.shared.variants import Parameters, initial
 from icl_core.regression import covariates, gram

@@ -5,7 +5,7 @@ import itertools
 import pytest
 import torch
 
-from icl_core.papers.birth.shared.baselines import bayes, bayes_accuracy, inclusion, lines, repeat_token
+from icl_core.papers.birth.shared.baselines import accuracies, bayes, bayes_accuracy, inclusion, repeat_token
 from icl_core.papers.birth.shared.task import count_text, make_task, sample
 
 
@@ -75,7 +75,7 @@ def test_bayes_with_fixed_triggers_is_exact():
 def test_bayes_is_about_98_percent_at_paper_size():
     task = make_task()
     batch = sample(task, 64, torch.Generator().manual_seed(0))
-    found = lines(task, batch)
+    found = accuracies(task, batch)
     assert 0.97 < found["bayes"] < 1
     assert found["bayes_new"] <= found["bayes"]
     assert 0.05 < found["repeat"] < 0.35

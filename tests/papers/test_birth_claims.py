@@ -12,7 +12,7 @@ from icl_core.papers.birth.induction.metrics import metrics
 from icl_core.papers.birth.shared.settings import Config
 
 PRESETS = {preset.name: preset.config for preset in EXPERIMENT.presets}
-FIGURE_3 = Config(T=256, batch=512, optimiser="sgd", scale="code", rate=0.2, steps=100)
+FIGURE_3 = Config(T=256, batch=512, optimiser="sgd", scale="code", learning_rate=0.2, steps=100)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def made(falling: bool, W_K2: float = 0.3) -> Run:
     recalls = dict.fromkeys(("W_O2", "W_K2_weighted", "W_K1_early", "W_K1"), learned)
     recalls["W_K2"] = np.linspace(0, W_K2, 11)[None]
     tensors = {f"curve/recall_{name}": curve for name, curve in recalls.items()}
-    scalars = {"judged/accuracy": np.array([0.9]), "judged/accuracy_error": np.array([0.01])}
+    scalars = {"evaluated/accuracy": np.array([0.9]), "evaluated/accuracy_error": np.array([0.01])}
     return Run(FIGURE_3, {**tensors, **scalars, "curve/step": step, "batch/in_context_loss": loss[None]})
 
 

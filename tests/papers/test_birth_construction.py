@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
+from icl_core.papers.birth.induction.alignment import align, causal, visible
+from icl_core.papers.birth.induction.beside_construction import compare
 from icl_core.papers.birth.shared import probes
-from icl_core.papers.birth.shared.alignment import align, causal, visible
-from icl_core.papers.birth.shared.beside_construction import compare
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.cross_talk import cross_talk, least_cross_talk, noise, without_cross_talk
 from icl_core.papers.birth.shared.gradient import evaluate

@@ -8,12 +8,14 @@ import pytest
 from icl_core.experiment import CannotDraw, Run
 from icl_core.knobs import BadSetting
 from icl_core.papers.birth.induction import EXPERIMENT
+from icl_core.papers.birth.induction import train as induction
 from icl_core.papers.birth.induction.metrics import metrics
+from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.settings import Config, View
+from icl_core.papers.birth.induction.train import run
 from icl_core.papers.birth.shared import train as learning
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.read_run import weights_at
-from icl_core.papers.birth.shared.settings import Config, View
-from icl_core.papers.birth.shared.train import held_out, run
+from icl_core.papers.birth.shared.train import held_out
 from tests.recorder import Interrupted, Recorder
 
 SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
@@ -21,10 +23,11 @@ SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
 
 @pytest.fixture(scope="module", autouse=True)
 def few():
-    """Held-out positions: enough for what is asserted, and soon judged."""
+    """Held-out positions: enough for what is asserted, and soon evaluated."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(learning, "WATCHED", 2**11)
-        patch.setattr(learning, "JUDGED", 2**13)
+        patch.setattr(learning, "EVALUATED", 2**13)
+        patch.setattr(induction, "EVALUATED", 2**13)
         yield
 
 
@@ -63,11 +66,11 @@ def test_frozen_matrices_stay_until_their_step():
     assert not np.array_equal(tensors["snapshot/W_K2"][early[-1]], tensors["snapshot/W_K2"][0])
 
 
-def test_what_is_judged_is_what_the_final_weights_do(small):
+def test_what_is_evaluated_is_what_the_final_weights_do(small):
     made = Run(SMALL, small)
     weights = weights_at(made, len(small["snapshot/step"]) - 1)
-    judged = evaluate(weights, held_out(SMALL, learning.JUDGED, where="cpu"), SMALL.layers)
-    assert judged["accuracy"] == pytest.approx(float(small["judged/accuracy"][0]), abs=1e-4)
+    found = evaluate(weights, held_out(SMALL, learning.EVALUATED, where="cpu"), SMALL.layers)
+    assert found["accuracy"] == pytest.approx(float(small["evaluated/accuracy"][0]), abs=1e-4)
 
 
 def test_progress_counts_to_its_total():
@@ -82,7 +85,7 @@ def test_the_small_preset_learns_in_context():
     """A third of the classroom preset: enough for the induction head, far above what one layer can do."""
     tensors = run(Config(steps=120), Recorder())
     made = Run(Config(steps=120), tensors)
-    assert float(tensors["judged/accuracy"][0]) > 0.92
+    assert float(tensors["evaluated/accuracy"][0]) > 0.92
     assert float(tensors["baseline/one_layer"][0]) < 0.65
     assert float(tensors["baseline/repeat"][0]) < 0.30
     slack = {metric.claim.id: metric.claim.slack(metric.value) for metric in metrics(made)}

@@ -10,14 +10,13 @@ import torch
 from icl_core.experiment import Panel, Run
 from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.draw import depth, optimiser, overfit, trajectory
-from icl_core.papers.memformers.methods.view import View
-from icl_core.papers.memformers.shared import train as learning
+from icl_core.papers.memformers.methods.settings import Config, View
+from icl_core.papers.memformers.methods.train import run as train
 from icl_core.papers.memformers.shared import variants
 from icl_core.papers.memformers.shared.baselines import mean_coefficients
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.read_run import iterates, parameters_at, prompt_of, root_of
-from icl_core.papers.memformers.shared.settings import Config
-from icl_core.papers.memformers.shared.task import Batch
+from icl_core.papers.memformers.shared.task import Batch, roots
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.regression import conjugate_gradient, gram, grams, momentum, nesterov
 from tests.recorder import Recorder
@@ -55,10 +54,10 @@ ODD = {
 @cache
 def made(**changes) -> Run:
     config = Config(**{"steps": 20, "layers": 2, "batch": 100, "seeds": 1, "beside": "none", **changes})
-    with pytest.MonkeyPatch.context() as few:  # prompts judged on: it is the drawing that is tested
-        for name in ("JUDGED", "WATCHED", "BLOCK"):
-            few.setattr(f"icl_core.papers.memformers.shared.judging.{name}", 2**9)
-        return Run(config, learning.run(config, Recorder()))
+    with pytest.MonkeyPatch.context() as few:  # prompts evaluated on: it is the drawing that is tested
+        for name in ("PROMPTS", "WATCHED", "BLOCK"):
+            few.setattr(f"icl_core.papers.memformers.shared.test_set.{name}", 2**9)
+        return Run(config, train(config, Recorder()))
 
 
 def runs():
@@ -89,7 +88,7 @@ def test_a_run_that_is_still_going_shows_its_curves():
     for name in curves:
         if name != "curve/step":
             curves[name][:, 3:] = np.nan
-    only_main = {name: array for name, array in curves.items() if " of " not in name}
+    only_main = {name: array for name, array in curves.items() if not name.startswith("curve/beside/")}
     for tensors in (curves, only_main, {"curve/step": curves["curve/step"]}, {}):
         run = Run(whole.config, tensors, finished=False)
         for draw in (training.training, training.distances):
@@ -99,7 +98,7 @@ def test_a_run_that_is_still_going_shows_its_curves():
 def test_numbers_that_are_not_finite_are_left_out():
     run = made(variant="lfom")
     broken = dict(run.tensors)
-    for name in ("baseline/momentum", "baseline/gd", "baseline/pcg", "judged/loss"):
+    for name in ("baseline/momentum", "baseline/gd", "baseline/pcg", "evaluated/loss"):
         broken[name] = np.array([np.inf, np.nan], np.float32) + np.zeros_like(broken[name])
     broken["baseline/pcg"] = np.zeros_like(broken["baseline/pcg"])
     for key in ("reference/floor_steps", "reference/floor_scalar_steps"):
@@ -189,7 +188,7 @@ def test_the_units_of_original_coordinates():
         for sigma2 in (1.0, 9.0):
             config = Config(steps=20, layers=2, coordinates=coordinates, sigma2=sigma2)
             parameters = variants.initial(config, torch.Generator().manual_seed(3))
-            root = learning.roots(config)
+            root = roots(config)
             tables.append(decoded.learned(parameters, config, root)[0])
         assert tables[0] == pytest.approx(tables[1], abs=1e-6)
 
@@ -201,7 +200,7 @@ def test_axes_are_two_different_ones():
             assert across != up and max(across, up) < d
 
 
-def test_the_trained_path_ends_where_the_model_is_judged():
+def test_the_trained_path_ends_where_the_model_is_evaluated():
     """The last iterate of every variant, by all layers, is the model's own output."""
     from icl_core.papers.memformers.shared import model
 

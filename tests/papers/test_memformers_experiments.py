@@ -7,7 +7,7 @@ from icl_core import registry
 from icl_core.experiment import Run
 from icl_core.papers.memformers.convergence import settings as convergence_settings
 from icl_core.papers.memformers.learned import settings as learned_settings
-from icl_core.papers.memformers.shared import settings
+from icl_core.papers.memformers.methods import settings
 
 SMALL = {
     "memformers.convergence": convergence_settings.Config(steps=20, batch=50, seeds=2),
@@ -46,10 +46,13 @@ def test_small_runs_have_metrics_a_headline_and_panels(made):
 def test_live_drawings_draw_what_there_is_so_far(made):
     experiment, run = made
     curves = {name: array for name, array in run.tensors.items() if name.startswith("curve/")}
+    named = {name: array for name, array in run.tensors.items() if name.startswith("names/")}
     curves = {n: a if n == "curve/step" else np.where(np.arange(a.shape[1]) < 3, a, np.nan) for n, a in curves.items()}
     for drawing in experiment.drawings:
         if drawing.live and drawing.applies(run.config):
-            assert drawing.draw(Run(run.config, curves, finished=False), experiment.view()).figure is not None
+            assert (
+                drawing.draw(Run(run.config, {**named, **curves}, finished=False), experiment.view()).figure is not None
+            )
 
 
 def test_the_headline_calls_an_underdetermined_prompt_so():

@@ -9,14 +9,15 @@ import torch
 from icl_core.experiment import Panel, Run
 from icl_core.number_lists import numbers, shares
 from icl_core.papers.memformers import mixture, variances
+from icl_core.papers.memformers.mixture import heads as learning
+from icl_core.papers.memformers.mixture import prompts as drawn
 from icl_core.papers.memformers.mixture import settings as gaussians
-from icl_core.papers.memformers.mixture import train as learning
 from icl_core.papers.memformers.mixture.settings import mixture_of
-from icl_core.papers.memformers.shared import experts, first_order, judging
+from icl_core.papers.memformers.shared import experts, first_order, test_set
 from icl_core.papers.memformers.shared.experts import Heads
 from icl_core.papers.memformers.shared.task import Batch, integrated
 from icl_core.papers.memformers.variances import settings as scales
-from icl_core.papers.memformers.variances import test_time as variances_trial
+from icl_core.papers.memformers.variances import test_time as variances_test_time
 from icl_core.papers.memformers.variances.test_time import heads_at
 from icl_core.regression import grams
 from tests.recorder import Interrupted, Recorder
@@ -36,11 +37,11 @@ ODD = {
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    """Fewer prompts to judge on: what is tested here does not depend on how many."""
-    for name in ("WATCHED", "JUDGED"):
-        monkeypatch.setattr(judging, name, judging.BLOCK)
-    monkeypatch.setattr(variances_trial, "FEWER", judging.BLOCK)
-    monkeypatch.setattr(learning, "POOL", 2**12)
+    """Fewer prompts to evaluate on: what is tested here does not depend on how many."""
+    for name in ("WATCHED", "PROMPTS"):
+        monkeypatch.setattr(test_set, name, test_set.BLOCK)
+    monkeypatch.setattr(variances_test_time, "FEWER", test_set.BLOCK)
+    monkeypatch.setattr(drawn, "POOL", 2**12)
 
 
 def heads(seeds=2, H=3, L=3, d=4, seed=0) -> Heads:
@@ -175,7 +176,7 @@ def test_variances_that_are_none_are_refused():
 
 def test_tokens_have_the_moments_of_the_mixture():
     of = mixture_of(gaussians.Config())
-    x = learning.tokens(of, (400_000,), torch.Generator().manual_seed(0)).double()
+    x = drawn.tokens(of, (400_000,), torch.Generator().manual_seed(0)).double()
     mean = sum(w * m for w, m in zip(of.weights, of.means, strict=True))
     for power, expected in ((1, mean), (2, of.second), (4, of.fourth)):
         values = x**power
@@ -184,7 +185,7 @@ def test_tokens_have_the_moments_of_the_mixture():
 
 def test_components_are_as_frequent_as_their_weights():
     config = gaussians.Config(means="-10, 0, 10", variances="0.01, 0.01, 0.01", weights="0.2, 0, 0.8")
-    x = learning.tokens(mixture_of(config), (100_000,), torch.Generator().manual_seed(0))
+    x = drawn.tokens(mixture_of(config), (100_000,), torch.Generator().manual_seed(0))
     for mean, weight in ((-10, 0.2), (0, 0.0), (10, 0.8)):
         found = float(((x - mean).abs() < 1).double().mean())
         assert abs(found - weight) <= 4 * (weight * (1 - weight) / 100_000) ** 0.5
@@ -192,7 +193,7 @@ def test_components_are_as_frequent_as_their_weights():
 
 def test_prompts_are_means_of_squares():
     of = mixture_of(gaussians.Config())
-    S = learning.prompts(of, 20, 50_000, torch.Generator().manual_seed(0)).double()
+    S = drawn.prompts(of, 20, 50_000, torch.Generator().manual_seed(0)).double()
     expected = (of.fourth - of.second**2) / of.second**2 / 20
     assert abs(float(S.mean()) - 1) < 4 * float(S.std()) / 50_000**0.5
     assert float(S.var()) == pytest.approx(expected, rel=0.05)
@@ -204,8 +205,8 @@ def test_gradient_in_one_dimension_is_autograds(kind):
     rows = learning.rows_of(config, kind, 3)
     start = learning.variants.initial(rows, torch.Generator().manual_seed(0))
     parameters = {name: value + 0.1 for name, value in start.items()}
-    gradient, measures = learning.problem(config, rows, parameters, learning.Batches(config)).gradient(0)
-    batch = learning.Batches(config).at(0)
+    gradient, measures = learning.problem(config, rows, parameters, drawn.Batches(config)).gradient(0)
+    batch = drawn.Batches(config).at(0)
     leaves = {name: value.clone().requires_grad_() for name, value in parameters.items()}
     table = learning.variants.table(leaves, rows, torch.ones(rows.seeds, 1, 1))
     S, error, past = batch.S[:, 0, 0], batch.target[:, 0, 0], []
@@ -221,7 +222,7 @@ def test_gradient_in_one_dimension_is_autograds(kind):
 
 def test_rows_of_a_batch_have_their_own_distributions():
     config = replace(TINY["mixture"], seeds=2, batch=1000, n=20)
-    S = learning.Batches(config).at(0).S[:, 0, 0]
+    S = drawn.Batches(config).at(0).S[:, 0, 0]
     assert S.shape == (8, 1000)
     spread = S.std(-1).view(2, 4)
     of = [*mixture_of(config).components, mixture_of(config)]

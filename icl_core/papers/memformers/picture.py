@@ -14,7 +14,7 @@ def draw(run: Run) -> Panel:
         Curve("gradient descent", layers, np.log(run["baseline/gd"]), "gradient descent"),
         Curve("CGD", layers, np.log(run["baseline/cg"]), "conjugate gradient"),
         Curve("CGD with Σ⁻¹", layers, np.log(run["baseline/pcg"]), "conjugate gradient", "dash"),
-        Curve("trained", layers, np.log(run["judged/loss"]), "trained", markers=True),
+        Curve("trained", layers, np.log(run["evaluated/loss"]), "trained", markers=True),
         Curve("floor", layers, np.log(run["baseline/floor"]), "floor"),
     ]
     figure = figures.curves(series, "layers", "log-loss", height=280).update_xaxes(tickvals=layers)

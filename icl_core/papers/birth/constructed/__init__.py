@@ -15,10 +15,12 @@ import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.constructed import claims
-from icl_core.papers.birth.constructed import draw as by_hand
+from icl_core.papers.birth.constructed.build import widths
+from icl_core.papers.birth.constructed.draw import gap, readings, sweep
 from icl_core.papers.birth.constructed.metrics import metrics
-from icl_core.papers.birth.constructed.run import run, widths
+from icl_core.papers.birth.constructed.run import run
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
+from icl_core.papers.birth.constructed.upgrade import upgrade
 
 
 def headline(run: Run, view: View) -> str:
@@ -30,10 +32,10 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: three constructions a width are judged on 2^14 positions, and a model may be trained."""
-    judged = sum(3 * 2**14 * (6 * d * config.T + 16 * d * d) + 60 * d**3 for d in widths(config))
+    """Giga-operations: three constructions a width are evaluated on 2^14 positions, and a model may be trained."""
+    evaluated = sum(3 * 2**14 * (6 * d * config.T + 16 * d * d) + 60 * d**3 for d in widths(config))
     trained = config.beside * 128 * config.T * (6 * config.d * config.T + 16 * config.d**2)
-    return (judged + trained) / 1e9
+    return (evaluated + trained) / 1e9
 
 
 EXPERIMENT = Experiment(
@@ -46,14 +48,15 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("accuracy", by_hand.accuracy, live=True),
-        Drawing("gap", by_hand.gap),
-        Drawing("recall", by_hand.recall),
-        Drawing("errors", by_hand.errors),
-        Drawing("readings", by_hand.readings, ("memory",), wide=True),
-        Drawing("attention", by_hand.attention, ("cross_talk", "sequence", "marked", "sample", "length"), wide=True),
+        Drawing("accuracy", sweep.accuracy, live=True),
+        Drawing("gap", gap.gap),
+        Drawing("recall", sweep.recall),
+        Drawing("errors", gap.errors),
+        Drawing("readings", readings.readings, ("memory",), wide=True),
+        Drawing("attention", readings.attention, ("cross_talk", "sequence", "marked", "sample", "length"), wide=True),
     ),
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    upgrade=upgrade,
 )

@@ -1,64 +1,44 @@
-"""Builds the induction head by hand over a range of widths, judges it, and trains one beside it."""
+"""Constructs the induction head over a range of widths, evaluates it, and trains one beside it."""
 
 from functools import partial
 
 import numpy as np
 import torch
 
-from icl_core.experiment import Progress, Tensors
+from icl_core.experiment import Progress, Tensors, names
+from icl_core.papers.birth.constructed.build import constructed, task_of, widths
 from icl_core.papers.birth.constructed.settings import Config
 from icl_core.papers.birth.shared import baselines
-from icl_core.papers.birth.shared import train as learning
-from icl_core.papers.birth.shared.construction import CROSS_TALK, construct
-from icl_core.papers.birth.shared.cross_talk import noise
+from icl_core.papers.birth.shared.construction import CROSS_TALK
+from icl_core.papers.birth.shared.cross_talk import interference
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.memories import memory
-from icl_core.papers.birth.shared.model import Weights, forward, initialise
+from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.probes import recalls
 from icl_core.papers.birth.shared.settings import Config as Training
-from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
+from icl_core.papers.birth.shared.task import Batch, Task, sample
+from icl_core.papers.birth.shared.train import training_phase
 from icl_core.training import phases
 from icl_core.training.loop import State
 from icl_core.training.phases import Phase
 
-WIDTHS = (16, 32, 64, 128, 256, 512)
 BESIDE = "beside"  # the phase that trains a model
-POSITIONS = 2**14  # held-out positions a construction is judged on
-
-
-def task_of(config: Config) -> Task:
-    """The bigram task on which the construction is judged."""
-    return make_task(65, config.K, config.T, config.triggers)
-
-
-def widths(config: Config) -> list[int]:
-    """The widths tried: powers of two and d; orthonormal embeddings need 2 N + T dimensions."""
-    least = 2 * 65 + config.T if config.embeddings == "orthonormal" else 0
-    return sorted({width for width in (*WIDTHS, config.d) if width >= least})
-
-
-def embeddings(config: Config, d: int) -> Weights:
-    """Random weights of width d, of which the construction keeps the embeddings and the frozen matrices."""
-    generator = torch.Generator().manual_seed(config.seed)
-    return initialise(65, d, config.T, generator, "paper", config.feed_forward, config.embeddings)
-
-
-def by_hand(config: Config, d: int, cross_talk: str) -> Weights:
-    """The constructed model of width d."""
-    return construct(embeddings(config, d), task_of(config), config.logit, config.output, cross_talk)
+POSITIONS = 2**14  # held-out positions a construction is evaluated on
+MEMORIES = ("W_O2", "W_K2", "W_K1")
+MEASURES = ("accuracy", "error", *(f"recall_{name}" for name in MEMORIES), *(f"talk_{name}" for name in MEMORIES))
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Judge the construction at every width, with its cross-talk and without, and train a model of width d.
+    """Evaluate the construction at every width, with its cross-talk and without, and train a model of width d.
 
     `sweep/width` [D]; `sweep/accuracy_*`, `sweep/error_*`, `sweep/recall_*`, `sweep/talk_*` [D]; `errors/*` [1] at d;
-    `beside/*` of the trained model if there is one; `baseline/*` [1]; `frozen/*` and `final/*` of the trained one.
+    `beside/*` of the trained model if there is one; `baseline/*` [1]; `frozen/*` and `final/*` of the trained one;
+    `names/cross_talk`, `names/memories` and `names/errors` of what the sweeps and errors are.
     """
     task, batch = task_of(config), _held_out(config)
     tries = [(d, cross_talk) for d in widths(config) for cross_talk in CROSS_TALK]
     plan = [Phase(f"{d} {talk}", 1, partial(_tried, config, d, talk, task, batch)) for d, talk in tries]
     if config.beside:
-        plan.append(learning.training_phase(BESIDE, _beside(config), True))
+        plan.append(training_phase(BESIDE, _beside(config), True))
     made = phases.run(plan, progress, partial(_table, config), "in_context_loss")
     beside = _compared(made[BESIDE], task, batch) if config.beside else {}
     return {**_table(config, made), **_errors(config, batch), **beside, **_baselines(task)}
@@ -67,37 +47,26 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 def _tried(
     config: Config, d: int, cross_talk: str, task: Task, batch: Batch, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
-    """One construction judged: a phase of a single step, of which there is nothing to save."""
+    """One construction evaluated: a phase of a single step, of which there is nothing to save."""
     report(State(), dict)
-    return {"row": _judge(by_hand(config, d, cross_talk), task, batch)}
+    return {"row": _evaluated(constructed(config, d, cross_talk), task, batch)}
 
 
 def _held_out(config: Config) -> Batch:
     return sample(task_of(config), POSITIONS // config.T, torch.Generator().manual_seed(2**31 + 17))
 
 
-MEASURES = ("accuracy", "error", "recall_W_O2", "recall_W_K2", "recall_W_K1", "talk_W_O2", "talk_W_K2", "talk_W_K1")
-
-
-def interference(name: str, weights: Weights, task: Task) -> float:
-    """Root mean square of what a memory reads from the streams it meets, over its mean reading of a stored pair, each
-    pair counted as often as it is met: training gives rare characters weaker memories."""
-    W, stored = weights[name].double(), memory(name, weights, task)
-    queries, keys = noise(name, weights, task)
-    matching = ((stored.V.double() @ W) * stored.U.double()).sum(1) @ stored.weight.double() / stored.weight.sum()
-    return float(torch.trace(queries @ W @ keys @ W.T).clamp(min=0).sqrt() / matching.abs())
-
-
-def _judge(weights: Weights, task: Task, batch: Batch) -> np.ndarray:
+def _evaluated(weights: Weights, task: Task, batch: Batch) -> np.ndarray:
     measures, recalled = evaluate(weights, batch, positions="in_context"), recalls(weights, task)
-    talk = [interference(name, weights, task) for name in ("W_O2", "W_K2", "W_K1")]
-    row = [measures["accuracy"], measures["accuracy_error"], *(recalled[n] for n in ("W_O2", "W_K2", "W_K1")), *talk]
+    talk = [interference(name, weights, task) for name in MEMORIES]
+    row = [measures["accuracy"], measures["accuracy_error"], *(recalled[name] for name in MEMORIES), *talk]
     return np.array(row, np.float32)
 
 
 def _table(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     blank = {"row": np.full(len(MEASURES), np.nan, np.float32)}
     table: dict[str, np.ndarray] = {"sweep/width": np.array(widths(config))}
+    table |= {"names/cross_talk": names(CROSS_TALK), "names/memories": names(MEMORIES)}
     for cross_talk in CROSS_TALK:
         rows = np.stack([made.get(f"{d} {cross_talk}", blank)["row"] for d in widths(config)])
         table |= {f"sweep/{measure}_{cross_talk}": rows[:, column] for column, measure in enumerate(MEASURES)}
@@ -108,7 +77,7 @@ def _table(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
 def _errors(config: Config, batch: Batch) -> dict[str, np.ndarray]:
     """Where the construction of width d errs: queries equal to the first token, whose position attends to itself for
     lack of a previous one and so passes for its own successor; outputs that another reading outweighs; the rest."""
-    weights = by_hand(config, config.d, "kept")
+    weights = constructed(config, config.d, "kept")
     logits, _, attention = forward(weights, batch.inputs)
     wrong = batch.in_context & (logits.argmax(-1) != batch.targets)
     first = wrong & (batch.inputs == batch.inputs[:, :1])
@@ -117,7 +86,8 @@ def _errors(config: Config, batch: Batch) -> dict[str, np.ndarray]:
     )
     counted = float(batch.in_context.sum())
     kinds = {"first": first, "attention": wrong & ~first & ~looked, "output": wrong & ~first & looked}
-    return {f"errors/{name}": np.array([float(where.sum()) / counted], np.float32) for name, where in kinds.items()}
+    shares = {f"errors/{name}": np.array([float(where.sum()) / counted], np.float32) for name, where in kinds.items()}
+    return {**shares, "names/errors": names(kinds)}
 
 
 def _beside(config: Config) -> Training:
@@ -127,13 +97,14 @@ def _beside(config: Config) -> Training:
 
 
 def _compared(trained: Tensors, task: Task, batch: Batch) -> dict[str, np.ndarray]:
-    """The trained model's matrices, and what it is judged to be beside the constructions."""
+    """The trained model's matrices, and what it achieves beside the constructions."""
     kept = {name: array for name, array in trained.items() if name.startswith(("final/", "frozen/"))}
     weights = Weights(**{name.partition("/")[2]: torch.tensor(array) for name, array in kept.items()})
-    judged = dict(zip(MEASURES, _judge(weights, task, batch), strict=True))
-    return {**kept, **{f"beside/{name}": np.array([value]) for name, value in judged.items()}}
+    evaluated = dict(zip(MEASURES, _evaluated(weights, task, batch), strict=True))
+    return {**kept, **{f"beside/{name}": np.array([value]) for name, value in evaluated.items()}}
 
 
 def _baselines(task: Task) -> dict[str, np.ndarray]:
     batch = sample(task, 2**18 // task.T, torch.Generator().manual_seed(2**31 + 17))  # a few sequences repeat for ever
-    return {f"baseline/{name}": np.array([value], np.float32) for name, value in baselines.lines(task, batch).items()}
+    found = baselines.accuracies(task, batch)
+    return {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}

@@ -15,11 +15,12 @@ from dataclasses import replace
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.induction import claims
-from icl_core.papers.birth.induction.draw import curves, film, grafts
+from icl_core.papers.birth.induction.draw import attention, curves, film, grafts, matrices
 from icl_core.papers.birth.induction.metrics import metrics
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
-from icl_core.papers.birth.shared.draw import attention, memories
-from icl_core.papers.birth.shared.train import JUDGED, WATCHED, run
+from icl_core.papers.birth.induction.train import run
+from icl_core.papers.birth.induction.upgrade import upgrade
+from icl_core.papers.birth.shared.train import EVALUATED, WATCHED
 
 
 def headline(run: Run, view: View) -> str:
@@ -39,12 +40,12 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations of a run: its trainings, a short one of a single layer, and what is judged on held-out data."""
+    """Giga-operations of a run: its trainings, a short one of a single layer, and evaluations on held-out data."""
     training = config.batch * config.steps * _per_token(config)
     beside = config.batch * min(config.steps, 150) * _per_token(replace(config, layers=1)) * (config.layers - 1)
-    evaluations = min(config.steps, 60) * 1.5 * WATCHED + JUDGED  # forward alone, a third of a step
-    judged = evaluations / config.T * _per_token(replace(config, positions="all")) / 3
-    return config.T * (config.seeds * (training + judged) + beside) / 1e9
+    positions = min(config.steps, 60) * 1.5 * WATCHED + EVALUATED  # forward alone, a third of a step
+    evaluations = positions / config.T * _per_token(replace(config, positions="all")) / 3
+    return config.T * (config.seeds * (training + evaluations) + beside) / 1e9
 
 
 def _per_token(config: Config) -> float:
@@ -70,11 +71,12 @@ EXPERIMENT = Experiment(
         Drawing("losses", curves.losses, live=True),
         Drawing("graft", grafts.draw, ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength")),
         Drawing("attention", attention.draw, ("sequence", "marked", "sample", "length"), wide=True),
-        Drawing("matrix", memories.draw, ("memory", "raw", "wrong"), wide=True),
-        Drawing("spectrum", memories.spectrum),
+        Drawing("matrix", matrices.draw, ("memory", "raw", "wrong"), wide=True),
+        Drawing("spectrum", matrices.spectrum),
         Drawing("feed_forward", curves.feed_forward, live=True, applies=lambda config: config.feed_forward),
     ),
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    upgrade=upgrade,
 )

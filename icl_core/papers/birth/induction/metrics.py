@@ -37,7 +37,7 @@ def metrics(run: Run) -> list[Metric]:
     """The claims that this run's setting can bear out, measured; over seeds the least favourable counts."""
     config = run.config
     if config.layers == 1:
-        return [_metric(run, ONE_LAYER, run["judged/accuracy"].mean(), _one_layer_error(run))]
+        return [_metric(run, ONE_LAYER, run["evaluated/accuracy"].mean(), _one_layer_error(run))]
     if config.freeze_until and any(getattr(config, f"freeze_{name}") for name in ("W_K1", "W_K2", "W_O2")):
         return [_frozen(run)]
     if config.positions == "all":
@@ -69,8 +69,8 @@ def _seeds_error(values: np.ndarray) -> float | None:
 
 
 def _one_layer_error(run: Run) -> float:
-    found = _seeds_error(run["judged/accuracy"])
-    return float(run["judged/accuracy_error"][0]) if found is None else found
+    found = _seeds_error(run["evaluated/accuracy"])
+    return float(run["evaluated/accuracy_error"][0]) if found is None else found
 
 
 def _accuracy(run: Run) -> list[Metric]:
@@ -78,8 +78,8 @@ def _accuracy(run: Run) -> list[Metric]:
     claim = RANDOM if run.config.triggers == "random" else FIXED
     if run.config.positions == "all" and run.config.triggers == "random":
         claim = RANDOM_TOGETHER
-    worst = int(run["judged/accuracy"].argmin())
-    measured = float(run["judged/accuracy"][worst]), float(run["judged/accuracy_error"][worst])
+    worst = int(run["evaluated/accuracy"].argmin())
+    measured = float(run["evaluated/accuracy"][worst]), float(run["evaluated/accuracy_error"][worst])
     classroom = OF_PRESET.get(replace(run.config, seeds=1))  # as long a training as it has in class
     return [_metric(run, claim, *measured), *([Metric(classroom, *measured)] if classroom else [])]
 

@@ -1,16 +1,52 @@
-"""The settings of the induction-head experiment, and its presets: for class, a figure each, and at the paper's size."""
+"""What is drawn of an induction head (View; Config is shared), and presets: for class, figure by figure, paper size."""
 
 from dataclasses import replace
 
 from icl_core.experiment import Preset
-from icl_core.papers.birth.shared.settings import Config, View
+from icl_core.knobs import choice, settings, slider, text, toggle
+from icl_core.papers.birth.shared.settings import Config
 
 __all__ = ["BOTH", "FASTEST", "ORDER", "PRESETS", "Config", "View"]
 
+PARTS = {
+    "trained": "trained",
+    "constructed": "constructed (eqs. 7, 8)",
+    "initial": "initial value",
+    "zero": "zero",
+}
+
+
+@settings
+class View:
+    """What is drawn of a trained model, or asked of it."""
+
+    snapshot: int = slider("training step", 0, 31, default=31, was="moment")
+    measure: str = choice(
+        "accuracy", {"all": "all in-context positions", "new": "where output ≠ trigger"}, default="all"
+    )
+    single_seeds: bool = toggle("single seeds", default=False)
+    orientation: str = choice(
+        "recall asks", {"code": "which key (authors' code)", "paper": "which query (eq. 9)"}, default="code"
+    )
+    weighted: bool = toggle("weighted by character frequency", default=False)
+    memory: str = choice("matrix", {"W_K2": "W_K²", "W_K1": "W_K¹", "W_O2": "W_O²", "W_F": "W_F"}, default="W_K2")
+    raw: bool = toggle("raw construction, unaligned", default=False)
+    wrong: bool = toggle("list what is wrongly recalled", default=False)
+    sequence: str = text("sequence (empty: a sampled one)", 256, default="")
+    marked: str = text("triggers (empty: repeated characters)", 10, default="")
+    sample: int = slider("sampled sequence", 0, 99, default=0)
+    length: int = slider("positions shown", 8, 256, default=40)
+    graft_W_K1: str = choice("W_K¹", PARTS, default="trained")
+    graft_W_K2: str = choice("W_K²", PARTS, default="trained")
+    graft_W_O2: str = choice("W_O²", PARTS, default="trained")
+    graft_W_F: str = choice("W_F", PARTS, default="trained")
+    strength: float = slider("strength of the constructions", 0.1, 10.0, default=1.0, log=True)
+
+
 FASTEST = Config()
-ORDER = Config(scale="code", optimiser="sgd", rate=0.3, steps=500)
-BOTH = Config(triggers="fixed", feed_forward=True, positions="all", optimiser="sgd", rate=1.0, scale="code")
-FIGURE_3 = replace(ORDER, rate=0.2, steps=600, freeze_until=300)
+ORDER = Config(scale="code", optimiser="sgd", learning_rate=0.3, steps=500)
+BOTH = Config(triggers="fixed", feed_forward=True, positions="all", optimiser="sgd", learning_rate=1.0, scale="code")
+FIGURE_3 = replace(ORDER, learning_rate=0.2, steps=600, freeze_until=300)
 FIGURE_4 = replace(BOTH, triggers="random", K=3, steps=600)
 
 

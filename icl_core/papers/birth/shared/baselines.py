@@ -83,8 +83,8 @@ def bayes_accuracy(task: Task, batch: Batch) -> tuple[float, float]:
     return share(right, in_context)[0], share(right, new)[0]
 
 
-def lines(task: Task, batch: Batch) -> dict[str, float]:
-    """Accuracies to draw beside a model's: repeat and bayes, and the same with suffix _new where target and input
+def accuracies(task: Task, batch: Batch) -> dict[str, float]:
+    """Accuracies to compare a model's with: repeat and bayes, and the same with suffix _new where target and input
     differ, as `gradient.evaluate` names them."""
     best, best_new = bayes_accuracy(task, batch)
     return {"repeat": repeat_token(batch), "repeat_new": 0.0, "bayes": best, "bayes_new": best_new}

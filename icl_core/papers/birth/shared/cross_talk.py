@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.birth.shared.memories import Memory
+from icl_core.papers.birth.shared.memories import Memory, memory
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task
 
@@ -47,6 +47,15 @@ def least_cross_talk(
     readings = (V @ v) * (U @ u)  # [i, j]: what pair i reads of v_j u_j^T
     amount = torch.linalg.solve(readings, readings.new_ones(len(V)))
     return ((v * amount) @ u.T).to(stored.V.dtype)
+
+
+def interference(name: str, weights: Weights, task: Task) -> float:
+    """Root mean square of what a memory reads from the streams it meets, over its mean reading of a stored pair, each
+    pair counted as often as it is met: training gives rare characters weaker memories."""
+    W, stored = weights[name].double(), memory(name, weights, task)
+    queries, keys = noise(name, weights, task)
+    matching = ((stored.V.double() @ W) * stored.U.double()).sum(1) @ stored.weight.double() / stored.weight.sum()
+    return float(torch.trace(queries @ W @ keys @ W.T).clamp(min=0).sqrt() / matching.abs())
 
 
 def noise(name: str, weights: Weights, task: Task) -> tuple[Float[Tensor, "d d"], Float[Tensor, "d d"]]:

@@ -1,7 +1,7 @@
-"""The settings of the induction-head experiment: what is trained (Config) and what is drawn of it (View)."""
+"""What is trained: the settings of the simplified transformer and its task."""
 
 from icl_core import device
-from icl_core.knobs import BadSetting, choice, settings, slider, text, toggle
+from icl_core.knobs import BadSetting, choice, settings, slider, toggle
 
 TASK, MODEL, TRAINING, FREEZING, REPEATS = "the task", "the model", "the training", "freezing", "repetition"
 TRIGGERS = {
@@ -10,12 +10,6 @@ TRIGGERS = {
     "fixed rare": "the 6th to (5+K)th most frequent",
 }
 OUTPUTS = {"uniform": "uniform over the vocabulary", "bigram": "from the trigger's bigram"}
-PARTS = {
-    "trained": "trained",
-    "constructed": "constructed (eqs. 7, 8)",
-    "initial": "initial value",
-    "zero": "zero",
-}
 
 
 @settings
@@ -51,7 +45,7 @@ class Config:
     optimiser: str = choice(
         "optimiser", {"adamw": "AdamW", "sgd": "SGD with momentum 0.9"}, default="adamw", group=TRAINING
     )
-    rate: float = slider("learning rate", 0.001, 2.0, default=0.2, log=True, group=TRAINING)
+    learning_rate: float = slider("learning rate", 0.001, 2.0, default=0.2, log=True, group=TRAINING, was="rate")
     batch: int = slider("sequences a batch", 16, 512, default=128, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING)
     freeze_W_K1: bool = toggle("freeze W_K¹", default=False, group=FREEZING)
@@ -70,30 +64,3 @@ class Config:
         cached = max(1, 2**12 // self.T)  # sequences held at once
         needed = 4 * (12 * cached * self.T * (self.T + self.d) + 16 * self.batch * self.T + 60 * self.d**2)
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
-
-
-@settings
-class View:
-    """What is drawn of a trained model, or asked of it."""
-
-    snapshot: int = slider("training step", 0, 31, default=31, was="snapshot")
-    measure: str = choice(
-        "accuracy", {"all": "all in-context positions", "new": "where output ≠ trigger"}, default="all"
-    )
-    single_seeds: bool = toggle("single seeds", default=False)
-    orientation: str = choice(
-        "recall asks", {"code": "which key (authors' code)", "paper": "which query (eq. 9)"}, default="code"
-    )
-    weighted: bool = toggle("weighted by character frequency", default=False)
-    memory: str = choice("matrix", {"W_K2": "W_K²", "W_K1": "W_K¹", "W_O2": "W_O²", "W_F": "W_F"}, default="W_K2")
-    raw: bool = toggle("raw construction, unaligned", default=False)
-    wrong: bool = toggle("list what is wrongly recalled", default=False)
-    sequence: str = text("sequence (empty: a sampled one)", 256, default="")
-    marked: str = text("triggers (empty: repeated characters)", 10, default="")
-    sample: int = slider("sampled sequence", 0, 99, default=0)
-    length: int = slider("positions shown", 8, 256, default=40)
-    graft_W_K1: str = choice("W_K¹", PARTS, default="trained")
-    graft_W_K2: str = choice("W_K²", PARTS, default="trained")
-    graft_W_O2: str = choice("W_O²", PARTS, default="trained")
-    graft_W_F: str = choice("W_F", PARTS, default="trained")
-    strength: float = slider("strength of the constructions", 0.1, 10.0, default=1.0, log=True)

@@ -1,27 +1,24 @@
-"""Trains the simplified transformer of Section 4.2 on the bigram task, seed after seed, and then its baselines."""
+"""Trains the simplified transformer of Section 4.2 once on the bigram task."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
 
 from icl_core import device
-from icl_core.experiment import Progress, Tensors
-from icl_core.papers.birth.shared import baselines, gradient, probes
+from icl_core.experiment import Tensors
+from icl_core.papers.birth.shared import gradient, probes
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights, initialise
 from icl_core.papers.birth.shared.settings import Config
 from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
 from icl_core.training import loop, phases
-from icl_core.training.several_seeds import padded
 
 FROZEN = ("W_E", "P", "W_U", "R1", "V2")
 SNAPSHOTS = 12
-ONE_LAYER = "one layer"
 RECORDED = ("in_context_accuracy", "in_context_loss", "global_loss")  # of every fresh batch
-WATCHED = 2**13  # held-out positions judged at each evaluation
-JUDGED = 2**16  # held-out positions judged at the end
+WATCHED = 2**13  # held-out positions at each evaluation during training
+EVALUATED = 2**16  # held-out positions at the end
 
 
 def task_of(config: Config, outputs: str | None = None) -> Task:
@@ -49,26 +46,6 @@ def trained_names(config: Config, step: int) -> frozenset[str]:
     return frozenset(names - frozen)
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train every seed, then a one-layer model as baseline; all curves, the snapshots of the first seed.
-
-    `curve/*` [seeds, evaluations] and `batch/*` [seeds, steps] beside `curve/step` [evaluations]; `snapshot/*`
-    [snapshots, d, d] in float16 beside `snapshot/step`; `final/*` and `frozen/*` in float32; `judged/*` [seeds];
-    `baseline/*` [1]. Raises `Diverged` and `Cancelled`.
-    """
-    plan = [training_phase(name, part, index == 0) for index, (name, part) in enumerate(_trainings(config).items())]
-    made = phases.run(plan, progress, partial(_curves_of, config), "in_context_loss")
-    return _gather(config, made)
-
-
-def _trainings(config: Config) -> dict[str, Config]:
-    """One config a training, by its name: each seed, and a single layer to compare two with."""
-    found = {f"seed {i}": replace(config, seed=config.seed + i, seeds=1) for i in range(config.seeds)}
-    if config.layers == 2:
-        found[ONE_LAYER] = replace(config, layers=1, seeds=1, steps=min(config.steps, 150), freeze_until=0)
-    return found
-
-
 def training_phase(name: str, config: Config, keep: bool) -> phases.Phase:
     """One training as a part of a run; `keep` its snapshots too."""
     return phases.Phase(name, config.steps, partial(_train, config, keep), _curves)
@@ -80,12 +57,11 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
     problem = _problem(config, weights, generator)
     at = loop.log_spaced(config.steps, SNAPSHOTS) if keep else []
     state = loop.train(problem, config.steps, at, loop.evaluations(config.steps), resumed, report)
-    found = {**_curves(state), **_judge(config, weights)}
+    found = {**_curves(state), **_evaluated(config, weights)}
     if not keep:
         return found
     frozen = {f"frozen/{name}": getattr(weights, name).cpu().numpy() for name in FROZEN}
-    # float16 halves the file: snapshots before the last are only looked at, the last is computed with
-    return {**found, "snapshot/step": np.array(at), **state.kept(np.float16), **frozen}
+    return {**found, "snapshot/step": np.array(at), **state.kept(), **frozen}
 
 
 def _problem(config: Config, weights: Weights, generator: torch.Generator) -> loop.Problem:
@@ -115,39 +91,15 @@ def _problem(config: Config, weights: Weights, generator: torch.Generator) -> lo
 
 def _optimiser(config: Config, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
     if config.optimiser == "sgd":
-        return torch.optim.SGD(parameters, lr=config.rate, momentum=0.9, weight_decay=1e-4)  # Appendix E
-    return torch.optim.AdamW(parameters, lr=config.rate, weight_decay=0.0)
+        return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=0.9, weight_decay=1e-4)  # Appendix E
+    return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=0.0)
 
 
 def _curves(state: loop.State) -> dict[str, np.ndarray]:
     return {**state.batches(), **state.curves()}
 
 
-def _judge(config: Config, weights: Weights) -> dict[str, np.ndarray]:
+def _evaluated(config: Config, weights: Weights) -> dict[str, np.ndarray]:
     """Held-out measures of the finished model, on more sequences than during training."""
-    measures = evaluate(weights, held_out(config, JUDGED), config.layers)
-    return {f"judged/{name}": np.array(value, np.float32) for name, value in measures.items()}
-
-
-def _gather(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    """The run's tensors from those of its trainings."""
-    seeds = [made[f"seed {i}"] for i in range(config.seeds)]
-    kept = {name: array for name, array in seeds[0].items() if name.startswith(("snapshot/", "final/", "frozen/"))}
-    judged = {name: np.stack([each[name] for each in seeds]) for name in seeds[0] if name.startswith("judged/")}
-    lines = baselines.lines(task_of(config), held_out(config, 4 * JUDGED))
-    if ONE_LAYER in made:
-        lines["one_layer"] = float(made[ONE_LAYER]["judged/accuracy"])
-    found = {f"baseline/{name}": np.array([value], np.float32) for name, value in lines.items()}
-    return {**_curves_of(config, made), **kept, **judged, **found}
-
-
-def _curves_of(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    """Curves of the full models, seeds first; what has not been reached is NaN."""
-    at = loop.evaluations(config.steps)
-    found: dict[str, np.ndarray] = {}
-    for name in made["seed 0"]:
-        if name.startswith(("curve/", "batch/")) and name != "curve/step":
-            length = config.steps if name.startswith("batch/") else len(at)
-            rows = [made.get(f"seed {i}", {}).get(name, np.zeros(0, np.float32)) for i in range(config.seeds)]
-            found[name] = np.stack([padded(row, length) for row in rows])
-    return {**found, "curve/step": np.array(at)}
+    measures = evaluate(weights, held_out(config, EVALUATED), config.layers)
+    return {f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()}

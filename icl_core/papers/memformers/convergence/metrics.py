@@ -4,7 +4,6 @@ import numpy as np
 
 from icl_core.experiment import Metric, Run
 from icl_core.papers.memformers.convergence import claims
-from icl_core.papers.memformers.convergence.settings import as_model
 from icl_core.papers.memformers.shared.draw.preconditioner import multiples
 from icl_core.trend import still_falling
 
@@ -13,7 +12,7 @@ def metrics(run: Run) -> list[Metric]:
     """The largest distance of any layer and seed; how far the multiples are from the constructed ones."""
     found = [_distance(run)]
     if run.config.variant == "linear":
-        learned = np.sort(multiples(as_model(run)), 1)  # [seeds, L]
+        learned = np.sort(multiples(run), 1)  # [seeds, L]
         constructed = np.sort(run["reference/floor_steps"][-1])
         found.append(Metric(claims.STEPS, float(np.abs(learned / constructed - 1).max())))
     return found

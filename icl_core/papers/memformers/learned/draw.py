@@ -10,21 +10,21 @@ from icl_core.figures import Curve
 from icl_core.papers.memformers.learned.risk import excess, power
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.draw.losses import roomy, written
-from icl_core.papers.memformers.shared.logarithms import log_from_least
+from icl_core.papers.memformers.shared.test_set import log_from_least
 
 
 def own(run: Run, view: View) -> Panel:
     """Log-loss against steps on the prompts that were learned from (Figure 11)."""
     cg = log_from_least(run["baseline/cg_train"])[:, 0]
-    series = [*_by_size(run, "judged/train"), Curve("CGD, fewest prompts", _steps(run), cg, "conjugate gradient")]
-    few, many = (float(log_from_least(run["judged/train"])[:, index, -1].mean()) for index in (0, -1))
+    series = [*_by_size(run, "evaluated/train"), Curve("CGD, fewest prompts", _steps(run), cg, "conjugate gradient")]
+    few, many = (float(log_from_least(run["evaluated/train"])[:, index, -1].mean()) for index in (0, -1))
     sizes = run["size/prompts"]
     return Panel(
         f"On its own {sizes[0]} prompts {written(few)}, on its own {sizes[-1]} {written(many)}",
         "Each line is a method learned from that many prompts, on these very prompts. A line far below conjugate "
         "gradient looks like a better method. Look at the same methods on fresh prompts before you believe it.",
         _against_steps(run, series),
-        data=_table(run, "judged/train"),
+        data=_table(run, "evaluated/train"),
     )
 
 
@@ -32,15 +32,17 @@ def fresh(run: Run, view: View) -> Panel:
     """The same methods on fresh prompts, and one learned from endlessly many."""
     endless = Curve("endlessly many", _steps(run), log_from_least(run["endless/loss"]), "floor")
     cg = Curve("CGD", _steps(run), log_from_least(run["baseline/cg"]), "conjugate gradient")
-    few, best = (float(log_from_least(loss)[:, -1].mean()) for loss in (run["judged/loss"][:, 0], run["endless/loss"]))
+    few, best = (
+        float(log_from_least(loss)[:, -1].mean()) for loss in (run["evaluated/loss"][:, 0], run["endless/loss"])
+    )
     return Panel(
         f"On fresh prompts: {written(few)} from {run['size/prompts'][0]}, {written(best)} from endlessly many",
         "The same methods on 65,536 prompts that none has seen. A method that has learned its prompts by heart lies "
         "high, even above predicting zero. With enough of them it comes to the dotted line, which is all that its "
         "coefficients can do.",
-        _against_steps(run, [*_by_size(run, "judged/loss"), endless, cg]),
+        _against_steps(run, [*_by_size(run, "evaluated/loss"), endless, cg]),
         note="A log-loss beyond the axis is cut off." if few > _top(run) else "",
-        data=_table(run, "judged/loss"),
+        data=_table(run, "evaluated/loss"),
     )
 
 
@@ -70,12 +72,11 @@ def risk(run: Run, view: View) -> Panel:
 
 def training(run: Run, view: View) -> Panel:
     """Loss on fresh prompts while the method of most steps learns from the fewest prompts."""
-    steps, loss = run["curve/step"], run["curve/loss"]
+    steps = run.tensors.get("curve/step", np.array([0]))
+    loss = run.tensors.get("curve/loss", np.full((run.config.seeds, len(steps)), np.nan))
     figure = figures.curves([Curve("fresh prompts", steps, loss, "trained")], "training step", "loss", log_y=True)
-    seen = np.flatnonzero(np.isfinite(loss).any(0))
-    mean = np.full(len(steps), np.nan)
-    mean[seen] = np.nanmean(loss[:, seen], 0)
-    least = int(steps[seen[np.argmin(mean[seen])]]) if len(seen) else 0
+    mean = figures.mean_of(loss)
+    least = int(steps[np.nanargmin(mean)]) if np.isfinite(mean).any() else 0
     return Panel(
         f"On fresh prompts the method from the fewest is best at step {least}",
         "Loss on fresh prompts while the method learns from its few. Where it falls, general things are learned; "

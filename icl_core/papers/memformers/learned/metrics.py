@@ -5,8 +5,8 @@ import numpy as np
 from icl_core.experiment import Metric, Run
 from icl_core.papers.memformers.learned import claims
 from icl_core.papers.memformers.learned.risk import power
-from icl_core.papers.memformers.shared.logarithms import log_from_least
 from icl_core.papers.memformers.shared.read_run import mean_and_error
+from icl_core.papers.memformers.shared.test_set import log_from_least
 
 POWER_AT = 2  # steps of the method: of more, the mean over fresh prompts is heavy-tailed
 
@@ -18,7 +18,7 @@ def metrics(run: Run) -> list[Metric]:
     if 10 in sizes and shared and 3 <= config.layers < config.d <= config.n:
         found += _from_ten(run, sizes.index(10))
     if 1000 in sizes and shared and config.layers == 4 and config.d == 5:
-        last = log_from_least(run["judged/loss"])[:, sizes.index(1000), -1]
+        last = log_from_least(run["evaluated/loss"])[:, sizes.index(1000), -1]
         found.append(Metric(claims.MANY_SHARED, *mean_and_error(last)))
     found.append(Metric(claims.RISK_FALLS, power(run, min(POWER_AT, config.layers))))
     return found
@@ -27,7 +27,7 @@ def metrics(run: Run) -> list[Metric]:
 def _from_ten(run: Run, at: int) -> list[Metric]:
     """The method learned from ten prompts against conjugate gradient: on these, and on fresh ones."""
     own, fresh, cg = (
-        log_from_least(run[name])[:, at, -1] for name in ("judged/train", "judged/loss", "baseline/cg_train")
+        log_from_least(run[name])[:, at, -1] for name in ("evaluated/train", "evaluated/loss", "baseline/cg_train")
     )
     behind = log_from_least(run["baseline/cg"])[-1] - fresh
     return [Metric(claims.FEW_FIT, *mean_and_error(cg - own)), Metric(claims.FEW_FAIL, float(np.max(behind)))]

@@ -8,7 +8,7 @@ from icl_core.experiment import Run
 def excess(run: Run, depth: int) -> np.ndarray:
     """How much more the method of `depth` steps loses on fresh prompts than one learned from endlessly many:
     [seeds, N]."""
-    return run["judged/loss"][:, :, depth - 1] - run["endless/loss"][:, None, depth - 1]
+    return run["evaluated/loss"][:, :, depth - 1] - run["endless/loss"][:, None, depth - 1]
 
 
 def power(run: Run, depth: int) -> float:

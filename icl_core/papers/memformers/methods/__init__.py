@@ -18,20 +18,19 @@ from icl_core.papers.memformers.methods import claims
 from icl_core.papers.memformers.methods.as_printed import AS_PRINTED
 from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, overfit, trajectory
 from icl_core.papers.memformers.methods.metrics import metrics
-from icl_core.papers.memformers.methods.presets import PRESETS
-from icl_core.papers.memformers.methods.view import View
+from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
+from icl_core.papers.memformers.methods.train import companions, run
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.draw.losses import floor_of, written
-from icl_core.papers.memformers.shared.logarithms import log_from_least
-from icl_core.papers.memformers.shared.settings import Config
-from icl_core.papers.memformers.shared.train import companions, run
+from icl_core.papers.memformers.shared.test_set import log_from_least
+from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 
 def headline(run: Run, view: View) -> str:
     """What you see: the deepest model's loss beside its floor and conjugate gradient's."""
     config = run.config
-    trained = float(log_from_least(run["judged/loss"])[:, -1].mean())
+    trained = float(log_from_least(run["evaluated/loss"])[:, -1].mean())
     key, _ = floor_of(config)
     cg, floor = (float(np.log(run[f"baseline/{name}"][-1])) for name in ("cg", key))
     name = VARIANTS[config.variant].label.partition(",")[0].partition(" (")[0]
@@ -46,13 +45,13 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: what a layer costs a prompt, for every depth and everything trained; and what judges them."""
-    per_prompt = {"token": 12 * config.n * config.d, "gd++": 30 * config.d**3}.get(config.variant, 10 * config.d**2)
+    """Giga-operations: what a layer costs a prompt, for every depth and everything trained; and the test set's."""
+    variant, models = VARIANTS[config.variant], 1 + len(companions(config))
+    by_token, moving = (10 * config.d if variant.has_one_w else 12 * config.n), 30 * config.d**2
+    per_prompt = config.d * (moving if variant.moves_covariates else by_token)
     layers = config.layers * (config.layers + 1) / 2
-    one = config.seeds * config.steps * layers * (config.batch * per_prompt + 2e5)
-    return (
-        (1 + len(companions(config))) * one + 2**16 * 20 * config.d**3 * layers * (1 + len(companions(config))) + 4e9
-    ) / 1e9
+    trained = config.seeds * config.steps * layers * (config.batch * per_prompt + 2e5)
+    return (models * (trained + 2**16 * 20 * config.d**3 * layers) + 4e9) / 1e9
 
 
 MODEL = ("depth", "seed_shown")  # what panels on one model depend on
@@ -87,4 +86,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    upgrade=upgrade,
 )

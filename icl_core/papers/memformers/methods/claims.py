@@ -8,7 +8,7 @@ TASK = {"d": 5, "n": 20, "spectrum": "paper"}
 FRESH = {"batches": "fresh", **TASK, "layers": range(4, 11), "steps": range(1000, 10_001)}  # trained to the end
 # the training of the authors' code: one batch of 1000 prompts, Adam at 0.01, 1000 steps
 AUTHORS_TRAINING: dict[str, Any] = {
-    "batches": "fixed", "rate": 0.01, "schedule": "constant", "objective": "mean", "coordinates": "original",
+    "batches": "fixed", "learning_rate": 0.01, "schedule": "constant", "objective": "mean", "coordinates": "original",
     "clip": 0.0,
 }  # fmt: skip
 AUTHORS = {**AUTHORS_TRAINING, "batch": 1000, "steps": 1000, "layers": 4, "sigma2": 1.0, "seeds": 5, **TASK}

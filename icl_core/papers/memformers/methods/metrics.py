@@ -7,9 +7,10 @@ import numpy as np
 from icl_core.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.methods import claims
 from icl_core.papers.memformers.methods.as_printed import AS_PRINTED
-from icl_core.papers.memformers.shared.logarithms import log_from_least
+from icl_core.papers.memformers.methods.heads import off_their_sum
 from icl_core.papers.memformers.shared.read_run import knows_covariance, mean_and_error, unfinished
 from icl_core.papers.memformers.shared.task import eigenvalues_of
+from icl_core.papers.memformers.shared.test_set import log_from_least
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 EXACT = {  # natural logarithms for one to four layers; d = 5, n = 20, eigenvalues 1, 1, 1/4, 1/16, 1
@@ -94,56 +95,53 @@ def _against_cgd(run: Run) -> list[Metric]:
 
 def _overfitting(run: Run) -> list[Metric]:
     """A batch of few prompts, as means over seeds at the deepest."""
-    own = (log_from_least(run["judged/train"]) - log_from_least(run["baseline/cg_train"]))[:, -1]
+    own = (log_from_least(run["evaluated/train"]) - log_from_least(run["baseline/cg_train"]))[:, -1]
     fresh = (_fresh(run) - log_from_least(run["baseline/cg"]))[:, -1]
     return [Metric(claims.FITS_BATCH, *mean_and_error(own)), Metric(claims.OVERFITS, *mean_and_error(fresh))]
 
 
 def _figures(run: Run) -> list[Metric]:
     """The authors' own training against the curves that they print."""
-    folders = {"main": "judged", "linear": "beside/linear transformer"}
+    folders = {"main": "evaluated", "linear": "beside/linear"}
     return [
-        Metric(printed.claim, _off(run, folders[printed.model], printed.curve))
-        for printed in AS_PRINTED
-        if printed.claim.is_at(run.config)
+        Metric(row.claim, _off(run, folders[row.model], row.curve)) for row in AS_PRINTED if row.claim.is_at(run.config)
     ]
 
 
-def _off(run: Run, model: str, printed: tuple[float, ...]) -> float:
-    """How far a mean over seeds is from a printed one, at the worst depth, in standard errors of the latter."""
+def _off(run: Run, model: str, curve: tuple[float, ...]) -> float:
+    """How far a mean over seeds is from one as printed, at the worst depth, in standard errors of the latter."""
     logs, noise = log_from_least(run[f"{model}/loss"])[:, :4].mean(0), run[f"{model}/noise"][:, :4].mean(0) / 5**0.5
-    return float((np.abs(logs - printed) / np.hypot(noise, READ_OFF)).max())
+    return float((np.abs(logs - curve) / np.hypot(noise, READ_OFF)).max())
 
 
 def _beside(run: Run) -> list[Metric]:
     """What the models trained beside it say."""
     config, trained = run.config, _fresh(run)[:, :4]
-    others = {
-        name.split("/")[1]: log_from_least(run[name])[:, :4]
-        for name in run.tensors
-        if name.startswith("beside/") and name.endswith("/loss")
-    }
+    others = {name: log_from_least(run[f"beside/{name}/loss"])[:, :4] for name in run.names("beside")}
     found = []
     kept = config.batches != "fresh" and config.batch > FEW
-    if config.beside == "linear" and kept and "linear transformer" in others:
-        gap = (trained - others["linear transformer"])[:, 1:].mean(1)
-        reason = _no_gap(run) if claims.BEATS_LINEAR.slack(gap.mean()) < 0 else ""
-        found.append(Metric(claims.BEATS_LINEAR, *mean_and_error(gap), reason=reason))
-    if config.beside == "all" and config.variant in ("linear", "cgd", "lfom"):
-        equal = np.stack([trained, *(others[name] for name in others if name != "Γ shared")])
-        found.append(_trained(run, claims.EQUAL_POWER, np.ptp(equal, axis=0).max()))
-    if config.variant == "shared" and "Γ free" in others and config.layers >= 4:
-        found.append(_trained(run, claims.SHARED, (trained - others["Γ free"])[:, 3].min()))
-    if config.heads > 1 and "one head" in others:
-        found += _heads(run, trained - others["one head"])
+    if config.beside == "linear" and kept and "linear" in others:
+        found.append(_against_linear(run, (trained - others["linear"])[:, 1:].mean(1)))
+    if config.beside == "all" and VARIANTS[config.variant].equal_power:
+        equal = [loss for name, loss in others.items() if name in VARIANTS and VARIANTS[name].equal_power]
+        found.append(_trained(run, claims.EQUAL_POWER, np.ptp([trained, *equal], axis=0).max()))
+    if config.variant == "shared" and "free" in others and config.layers >= 4:
+        found.append(_trained(run, claims.SHARED, (trained - others["free"])[:, 3].min()))
+    if config.heads > 1 and "one-head" in others:
+        found.append(Metric(claims.HEADS, off_their_sum(run)))
+        found.append(Metric(claims.HEADS_TRAIN, *mean_and_error((trained - others["one-head"])[:, -1])))
     return found
+
+
+def _against_linear(run: Run, gap: np.ndarray) -> Metric:
+    value, error = mean_and_error(gap)
+    reason = _no_gap(run) if claims.BEATS_LINEAR.slack(value) < 0 else ""
+    return Metric(claims.BEATS_LINEAR, value, error, reason=reason)
 
 
 def _no_gap(run: Run) -> str:
     """What is measured of why memory may gain nothing: both at the floor, or the gain lies in the batch alone."""
-    own, other = (
-        log_from_least(run[f"{place}/train"])[:, 1:4].mean() for place in ("judged", "beside/linear transformer")
-    )
+    own, other = (log_from_least(run[f"{folder}/train"])[:, 1:4].mean() for folder in ("evaluated", "beside/linear"))
     if run.config.preconditioner == "scalar":
         floor = log_from_least(run["baseline/floor_scalar"])[1:4]
         above = (_fresh(run)[:, 1:4] - floor).mean()
@@ -155,14 +153,6 @@ def _no_gap(run: Run) -> str:
     return ""
 
 
-def _heads(run: Run, gap: np.ndarray) -> list[Metric]:
-    from icl_core.papers.memformers.methods.heads import (
-        off_their_sum,  # torch and the token form, where they are needed
-    )
-
-    return [Metric(claims.HEADS, off_their_sum(run)), Metric(claims.HEADS_TRAIN, *mean_and_error(gap[:, -1]))]
-
-
 def _fresh(run: Run) -> np.ndarray:
     """Log-loss on fresh prompts, [seeds, K]."""
-    return log_from_least(run["judged/loss"])
+    return log_from_least(run["evaluated/loss"])

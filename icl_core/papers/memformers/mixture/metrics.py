@@ -9,7 +9,9 @@ from icl_core.papers.memformers.shared.read_run import mean_and_error
 
 def metrics(run: Run) -> list[Metric]:
     """Both kinds of head with gates, with Γ learned, and with one scalar: on the same prompts."""
-    linear, gated, adapted = (_last(run, way) for way in ("linear/gated", "lfom/gated", "lfom/adapted"))  # [seeds]
+    linear, gated, adapted = (
+        _last(run, method) for method in ("linear/gated", "lfom/gated", "lfom/adapted")
+    )  # [seeds]
     heads = _last(run, "lfom/head_scalar") - _last(run, "linear/head_scalar")  # [seeds, H]
     return [
         Metric(claims.LINEAR_WINS, *mean_and_error(gated - linear)),
@@ -18,6 +20,6 @@ def metrics(run: Run) -> list[Metric]:
     ]
 
 
-def _last(run: Run, way: str) -> np.ndarray:
+def _last(run: Run, method: str) -> np.ndarray:
     """The log-loss of the deepest models."""
-    return np.log(run[f"judged/{way}"][:, -1])
+    return np.log(run[f"evaluated/{method}"][:, -1])

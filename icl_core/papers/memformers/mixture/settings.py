@@ -1,7 +1,8 @@
-"""The settings of the experiment on a Gaussian mixture."""
+"""The settings of the experiment on a Gaussian mixture: what is trained, what is drawn of it, and presets."""
 
 from dataclasses import dataclass
 
+from icl_core.experiment import Preset
 from icl_core.knobs import settings, slider, text
 from icl_core.number_lists import numbers, shares
 
@@ -37,7 +38,7 @@ class Distribution:
 
 @settings
 class Config:
-    """What is trained, and on what it is tried; Section 4.2, Figures 9 and 10. One head for each component, in one
+    """What is trained, and what is met at test time; Section 4.2, Figures 9 and 10. One head for each component, in one
     dimension as in the authors' code; then gates are learned on prompts of the whole mixture."""
 
     means: str = text("means, a component each", 60, default="2.5, 0, -1", group=TASK)
@@ -58,7 +59,7 @@ class Config:
 
 
 def mixture_of(config: Config) -> Distribution:
-    """The mixture that a config spells out. Raises `ValueError` where it spells none."""
+    """The mixture that a config spells out. Raises `BadSetting` where it spells none."""
     means = numbers("means", config.means, 1, MOST, -10.0, 10.0)
     variances = numbers("variances", config.variances, len(means), len(means), 0.01, 100.0)
     weights = shares("weights", config.weights, len(means))
@@ -71,3 +72,20 @@ class View:
 
     depth_shown: int = slider("layers of the model shown", 1, 6, default=6, at_most="layers")
     seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
+
+
+PRESETS = (
+    Preset("figures 9 and 10", "The paper's mixture", Config(), "Three components, four layers.", "Figures", seeds=5),
+    Preset(
+        "equal weights",
+        "Equal weights",
+        Config(weights="1/3, 1/3, 1/3"),
+        "Fewer tokens with small x: S is spread less, and the floor is lower.",
+    ),
+    Preset(
+        "far apart",
+        "Far apart",
+        Config(means="8, 0, -1", weights="0.1, 0.4, 0.5"),
+        "A rare component with large x rules S: its spread is wide, and the floor rises.",
+    ),
+)

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.papers.memformers.shared import judging, task
+from icl_core.experiment import names
+from icl_core.papers.memformers.shared import task, test_set
 from icl_core.papers.memformers.shared.task import Batch, covariances, eigenvalues_of
 from icl_core.regression import (
     Conjugate,
@@ -32,48 +33,68 @@ NESTEROV, MOMENTUM, BETA = 0.6, 0.1, 0.9  # the authors' 0.03 and 0.005 an examp
 TUNED_ON = 2**12  # prompts on which rates are tuned
 CHUNK = 2**22  # numbers of error maps held at once
 
+BASELINES = ("cg", "pcg", "gd", "momentum", "momentum_tuned", "nesterov", "nesterov_tuned")
+
 Lines = dict[str, np.ndarray]
 
 
 def baselines(config: Any) -> Lines:
-    """`baseline/<method>`, `_error` and `_median` [K] for one to `layers` steps: mean losses on fresh prompts, the
-    standard errors of their logarithms and the medians; `reference/*`: tuned rates and conjugate gradient's mean
-    coefficients.
+    """For each of `names/baselines` and the floors, `baseline/<id>`, `_error` and `_median` [K] for one to `layers`
+    steps: mean losses on fresh prompts, the standard errors of their logarithms and the medians; `reference/*`: tuned
+    learning rates and conjugate gradient's mean coefficients.
 
     In the eigenbasis of Σ, for all solvers turn with it. The authors' rates count in units of one over the largest
     eigenvalue, which is 1 in their task.
     """
     D, depths = eigenvalues_of(config), range(1, config.layers + 1)
-    S = torch.cat([S for _, S in judging.held_out(config.d, config.n, judging.JUDGED)], -1)
+    S = _test_set(config)
     X = coloured(S, D)
-    few = X[..., :TUNED_ON]
-    unit = float(D.max())
-    found = {f"reference/{name}": value for name, value in _tuned(few, D, depths).items()}
-    ways: dict[str, Callable[[int], tuple[Callable[..., Tensor], tuple[float, ...]]]] = {
-        "gd": lambda L: (gradient_descent, (float(found["reference/gd"][L - 1]),)),
-        "momentum": lambda L: (momentum, (MOMENTUM / unit, BETA)),
-        "nesterov": lambda L: (nesterov, (NESTEROV / unit, BETA)),
-        "momentum_tuned": lambda L: (momentum, tuple(found["reference/momentum"][L - 1])),
-        "nesterov_tuned": lambda L: (nesterov, tuple(found["reference/nesterov"][L - 1])),
-    }
-    for name, way in ways.items():
-        found |= _line(name, [_linear(X, D, L, *way(L)) for L in depths])
-    for name, pool, eigenvalues in (("cg", X, D), ("pcg", S, None)):
-        done = _conjugate(pool, eigenvalues, config.layers)
-        line = _line(name, list(sampled_loss(done[0], eigenvalues)[1:]))
-        line.pop(f"baseline/{name}_median")  # over prompts with their w*: not what the other medians are over
-        found |= line
-        found[f"reference/{name}"] = mean_coefficients(done[1])
+    found = {f"reference/{name}": value for name, value in _tuned(X[..., :TUNED_ON], D, depths).items()}
+    found |= _classical(X, D, found) | _conjugates(X, S, D, config.layers)
     for name, pool, eigenvalues in (("floor", S, None), ("floor_scalar", X, D)):
         found |= _floor(name, pool, eigenvalues, config.layers)
-    return {name: np.asarray(value, np.float32) for name, value in found.items()}
+    arrays = {name: np.asarray(value, np.float32) for name, value in found.items()}
+    return {"names/baselines": names(BASELINES), **arrays}
+
+
+def _test_set(config: Any) -> Tensor:
+    """S of all its prompts, [d, d, prompts]."""
+    return torch.cat([S for _, S in test_set.held_out(config.d, config.n, test_set.PROMPTS)], -1)
+
+
+def _classical(X: Tensor, D: Tensor, tuned: Lines) -> Lines:
+    """The methods with constant settings, the authors' and the best for each depth."""
+    unit = float(D.max())
+    methods: dict[str, tuple[Callable[..., Tensor], Any]] = {
+        "gd": (gradient_descent, tuned["reference/gd"][:, None]),
+        "momentum": (momentum, [(MOMENTUM / unit, BETA)] * len(tuned["reference/gd"])),
+        "nesterov": (nesterov, [(NESTEROV / unit, BETA)] * len(tuned["reference/gd"])),
+        "momentum_tuned": (momentum, tuned["reference/momentum"]),
+        "nesterov_tuned": (nesterov, tuned["reference/nesterov"]),
+    }
+    found: Lines = {}
+    for name, (method, settings) in methods.items():
+        losses = [_linear(X, D, L, method, tuple(map(float, each))) for L, each in enumerate(settings, 1)]
+        found |= _line(name, losses)
+    return found
+
+
+def _conjugates(X: Tensor, S: Tensor, D: Tensor, layers: int) -> Lines:
+    """Conjugate gradient without Σ⁻¹ and with it, and what it makes of past gradients in the mean."""
+    found: Lines = {}
+    for name, pool, eigenvalues in (("cg", X, D), ("pcg", S, None)):
+        missed, done = _conjugate(pool, eigenvalues, layers)
+        line = _line(name, list(sampled_loss(missed, eigenvalues)[1:]))
+        line.pop(f"baseline/{name}_median")  # over prompts with their w*: not what the other medians are over
+        found |= {**line, f"reference/{name}": mean_coefficients(done)}
+    return found
 
 
 def construction(config: Any) -> Lines:
     """`baseline/floor` [K] and `reference/floor_steps` [K, K], NaN where there is none: a plain linear transformer of
     L layers A_l = step_l Σ⁻¹, the inverse roots of the best polynomial of degree L, attains the floor."""
-    S = torch.cat([S for _, S in judging.held_out(config.d, config.n, judging.JUDGED)], -1)
-    return {name: np.asarray(value, np.float32) for name, value in _floor("floor", S, None, config.layers).items()}
+    line = _floor("floor", _test_set(config), None, config.layers)
+    return {name: np.asarray(value, np.float32) for name, value in line.items()}
 
 
 def _floor(name: str, S: Tensor, D: Tensor | None, layers: int) -> Lines:
@@ -140,7 +161,7 @@ def _conjugate(S: Tensor, D: Tensor | None, steps: int) -> tuple[Tensor, Conjuga
 
 
 def _line(name: str, losses: list[Tensor]) -> Lines:
-    pairs = [judging.mean_and_log_error(each) for each in losses]
+    pairs = [test_set.mean_and_log_error(each) for each in losses]
     return {
         f"baseline/{name}": np.array([float(mean) for mean, _ in pairs]),
         f"baseline/{name}_error": np.array([float(error) for _, error in pairs]),
@@ -152,16 +173,16 @@ def _noise(best: Polynomial, S: Tensor, D: Tensor | None) -> float:
     """The standard error of the logarithm of a mean over 1000 prompts, each with its own w* and query."""
     generator = torch.Generator().manual_seed(2**31 + 31)
     found = []
-    for part in S.split(judging.BLOCK, -1):
+    for part in S.split(test_set.BLOCK, -1):
         C = evaluate(best, part) * (1 if D is None else weight(D).sqrt().to(part)[:, :, None])
         target, query = (task.gaussian(part.shape[1:], generator) for _ in range(2))
         found.append(((C * target).sum(1) * query).sum(0).square())
-    return float(judging.mean_and_log_error(torch.cat(found))[1]) * (judging.JUDGED / 1000) ** 0.5
+    return float(test_set.mean_and_log_error(torch.cat(found))[1]) * (test_set.PROMPTS / 1000) ** 0.5
 
 
 def _median(best: Polynomial, S: Tensor, D: Tensor | None) -> float:
     """The median over prompts of what the best polynomial in the mean loses."""
-    parts = (expected_loss(evaluate(best, part), D) for part in S.split(judging.BLOCK, -1))
+    parts = (expected_loss(evaluate(best, part), D) for part in S.split(test_set.BLOCK, -1))
     return float(torch.cat(list(parts)).median())
 
 

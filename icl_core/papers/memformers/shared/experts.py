@@ -8,17 +8,17 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from icl_core.papers.memformers.shared import first_order, judging
+from icl_core.papers.memformers.shared import first_order, test_set
 from icl_core.papers.memformers.shared.task import Batch, integrated
 from icl_core.training import loop, several_seeds
 
 RATE = 0.05  # of Adam on gates
-POWERS = 12  # of two, up and down, that are tried as the gates' unit
+POWERS = 12  # of two, up and down, that may be the gates' unit
 
 
 @dataclass(frozen=True, eq=False)
 class Heads:
-    """Γ_j^l and A_j of every head, in the coordinates of the prompts that they are tried on.
+    """Γ_j^l and A_j of every head, in the coordinates of the prompts that they meet.
 
     Gamma  [seeds, H, L, L] lower-triangular over (l, j)
     A  [seeds, H, L, d, d]
@@ -87,13 +87,13 @@ def one_scalar(heads: Heads, batch: Batch, steps: int) -> tuple[Tensor, Tensor]:
     return scalars, torch.zeros_like(scalars).scatter(1, best, scalars.gather(1, best))
 
 
-def judge(made: Tensor, d: int, n: int, prompts: int = judging.JUDGED) -> tuple[Tensor, Tensor]:
+def evaluate(made: Tensor, d: int, n: int, prompts: int = test_set.PROMPTS) -> tuple[Tensor, Tensor]:
     """The mean expected loss [seeds] on fresh prompts, and the standard error of its logarithm."""
     found = []
-    for _, S in judging.held_out(d, n, prompts):
+    for _, S in test_set.held_out(d, n, prompts):
         batch = integrated(S)
         found.append(first_order.errors(made, batch.S, batch.target).square().sum((1, 2)))
-    return judging.mean_and_log_error(torch.cat(found, -1))
+    return test_set.mean_and_log_error(torch.cat(found, -1))
 
 
 def starts(heads: Heads) -> dict[str, Tensor]:

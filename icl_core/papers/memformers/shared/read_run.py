@@ -9,9 +9,9 @@ from torch import Tensor
 
 from icl_core.experiment import Claim, Run
 from icl_core.papers.memformers.shared import model
-from icl_core.papers.memformers.shared.logarithms import log_from_least
 from icl_core.papers.memformers.shared.task import Batch
-from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
+from icl_core.papers.memformers.shared.test_set import log_from_least
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters, Variant
 from icl_core.regression import Covariance, covariates
 from icl_core.trend import still_falling
 
@@ -30,8 +30,8 @@ def parameters_at(run: Run, seed: int, depth: int, snapshot: int | None = None) 
     if snapshot is None or depth < run.config.layers or snapshot == len(run.snapshot_steps) - 1:
         names = [name for name in run.tensors if name.startswith(f"final/{depth}/")]
         return {name.split("/")[2]: torch.tensor(run[name][row : row + 1]).float() for name in names}
-    names = [name for name in run.tensors if name.startswith("snapshot/") and name != "snapshot/step"]
-    return {name.split("/")[1]: torch.tensor(run[name][snapshot, row : row + 1]).float() for name in names}
+    names = [name[9:] for name in run.tensors if name.startswith("snapshot/") and name != "snapshot/step"]
+    return {name: torch.tensor(run.snapshot(name, snapshot)[row : row + 1]) for name in names}
 
 
 def covariance_of(run: Run, seed: int) -> Covariance:
@@ -68,6 +68,12 @@ def constructed(run: Run, depth: int) -> tuple[np.ndarray, bool]:
     white = knows_covariance(run.config)
     steps = run["reference/floor_steps" if white else "reference/floor_scalar_steps"]
     return steps[depth - 1, :depth].astype(float), white
+
+
+def variant_beside(run: Run, name: str) -> Variant | None:
+    """The variant of what was trained beside the model under that id; None if today's code does not know it."""
+    same = {"one-head": run.config.variant, "original": run.config.variant, "whitened": run.config.variant}
+    return VARIANTS.get({"free": "lfom", **same}.get(name, name))
 
 
 def mean_and_error(values: np.ndarray) -> tuple[float, float | None]:

@@ -65,7 +65,6 @@ VARIANTS = {
                 per="coordinate", shared=True, preconditioned=False),
     )
 }  # fmt: skip
-EQUAL_POWER = tuple(each.id for each in VARIANTS.values() if each.equal_power)
 
 
 def initial(config: Any, generator: torch.Generator) -> Parameters:
@@ -76,8 +75,8 @@ def initial(config: Any, generator: torch.Generator) -> Parameters:
     if variant.preconditioned:
         made["A"] = small * gaussian((s, H, L) + ((d, d) if config.preconditioner == "full" else ()), generator)
     if variant.memory == "deflection":
-        place = device.device()
-        made |= {"alpha": torch.ones(s, L, device=place), "gamma": torch.zeros(s, L, device=place)}
+        plain = {"alpha": torch.ones(s, L), "gamma": torch.zeros(s, L)}
+        made |= {name: value.to(device.device()) for name, value in plain.items()}
     if variant.memory == "Gamma":
         made["Gamma"] = _own_alone(config, variant) * (1 if variant.preconditioned else small)
     if variant.moves_covariates:
@@ -88,9 +87,10 @@ def initial(config: Any, generator: torch.Generator) -> Parameters:
 
 def _own_alone(config: Any, variant: Variant) -> Tensor:
     """Γ by which every layer uses its own gradient alone; shared by all layers it can only use all alike."""
-    s, L, place = config.seeds, config.layers, device.device()
+    s, L = config.seeds, config.layers
     width = {"layer": (), "coordinate": (config.d,), "token": (config.n + 1,)}[variant.per]
-    own = torch.ones(s, L, device=place) if variant.shared else torch.eye(L, device=place).repeat(s, 1, 1)
+    own = torch.ones(s, L) if variant.shared else torch.eye(L).repeat(s, 1, 1)
+    own = own.to(device.device())
     return own.reshape(*own.shape, *(1 for _ in width)).repeat(*(1 for _ in own.shape), *width)
 
 
@@ -167,3 +167,11 @@ def table(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
     every = steps(parameters, config, root)
     s, L, _, d, _ = every.shape
     return every.transpose(2, 3).reshape(s, L * d, L * d)
+
+
+def distances(M: Tensor) -> Tensor:
+    """Dist(M, I) = min_α ‖M − αI‖_F / ‖M‖_F of M = Σ^½ A Σ^½ [..., d, d]; α = tr(M) / d. From 0 to 1
+    (Appendix D)."""
+    square = M.square().sum((-2, -1))
+    trace = M.diagonal(dim1=-2, dim2=-1).sum(-1)
+    return ((square - trace.square() / M.shape[-1]).clamp(min=0) / square.clamp(min=torch.finfo(M.dtype).tiny)).sqrt()

@@ -9,12 +9,12 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, references
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
-from icl_core.papers.memformers.shared.draw.losses import roomy, window, written
+from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, roomy, window, written
 from icl_core.papers.memformers.shared.experts import RATE
-from icl_core.papers.memformers.shared.logarithms import log_of
+from icl_core.papers.memformers.shared.test_set import log_of
 from icl_core.papers.memformers.variances.settings import STARTS, View, met_by, trained_on
 
-# method: name, colour, marker
+# by id: name, colour, marker
 METHODS = {
     "gated": ("gates for all heads", "trained", "circle"),
     "scalar": ("best head, one scalar", "layer 2", "square"),
@@ -22,7 +22,7 @@ METHODS = {
     "even": ("equal gates, not learned", "gradient descent", "diamond"),
     "alone": ("best head as it is", "layer 5", "triangle-down"),
 }
-SHORT = ("equal", "ones", "zero", "last")  # the names of `STARTS`, where there is little room
+SHORT = {"even": "equal", "ones": "ones", "zeros": "zero", "last": "last"}  # `STARTS` where there is little room
 SHARED = (
     "The left bar is learned, the right one all on the last head, as the authors' code ends. Heads that learned the "
     "same steps can share the work in any way, as long as the blocks add up to 1."
@@ -36,17 +36,16 @@ PICKED = (
 def losses(run: Run, view: View) -> Panel:
     """The log-loss on every variance, for every method of putting the heads together."""
     d, L = run.config.d, run.config.layers
-    logs = {method: _logs(run[f"judged/{method}"]) for method in ("gated", "scalar", "last", "even")}
-    logs["alone"] = _logs(run["judged/head"]).min(-1)
-    if run.config.rotations == "own":
-        del logs["last"]  # the last head's prompts are of another kind, not of another scale
+    logs = _by_method(run)
     floor, cg = (float(log_of(run[f"baseline/{name}"])[-1]) for name in ("floor", "cg"))
     rows = [(*_named(run, method), values) for method, values in logs.items()]
     figure = dots(rows, _variances(run), np.log(d) + 1, [("floor", floor, "floor"), ("CGD", cg, "conjugate gradient")])
     figure.update_xaxes(title_text="variance σ² of the prompts")
     unseen = len(met_by(run.config))
     ends = {method: float(values[:, :unseen].mean()) for method, values in logs.items()}
-    table = pd.DataFrame({"σ²": run["tried/variance"]} | {METHODS[w][0]: v.mean(0).round(4) for w, v in logs.items()})
+    table = pd.DataFrame(
+        {"σ²": run["test_time/variance"]} | {_named(run, m)[0]: v.mean(0).round(4) for m, v in logs.items()}
+    )
     table["floor"], table["CGD"] = round(floor, 4), round(cg, 4)
     return Panel(
         f"Unseen variances: gates {written(ends['gated'])}, one head and one scalar {written(ends['scalar'])}, "
@@ -61,6 +60,14 @@ def losses(run: Run, view: View) -> Panel:
     )
 
 
+def _by_method(run: Run) -> dict[str, np.ndarray]:
+    """The logarithms [seeds, V] of what the run has evaluated, and of the best head as it is."""
+    logs = {method: _logs(run[f"evaluated/{method}"]) for method in run.names("methods")}
+    if run.config.rotations == "own":
+        logs.pop("last", None)  # the last head's prompts are of another kind, not of another scale
+    return {**logs, "alone": _logs(run["evaluated/head"]).min(-1)}
+
+
 def _logs(losses: np.ndarray) -> np.ndarray:
     """The logarithm; infinite where the loss has left the numbers."""
     return np.where(np.isfinite(losses), log_of(losses), np.inf)
@@ -71,20 +78,20 @@ def _at_best(value: float) -> str:
 
 
 def _named(run: Run, method: str) -> tuple[str, str, str]:
-    name, kind, marker = METHODS[method]
+    name, kind, marker = METHODS.get(method, (method, NEUTRAL, "circle"))
     H = len(trained_on(run.config))
     return name.replace("σ₃", "σ" + "₁₂₃₄"[H - 1]), kind, marker
 
 
 def _variances(run: Run) -> list[str]:
     unseen = len(met_by(run.config))
-    return [f"{value:g}<br>{'seen' if i >= unseen else 'unseen'}" for i, value in enumerate(run["tried/variance"])]
+    return [f"{value:g}<br>{'seen' if i >= unseen else 'unseen'}" for i, value in enumerate(run["test_time/variance"])]
 
 
 def learned(run: Run, view: View) -> Panel:
     """The gates of each variance, counted in whole steps, beside those that the authors' code ends with."""
     seed = min(view.seed_shown, run.config.seeds) - 1
-    trained, variances = trained_on(run.config), run["tried/variance"]
+    trained, variances = trained_on(run.config), run["test_time/variance"]
     gates = run["gate/value"][seed]  # [V, H]
     share = gates * variances[:, None] / np.array(trained)
     common, one = run.config.rotations == "common", _alone(run)  # [V, H]
@@ -107,7 +114,7 @@ def learned(run: Run, view: View) -> Panel:
 
 def _alone(run: Run) -> np.ndarray:
     """One step of one head for each variance, [V, H]: the last, or the one that knows the covariance."""
-    count, H = len(run["tried/variance"]), len(trained_on(run.config))
+    count, H = len(run["test_time/variance"]), len(trained_on(run.config))
     if run.config.rotations == "common":
         return np.eye(H)[[H - 1] * count]
     return np.eye(H)[[0] * (count - H) + list(range(H))]
@@ -118,14 +125,15 @@ def _heads(trained: Sequence[float]) -> list[str]:
 
 
 def starts(run: Run, view: View) -> Panel:
-    """The gates learned from each way to begin, on the last unseen variance."""
+    """The gates learned from each start, on the last unseen variance."""
     seed = min(view.seed_shown, run.config.seeds) - 1
     trained, variance = trained_on(run.config), met_by(run.config)[-1]
     gates, loss = run["start/gates"][seed], log_of(run["start/loss"])[seed]
     share = gates * variance / np.array(trained)  # [starts, H]
     head, who = (-1, "last head") if run.config.rotations == "common" else (0, "head that knows U")
     right = share[:, head]
-    labels = [f"{name}<br>{written(value)}" for name, value in zip(SHORT, loss, strict=True)]
+    names = run.names("starts")
+    labels = [f"{SHORT.get(name, name)}<br>{written(value)}" for name, value in zip(names, loss, strict=True)]
     figure = stacks([(share, gates, "learned")], _heads(trained), labels)
     figure.update_layout(references([("a whole step", 1.0, "floor")]))
     figure.update_xaxes(title_text="gates start from; log-loss reached")
@@ -136,7 +144,9 @@ def starts(run: Run, view: View) -> Panel:
         f"Prompts of σ² = {variance:g}. If the loss had one best choice of gates, all four bars would be alike. Where "
         "the losses are equal and the bars are not, the gates say where they started, not which head is right.",
         figure,
-        data=pd.DataFrame({"start": list(STARTS.values())} | columns | {"log-loss": loss.round(4)}),
+        data=pd.DataFrame(
+            {"start": [STARTS.get(name, name) for name in names]} | columns | {"log-loss": loss.round(4)}
+        ),
     )
 
 

@@ -11,7 +11,7 @@ from icl_core.papers.memformers.variances.settings import met_by, trained_on
 def metrics(run: Run) -> list[Metric]:
     """How far gated heads are from the floor, what the gates gain, and which head they use."""
     unseen, H = len(met_by(run.config)), run["own/loss"].shape[1]
-    gated, scalar = (np.log(run[f"judged/{name}"][:, :unseen]) for name in ("gated", "scalar"))  # [seeds, V]
+    gated, scalar = (np.log(run[f"evaluated/{name}"][:, :unseen]) for name in ("gated", "scalar"))  # [seeds, V]
     found = [_worst(claims.ADAPTS, gated - np.log(run["baseline/floor"][-1])), _at_home(run, unseen)]
     share = weighed(run)[:, :unseen].mean(1)  # [seeds, H]
     if run.config.rotations == "own":
@@ -28,7 +28,7 @@ def _worst(claim: Claim, values: np.ndarray) -> Metric:
 
 def _at_home(run: Run, unseen: int) -> Metric:
     """Gates against each head on the variance that it was trained on, and what the other heads' gates are left at."""
-    found = _worst(claims.REACHES, np.log(run["judged/gated"][:, unseen:] / run["own/loss"]))
+    found = _worst(claims.REACHES, np.log(run["evaluated/gated"][:, unseen:] / run["own/loss"]))
     if run.config.rotations == "common" or found.claim.slack(found.value or 0.0) >= 0:
         return found
     shares = np.abs(weighed(run)[:, unseen:])  # [seeds, H, H]
@@ -39,5 +39,5 @@ def _at_home(run: Run, unseen: int) -> Metric:
 
 def weighed(run: Run) -> np.ndarray:
     """g_h σ²/σ_h² of the learned gates, [seeds, V, H]: the share of a whole step that each head takes."""
-    ratio = run["tried/variance"][:, None] / np.array(trained_on(run.config))
+    ratio = run["test_time/variance"][:, None] / np.array(trained_on(run.config))
     return run["gate/value"] * ratio

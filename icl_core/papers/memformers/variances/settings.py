@@ -1,11 +1,11 @@
-"""The settings of the experiment on unseen variances."""
+"""The settings of the experiment on unseen variances: what is trained, what is drawn of it, and presets."""
 
+from icl_core.experiment import Preset
 from icl_core.knobs import choice, settings, slider, text
 from icl_core.number_lists import numbers
-from icl_core.papers.memformers.shared.settings import Config as Model
-from icl_core.papers.memformers.shared.task import SPECTRA, eigenvalues_of
+from icl_core.papers.memformers.shared.settings import REPEATS, Model, Task, task_of
 
-TASK, HEADS, GATES, REPEATS = "the task", "the heads", "the gates", "repetition"
+HEADS, GATES = "the heads", "the gates"
 ROTATIONS = {"common": "one U for all", "own": "an own U for every head"}
 
 STARTS = {
@@ -17,9 +17,11 @@ STARTS = {
 
 
 @settings
-class Config:
-    """What is trained, and on what it is tried; Section 4.2, Figure 8. Every head learns from prompts of one variance;
-    then gates alone are learned on prompts of another."""
+class Config(Task):
+    """What is trained, and what is met at test time; Section 4.2, Figure 8. Every head learns from prompts of one
+    variance; then gates alone are learned on prompts of another."""
+
+    FIRST = ("variances", "unseen", "rotations", "layers", "steps", "start", "gate_steps", "gate_prompts")
 
     variances: str = text("variances in training, a head each", 60, default="1, 2, 3", group=HEADS)
     unseen: str = text("variances met at test time", 60, default="0.5, 1.5, 3.5", group=GATES)
@@ -29,12 +31,6 @@ class Config:
     start: str = choice("gates start from", STARTS, default="even", group=GATES)
     gate_steps: int = slider("steps at test time", 10, 1000, default=100, step=10, group=GATES)
     gate_prompts: int = slider("prompts at test time", 1, 5000, default=1000, log=True, group=GATES)
-    d: int = slider("dimension d", 2, 20, default=5, group=TASK)
-    n: int = slider("examples in a prompt, n", 2, 100, default=20, group=TASK, help="below d: underdetermined")
-    spectrum: str = choice("eigenvalues of Σ", SPECTRA, default="paper", group=TASK)
-    condition: float = slider("condition number", 1.0, 10_000.0, default=16.0, log=True, group=TASK)
-    decay: float = slider("decay", 0.2, 5.0, default=1.0, log=True, group=TASK)
-    own: str = text("own eigenvalues", 200, default="1, 1, 1/4, 1/16, 1", group=TASK, help="d numbers above zero")
     seed: int = slider("seed", 0, 19, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
@@ -42,7 +38,7 @@ class Config:
         """Refuse lists that hold no variances, and a spectrum that is none."""
         trained_on(self)
         met_by(self)
-        eigenvalues_of(model_of(self, 0))
+        model_of(self, 0)
 
 
 def trained_on(config: Config) -> list[float]:
@@ -57,14 +53,30 @@ def met_by(config: Config) -> list[float]:
 
 def model_of(config: Config, head: int) -> Model:
     """The training of one head: on its own prompts, from its own start, in whitened coordinates."""
-    names = ("layers", "steps", "d", "n", "spectrum", "condition", "decay", "own", "seeds")
-    shared = {name: getattr(config, name) for name in names}
-    return Model(seed=config.seed + 20 * head, beside="none", **shared)
+    own = {"layers": config.layers, "steps": config.steps, "seeds": config.seeds, "seed": config.seed + 20 * head}
+    return Model(**own, **task_of(config))
 
 
 @settings
 class View:
     """What is drawn of the gates."""
 
-    tried: int = slider("variance shown", 1, 10, default=3)
     seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
+
+
+PRESETS = (
+    Preset("figure 8", "Three heads, three unseen variances", Config(), "As in the paper.", "Figures", seeds=5),
+    Preset(
+        "own covariances",
+        "A covariance for every head",
+        Config(rotations="own", gate_steps=400),
+        "Now heads differ in more than a factor: watch the gates find the one that knows the prompts' U.",
+        seeds=2,
+    ),
+    Preset(
+        "ten prompts",
+        "Gates from ten prompts",
+        Config(gate_prompts=10),
+        "Three numbers can be learned from ten prompts; how well?",
+    ),
+)

@@ -5,7 +5,8 @@ import torch
 from torch import Tensor
 
 from icl_core import device
-from icl_core.papers.memformers.shared import experts, judging, variants
+from icl_core.experiment import names
+from icl_core.papers.memformers.shared import experts, test_set, variants
 from icl_core.papers.memformers.shared.baselines import construction
 from icl_core.papers.memformers.shared.experts import Heads
 from icl_core.papers.memformers.shared.task import Batch, covariances, eigenvalues_of, gaussian
@@ -13,49 +14,57 @@ from icl_core.papers.memformers.shared.variants import Parameters
 from icl_core.papers.memformers.variances.settings import Config, met_by, model_of, trained_on
 from icl_core.regression import Covariance, coloured, conjugate_gradient, grams, sampled_loss
 
-FEWER = 2**13  # prompts on which what is far off is judged
+FEWER = 2**13  # prompts on which what is far off is evaluated
+METHODS = ("gated", "scalar", "last", "even")
 
 
-def tried(config: Config, learned: list[Parameters], variance: float, place: int) -> dict[str, np.ndarray]:
-    """Learn gates on prompts of one variance, the `place`-th, and judge them and what they are to be compared with."""
+def adapted(config: Config, learned: list[Parameters], variance: float, index: int) -> dict[str, np.ndarray]:
+    """Learn gates on prompts of one variance, the `index`-th, and evaluate them and what they are compared with."""
     unseen = len(met_by(config))
-    home = place - unseen if config.rotations == "own" and place >= unseen else 0  # a head's prompts have its own U
-    heads = heads_at(config, learned, variance, home)
-    batch = prompts(config, place)
+    home = index - unseen if config.rotations == "own" and index >= unseen else 0  # a head's prompts have its own U
+    heads, batch = heads_at(config, learned, variance, home), prompts(config, index)
     start = experts.starts(heads)
     done = experts.adapt(heads, batch, config.gate_steps, False, start[config.start])
     _, scalar = experts.one_scalar(heads, batch, config.gate_steps)
-    by_hand = start["last"] * trained_on(config)[-1] / variance
-    judged = {
-        "gated": judge(config, heads, done.gates),
-        "scalar": judge(config, heads, scalar),
-        "even": judge(config, heads, start["even"], FEWER),
-        "last": judge(config, heads, by_hand),
+    constructed = start["last"] * trained_on(config)[-1] / variance
+    gates = {"gated": done.gates, "scalar": scalar, "last": constructed, "even": start["even"]}
+    losses = {
+        name: evaluate(config, heads, gates[name], FEWER if name == "even" else test_set.PROMPTS) for name in METHODS
     }
-    # a head on the very variance that it was trained on is to equal itself: the same prompts
-    alone = [
-        judge(config, heads, row.expand_as(scalar), judging.JUDGED if own == variance else FEWER)
-        for row, own in zip(torch.eye(scalar.shape[1]).to(scalar), trained_on(config), strict=True)
-    ]
-    found = {f"judged/{name}": value for name, value in judged.items()} | {"judged/head": np.stack(alone, 1)}
     values = {"gate/value": done.gates, "gate/scalar": scalar, "gate/curve": done.losses.T}
-    return found | {name: value.cpu().numpy().astype(np.float32) for name, value in values.items()}
-
-
-def from_all_starts(config: Config, learned: list[Parameters], variance: float, place: int) -> dict[str, np.ndarray]:
-    """`start/gates` [seeds, starts, H] and `start/loss` [seeds, starts]: the gates learned from each way to begin."""
-    heads, batch = heads_at(config, learned, variance), prompts(config, place)
-    every = experts.starts(heads).values()
-    gates = [experts.adapt(heads, batch, config.gate_steps, False, start).gates for start in every]
     return {
-        "start/gates": torch.stack(gates, 1).cpu().numpy().astype(np.float32),
-        "start/loss": np.stack([judge(config, heads, each) for each in gates], 1),
+        **{f"evaluated/{name}": loss for name, loss in losses.items()},
+        "evaluated/head": _alone(config, heads, variance),
+        **{name: value.cpu().numpy().astype(np.float32) for name, value in values.items()},
     }
 
 
-def prompts(config: Config, place: int) -> Batch:
+def _alone(config: Config, heads: Heads, variance: float) -> np.ndarray:
+    """Every head as it is, [seeds, H]; one on the very variance that it was trained on is to equal itself: the same
+    prompts."""
+    seeds, H = heads.A.shape[:2]
+    rows = torch.eye(H).to(heads.A)
+    sizes = [test_set.PROMPTS if own == variance else FEWER for own in trained_on(config)]
+    losses = [evaluate(config, heads, row.expand(seeds, H), size) for row, size in zip(rows, sizes, strict=True)]
+    return np.stack(losses, 1)
+
+
+def from_all_starts(config: Config, learned: list[Parameters], variance: float, index: int) -> dict[str, np.ndarray]:
+    """For each of `names/starts`, `start/gates` [seeds, starts, H] and `start/loss` [seeds, starts]: the gates learned
+    when they begin there."""
+    heads, batch = heads_at(config, learned, variance), prompts(config, index)
+    starts = experts.starts(heads)
+    gates = [experts.adapt(heads, batch, config.gate_steps, False, start).gates for start in starts.values()]
+    return {
+        "names/starts": names(starts),
+        "start/gates": torch.stack(gates, 1).cpu().numpy().astype(np.float32),
+        "start/loss": np.stack([evaluate(config, heads, each) for each in gates], 1),
+    }
+
+
+def prompts(config: Config, index: int) -> Batch:
     """What is met at test time: whitened prompts of every seed with their w*; the query is integrated out."""
-    generator = torch.Generator().manual_seed(40_000 + 100 * config.seed + place)
+    generator = torch.Generator().manual_seed(40_000 + 100 * config.seed + index)
     count = config.gate_prompts
     S = grams(config.d, config.n, count * config.seeds, generator)
     S = S.reshape(config.d, config.d, config.seeds, count).permute(2, 0, 1, 3)  # [seeds, d, d, prompts]
@@ -74,17 +83,16 @@ def heads_at(config: Config, learned: list[Parameters], variance: float, home: i
         moved = parameters["A"].sum(1).to(change)  # [seeds, L, d, d]
         A.append(change[:, None] @ moved @ change.transpose(1, 2)[:, None])
         Gamma.append(variants.coefficients(parameters, "lfom"))
-    place = device.device()
-    return Heads(torch.stack(Gamma, 1).to(place), torch.stack(A, 1).to(place))
+    return Heads(torch.stack(Gamma, 1).to(device.device()), torch.stack(A, 1).to(device.device()))
 
 
 def _scaled(covariance: Covariance, variance: float) -> Covariance:
     return Covariance(covariance.eigenvalues * variance, covariance.rotation)
 
 
-def judge(config: Config, heads: Heads, gates: Tensor, prompts: int = judging.JUDGED) -> np.ndarray:
+def evaluate(config: Config, heads: Heads, gates: Tensor, prompts: int = test_set.PROMPTS) -> np.ndarray:
     """The mean expected loss on fresh prompts, [seeds]."""
-    loss, _ = experts.judge(experts.table(gates, heads.Gamma, heads.A), config.d, config.n, prompts)
+    loss, _ = experts.evaluate(experts.table(gates, heads.Gamma, heads.A), config.d, config.n, prompts)
     return loss.cpu().numpy().astype(np.float32)
 
 
@@ -92,8 +100,8 @@ def references(config: Config) -> dict[str, np.ndarray]:
     """`baseline/floor` [K], `baseline/cg` [K] for one to `layers` steps: σ² changes neither."""
     model = model_of(config, 0)
     D = eigenvalues_of(model)
-    S = coloured(torch.cat([S for _, S in judging.held_out(config.d, config.n, judging.JUDGED)], -1), D)
-    white = gaussian((config.d, judging.JUDGED), torch.Generator().manual_seed(2**31 + 19))
+    S = coloured(torch.cat([S for _, S in test_set.held_out(config.d, config.n, test_set.PROMPTS)], -1), D)
+    white = gaussian((config.d, test_set.PROMPTS), torch.Generator().manual_seed(2**31 + 19))
     target = white / D.sqrt().to(white)[:, None]
     missed = conjugate_gradient(S, target, config.layers).iterates - target
     cg = sampled_loss(missed, D)[1:].double().mean(-1)

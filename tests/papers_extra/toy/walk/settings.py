@@ -22,7 +22,7 @@ class Config:
 class View:
     """What is drawn."""
 
-    snapshot: int = slider("training step shown", 0, SNAPSHOTS - 1, default=SNAPSHOTS - 1, was="snapshot")
+    snapshot: int = slider("training step shown", 0, SNAPSHOTS - 1, default=SNAPSHOTS - 1, was="moment")
     seed_shown: int = slider("seed shown", 0, 15, default=0)
 
 

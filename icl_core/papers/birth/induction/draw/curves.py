@@ -7,31 +7,36 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.induction.metrics import half_step
+from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.shared.draw import GREY
 from icl_core.papers.birth.shared.probes import early_positions
-from icl_core.papers.birth.shared.settings import View
 
 FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
-# curve, name, colour, dash
-PROBES = (
-    ("W_O2", "W_O²", "layer 3", None),
-    ("W_K2", "W_K²", "layer 2", None),
-    ("W_K1_early", "W_K¹ early", "layer 1", None),
-    ("W_K1", "W_K¹ all", "layer 1", "dot"),
-)
+# by the id of a probe: label, colour, dash
+PROBES = {
+    "W_O2": ("W_O²", "layer 3", None),
+    "W_K2": ("W_K²", "layer 2", None),
+    "W_K1_early": ("W_K¹ early", "layer 1", None),
+    "W_K1": ("W_K¹ all", "layer 1", "dot"),
+}
+BASELINES = {"repeat": "repeat the character", "one_layer": "one layer, 150 steps", "bayes": "Bayes"}
+
+
+def probe(name: str) -> tuple[str, str, str | None]:
+    """Label, colour and dash of a probe; its id in grey if it is none of today's."""
+    return PROBES.get(name, (name, GREY, None))
 
 
 def accuracy(run: Run, view: View) -> Panel:
     """In-context accuracy over training, beside what simpler predictors reach (Figure 3, top)."""
-    x = run["curve/step"]
     name = "accuracy_new" if view.measure == "new" else "accuracy"
-    series = [Curve("held-out", x, run[f"curve/{name}"], "trained", error=_error(run, name))]
-    if view.measure == "all" and "batch/in_context_accuracy" in run.tensors:
-        batch = run["batch/in_context_accuracy"]
-        series.insert(0, Curve("fresh batch", np.arange(batch.shape[1]), batch, FRESH))
-    if view.single_seeds:
-        series += [Curve(f"seed {i}", x, row, "seed") for i, row in enumerate(run[f"curve/{name}"])]
     figure = figures.curves(
-        series, "training step", "in-context accuracy", y_range=(0, 1.02), lines=_lines(run, view), at=_at(run, view)
+        _accuracies(run, name, view),
+        "training step",
+        "in-context accuracy",
+        y_range=(0, 1.02),
+        lines=_lines(run, view),
+        at=_at(run, view),
     )
     final = np.nanmean(run[f"curve/{name}"][:, -1]) if run.finished else float("nan")
     title = f"In-context accuracy reaches {final:.3f}" if run.finished else "In-context accuracy so far"
@@ -46,6 +51,17 @@ def accuracy(run: Run, view: View) -> Panel:
         figure,
         data=_table(run, ("accuracy", "accuracy_new", "accuracy_uniform", "accuracy_bigram")),
     )
+
+
+def _accuracies(run: Run, name: str, view: View) -> list[Curve]:
+    x = run["curve/step"]
+    series = [Curve("held-out", x, run[f"curve/{name}"], "trained", error=_error(run, name))]
+    if view.measure == "all" and "batch/in_context_accuracy" in run.tensors:
+        batch = run["batch/in_context_accuracy"]
+        series.insert(0, Curve("fresh batch", np.arange(batch.shape[1]), batch, FRESH))
+    if view.single_seeds:
+        series += [Curve(f"seed {i}", x, row, "seed") for i, row in enumerate(run[f"curve/{name}"])]
+    return series
 
 
 def losses(run: Run, view: View) -> Panel:
@@ -75,23 +91,17 @@ def _loss_title(run: Run) -> str:
 
 def memories(run: Run, view: View) -> Panel:
     """Recall of each memory over training, with the step at which it passes one half (Figures 3, 5, 6)."""
-    probes = PROBES if run.config.layers == 2 else PROBES[:2]
-    names = {probe: _curve_name(run, probe, view) for probe, *_ in probes}
+    names = [_curve_name(run, name, view) for name in run.names("probes")]
+    styles = [probe(name) for name in run.names("probes")]
     series = [
-        Curve(label, run["curve/step"], run[f"curve/{names[probe]}"], colour, dash=dash)
-        for probe, label, colour, dash in probes
+        Curve(label, run["curve/step"], run[f"curve/{name}"], kind, dash=dash)
+        for name, (label, kind, dash) in zip(names, styles, strict=True)
     ]
-    halves = [(half_step(run, names[probe]), label, colour) for probe, label, colour, _ in probes]
+    halves = [(half_step(run, name), label, kind) for name, (label, kind, _) in zip(names, styles, strict=True)]
     reached = [half for half in halves if half[0] > 0]  # not those that chance carries over one half from the start
-    figure = figures.curves(
-        series,
-        "training step",
-        "recall",
-        y_range=(0, 1.02),
-        marks=[(step, f"{label}: step {step:.0f}", figures.COLOURS[kind]) for step, label, kind in reached],
-        at=_at(run, view),
-    )
-    return Panel(_order_title(reached), _recall_caption(run), figure, data=_table(run, tuple(names.values())))
+    marks = [(step, f"{label}: step {step:.0f}", figures.colour(kind)) for step, label, kind in reached]
+    figure = figures.curves(series, "training step", "recall", y_range=(0, 1.02), marks=marks, at=_at(run, view))
+    return Panel(_order_title(reached), _recall_caption(run), figure, data=_table(run, tuple(names)))
 
 
 def _recall_caption(run: Run) -> str:
@@ -144,13 +154,12 @@ def _error(run: Run, name: str) -> np.ndarray | None:
 
 
 def _lines(run: Run, view: View) -> list[tuple[str, float, str]]:
-    # trained on in-context positions alone, a model knows what Bayes must infer: that the position is one
-    labels = {"repeat": "repeat the character", "one_layer": "one layer, 150 steps"}
-    if run.config.positions == "all":
-        labels["bayes"] = "Bayes"
+    names = run.names("baselines") if run.finished else []
+    if run.config.positions != "all":  # such a model knows what Bayes must infer: that a position is in context
+        names = [name for name in names if name != "bayes"]
     suffix = "_new" if view.measure == "new" else ""
-    found = {label: run.tensors.get(f"baseline/{name}{suffix}") for name, label in labels.items()}
-    return [(label, float(value[0]), "floor") for label, value in found.items() if value is not None]
+    found = {name: run.tensors.get(f"baseline/{name}{suffix}") for name in names}
+    return [(BASELINES.get(n, n), float(value[0]), "floor") for n, value in found.items() if value is not None]
 
 
 def _at(run: Run, view: View) -> float | None:

@@ -1,16 +1,15 @@
 """Surgery: any trained matrix replaced by its construction, its initial value or zero, and what that does."""
 
-import numpy as np
 import pandas as pd
 import torch
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.papers.birth.shared.beside_construction import compare
+from icl_core.papers.birth.induction.beside_construction import compare
+from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.shared.read_run import weights_at
-from icl_core.papers.birth.shared.settings import View
 from icl_core.papers.birth.shared.train import held_out
 
 POSITIONS = 2**13  # held-out positions a graft is evaluated on
@@ -23,13 +22,13 @@ def draw(run: Run, view: View) -> Panel:
     operated, factors = graft(run, trained, view)
     batch = held_out(run.config, POSITIONS, where="cpu")
     before, after = (evaluate(weights, batch, run.config.layers) for weights in (trained, operated))
-    labels, kinds = ["trained", "after the graft"], ["trained", "construction" if factors else "trained"]
+    labels = ["trained", "after the graft"]
     figure = figures.bars(
         labels,
         [before["accuracy"], after["accuracy"]],
         "in-context accuracy",
         errors=[before["accuracy_error"], after["accuracy_error"]],
-        kinds=kinds,
+        kinds=["trained", "construction" if factors else "trained"],
         y_range=(0, 1.05),
     )
     return Panel(
@@ -38,9 +37,7 @@ def draw(run: Run, view: View) -> Panel:
         "it was; if the matrix did nothing, zero does no harm either. The bars carry one standard error.",
         figure,
         data=pd.DataFrame([before, after], index=labels).T,
-        note=f"Global loss {before['global_loss']:.3f} → {after['global_loss']:.3f} nats, in-context loss "
-        f"{before['in_context_loss']:.3f} → {after['in_context_loss']:.3f}. {_factors(factors)}".strip()
-        + f" Step {run.snapshot_steps[snapshot]}.",
+        note=f"{_losses(before, after)} {_factors(factors)}".strip() + f" Step {run.snapshot_steps[snapshot]}.",
     )
 
 
@@ -54,8 +51,7 @@ def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, st
         if wanted == "zero":
             parts[name], said[name] = torch.zeros_like(matrix), "zero"
         elif wanted == "initial":
-            start = run[f"snapshot/{name}"][0].astype(np.float32)
-            parts[name], said[name] = torch.tensor(start), "initial value"
+            parts[name], said[name] = torch.tensor(run.snapshot(name, 0)), "initial value"
         elif wanted == "constructed":
             found = compare(name, trained, run.config)
             factor = found.aligned.factor * view.strength
@@ -70,6 +66,13 @@ def _title(before: dict[str, float], after: dict[str, float], said: dict[str, st
     names = {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}
     what = ", ".join(f"{names[name]} → {phrase}" for name, phrase in said.items())
     return f"{what}: accuracy {before['accuracy']:.1%} → {after['accuracy']:.1%}"
+
+
+def _losses(before: dict[str, float], after: dict[str, float]) -> str:
+    return (
+        f"Global loss {before['global_loss']:.3f} → {after['global_loss']:.3f} nats, in-context loss "
+        f"{before['in_context_loss']:.3f} → {after['in_context_loss']:.3f}."
+    )
 
 
 def _factors(said: dict[str, str]) -> str:

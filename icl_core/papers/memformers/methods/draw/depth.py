@@ -6,38 +6,30 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.memformers.methods.view import View
+from icl_core.papers.memformers.methods.draw import depth_words as words
+from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw.losses import (
     FULL,
+    NEUTRAL,
     SCALAR,
     beside,
     floor_of,
     roomy,
     trained_name,
     window,
-    written,
 )
-from icl_core.papers.memformers.shared.judging import JUDGED
-from icl_core.papers.memformers.shared.logarithms import log_of
-from icl_core.papers.memformers.shared.train import companions
-from icl_core.papers.memformers.shared.variants import EQUAL_POWER
+from icl_core.papers.memformers.shared.test_set import log_of
 
-# tensor, name, colour, dash, overlay from which it is drawn
-METHODS = (
-    ("cg", "CGD", "conjugate gradient", None, "main"),
-    ("pcg", "CGD with Σ⁻¹", "conjugate gradient", "dash", "main"),
-    ("gd", "gradient descent", "gradient descent", None, "all"),
-    ("momentum", "momentum", "momentum", "dash", "all"),
-    ("momentum_tuned", "momentum, tuned", "momentum", "dot", "all"),
-    ("nesterov", "Nesterov", "nesterov", "dash", "all"),
-    ("nesterov_tuned", "Nesterov, tuned", "nesterov", "dot", "all"),
-)
-MEDIAN = (
-    "This is the median over prompts: half of them lose less. The dotted line is what is best for the mean, and no "
-    "bound here: a model may do better on most prompts, and worse on rare ones."
-)
-CLOSE = 0.1  # log-losses that differ by less count as equal
-FEW = 1000  # prompts that the authors judge on
+# of a baseline, by id: name, colour, dash, overlay from which it is drawn
+METHODS = {
+    "cg": ("CGD", "conjugate gradient", None, "main"),
+    "pcg": ("CGD with Σ⁻¹", "conjugate gradient", "dash", "main"),
+    "gd": ("gradient descent", "gradient descent", None, "all"),
+    "momentum": ("momentum", "momentum", "dash", "all"),
+    "momentum_tuned": ("momentum, tuned", "momentum", "dot", "all"),
+    "nesterov": ("Nesterov", "nesterov", "dash", "all"),
+    "nesterov_tuned": ("Nesterov, tuned", "nesterov", "dot", "all"),
+}
 
 
 def depth(run: Run, view: View) -> Panel:
@@ -57,11 +49,11 @@ def depth(run: Run, view: View) -> Panel:
     )
     figure.update_xaxes(tickvals=layers, ticktext=[str(each) for each in layers])
     return Panel(
-        _title(run, view),
-        _caption(run, view),
+        words.title(run, view),
+        words.caption(run, view),
         roomy(figure),
         data=_table(run),
-        note=_note(run) if view.average == "mean" else "",
+        note=words.note(run) if view.average == "mean" else "",
     )
 
 
@@ -75,9 +67,9 @@ def typical(run: Run) -> Run:
 def _trained(run: Run, view: View) -> list[Curve]:
     """The trained model below what was trained beside it, which is dashed: where both coincide, both are seen."""
     x = run["depth/layers"]
-    found = [Curve(trained_name(run), x, log_of(run["judged/loss"]), "trained", markers=True)]
+    found = [Curve(trained_name(run), x, log_of(run["evaluated/loss"]), "trained", markers=True)]
     if view.overlay != "trained":
-        others = beside(run, "beside/", "/loss")
+        others = beside(run, "beside/{}/loss")
         found += [Curve(name, x, log_of(loss), kind, "dash", markers=True) for name, loss, kind in others]
     return found
 
@@ -85,13 +77,18 @@ def _trained(run: Run, view: View) -> list[Curve]:
 def _classical(run: Run, view: View) -> list[Curve]:
     if view.overlay == "trained":
         return []
-    chosen = [each for each in METHODS if each[-1] in ("main", view.overlay)]
+    chosen = {name: style for name, style in _baselines(run).items() if style[-1] in ("main", view.overlay)}
     if view.average == "median":  # CGD's is over w* as well, which the others have integrated out
-        chosen = [each for each in chosen if f"baseline/{each[0]}_median" in run.tensors]
+        chosen = {name: style for name, style in chosen.items() if f"baseline/{name}_median" in run.tensors}
     return [
-        Curve(name, run["depth/layers"], log_of(run[f"baseline/{key}"]), kind, dash, markers=True)
-        for key, name, kind, dash, _ in chosen
+        Curve(label, run["depth/layers"], log_of(run[f"baseline/{name}"]), kind, dash, markers=True)
+        for name, (label, kind, dash, _) in chosen.items()
     ]
+
+
+def _baselines(run: Run) -> dict[str, tuple[str, str, str | None, str]]:
+    """What the run has evaluated, with its style; one that the table does not know is drawn plainly."""
+    return {name: METHODS.get(name, (name, NEUTRAL, None, "main")) for name in run.names("baselines")}
 
 
 def _floors(run: Run, view: View) -> list[Curve]:
@@ -106,103 +103,14 @@ def _other(own: tuple[str, str]) -> tuple[str, str]:
 
 def _range(run: Run, zero: float) -> tuple[float, float]:
     """The same for every overlay; a method that explodes, or solves all prompts exactly, leaves the picture."""
-    kept = [log_of(run[name]) for name in ("judged/loss", "baseline/floor", "baseline/floor_scalar")]
+    kept = [log_of(run[name]) for name in ("evaluated/loss", "baseline/floor", "baseline/floor_scalar")]
     falling = [log_of(run[name]) for name in ("baseline/cg", "baseline/pcg")]
     return window([*kept, [zero]], falling)
 
 
-def _last(run: Run, name: str) -> float:
-    return float(mean_of(log_of(run[name]))[-1])
-
-
-def _title(run: Run, view: View) -> str:
-    L = run.config.layers
-    key, _ = floor_of(run.config)
-    trained, floor, cg = (_last(run, name) for name in ("judged/loss", f"baseline/{key}", "baseline/cg"))
-    named = "floor" if run.config.variant != "gd++" else "floor without moving covariates"
-    numbers = f"trained {written(trained)}, {named} {written(floor)}"
-    numbers += f", CGD {written(cg)}" if view.average == "mean" else " (medians)"
-    return f"At {L} layer{'s' * (L > 1)}: {numbers} (log-loss)"
-
-
-def _caption(run: Run, view: View) -> str:
-    parts = ["Each dot is a model trained for that depth; the lower, the better. A model that learned nothing stays on "
-             "the line of predicting zero, log d."]  # fmt: skip
-    if view.average == "median":
-        parts.append(MEDIAN)
-    elif view.overlay != "trained":
-        parts += [_power(run), _shared(run), _knowing(run)]
-    if view.overlay == "all":
-        parts.append("Gradient descent and what is called tuned have the best constant settings for each depth; "
-                     "momentum and Nesterov without that word have the authors'.")  # fmt: skip
-    return " ".join(part for part in parts if part)
-
-
-def _power(run: Run) -> str:
-    """Finding 1: models of equal power share a floor, so a gap between them is a matter of training."""
-    variants = {"trained": run.config.variant} | {k: v.variant for k, v in companions(run.config).items()}
-    equal = [name for name, variant in variants.items() if variant in EQUAL_POWER]
-    if len(equal) < 2:
-        return ""
-    ends = [_last(run, "judged/loss" if name == "trained" else f"beside/{name}/loss") for name in equal]
-    gap, above = max(ends) - min(ends), min(ends) - _last(run, f"baseline/{floor_of(run.config)[0]}")
-    who = f"the {', the '.join(equal[:-1])} and the {equal[-1]}".replace("the trained", "the trained model")
-    if not np.isfinite(gap):
-        return ""
-    if gap < CLOSE and above < CLOSE:
-        reached = f"{who} {'both' if len(equal) == 2 else 'all'} reach it"
-        return f"Look at the dotted floor: {reached}, so memory adds no power here, only another path to it."
-    batch = "" if run.config.batches == "fresh" else f" (on batches of {run.config.batch:,} that are kept)"
-    return (
-        f"Look at the dotted floor: {who} share it, so that they end {written(gap)} apart and "
-        f"{written(above)} or more above it is a matter of training{batch}, not of power."
-    )
-
-
-def _shared(run: Run) -> str:
-    """Finding 2: one Γ for all layers is weaker."""
-    models = {"judged/loss": run.config} | {f"beside/{k}/loss": v for k, v in companions(run.config).items()}
-    name = next((name for name, config in models.items() if config.variant == "shared"), None)
-    if name is None or run.config.layers < 2:
-        return ""
-    above = _last(run, name) - _last(run, f"baseline/{floor_of(run.config)[0]}")
-    return f"One Γ shared by all layers stays {written(above)} above it." if above > CLOSE else ""
-
-
-def _knowing(run: Run) -> str:
-    """Finding 3: whoever knows Σ⁻¹ wins."""
-    cg, pcg, own = (mean_of(log_of(run[f])) for f in ("baseline/cg", "baseline/pcg", "judged/loss"))
-    ahead = (pcg < cg - 1e-3) | ~np.isfinite(pcg)  # solved exactly
-    if not ahead.all():
-        even = np.allclose(np.nan_to_num(cg), np.nan_to_num(pcg), atol=0.02)
-        return "All eigenvalues of Σ are alike, so Σ⁻¹ adds nothing to CGD." if even else ""
-    too = bool(((pcg < own) | ~np.isfinite(pcg)).all())
-    return (
-        "CGD preconditioned with Σ⁻¹ (dashed) is ahead of plain CGD at every depth"
-        + (", and of the trained model too" if too else "")
-        + ": what beats CGD is knowing Σ⁻¹."
-    )
-
-
-def _note(run: Run) -> str:
-    error = float(np.nanmean(np.where(np.isfinite(run["judged/error"][:, -1]), run["judged/error"][:, -1], np.nan)))
-    n, d = run.config.n, run.config.d
-    few = error * (JUDGED / FEW) ** 0.5
-    text = (
-        f"Natural logarithms, on {JUDGED:,} fresh prompts. Standard error at {run.config.layers} layers: "
-        f"± {error:.2g}. Losses have heavy tails: on {FEW} prompts the same mean would be off by ± {few:.2g}."
-    )
-    if n < d:
-        text += (
-            f" With {n} examples for {d} unknowns the problem is underdetermined: least squares takes the smallest w "
-            "that fits, and even it misses w*."
-        )
-    return text
-
-
 def _table(run: Run) -> pd.DataFrame:
-    columns = {"layers": run["depth/layers"], "trained": mean_of(log_of(run["judged/loss"]))}
-    columns |= {name: mean_of(log_of(loss)) for name, loss, _ in beside(run, "beside/", "/loss")}
-    columns |= {name: log_of(run[f"baseline/{key}"]) for key, name, *_ in METHODS}
+    columns = {"layers": run["depth/layers"], "trained": mean_of(log_of(run["evaluated/loss"]))}
+    columns |= {name: mean_of(log_of(loss)) for name, loss, _ in beside(run, "beside/{}/loss")}
+    columns |= {name: log_of(run[f"baseline/{key}"]) for key, (name, *_) in _baselines(run).items()}
     floors = {FULL: "floor", SCALAR: "floor_scalar"}
     return pd.DataFrame(columns | {label: log_of(run[f"baseline/{key}"]) for label, key in floors.items()}).round(4)

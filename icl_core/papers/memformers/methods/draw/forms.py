@@ -9,8 +9,8 @@ import torch
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.methods.token_form import forward, takes_whitened
-from icl_core.papers.memformers.methods.view import View
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.read_run import (
     covariance_of,
@@ -21,6 +21,7 @@ from icl_core.papers.memformers.shared.read_run import (
     step_of,
 )
 from icl_core.papers.memformers.shared.task import Batch
+from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.regression import gram
 
 BOTH = ("tokens", "in w", "gap")
@@ -69,7 +70,7 @@ def _read(run: Run, view: View, depth: int, layer: int, snapshot: int) -> Forms:
     attention = passage.attention[layer - 1, 0].T.clone()
     attention[:, -1] = torch.nan  # M: no token attends to the query
     residuals = None
-    if config.variant not in ("token", "gd++"):
+    if VARIANTS[config.variant].has_one_w:
         batch = Batch(gram(U[..., None])[None], target[None, :, None, None])
         w = iterates(parameters, config, root, batch)[layer, :, 0]  # [d], whitened
         residuals = torch.cat([y, y.new_zeros(1)]) - w @ white
@@ -119,15 +120,14 @@ def _caption(run: Run, found: Forms, both: bool) -> str:
             "y − ⟨x, w⟩ with the w of the iteration, and last their difference, which is rounding. As w comes closer "
             "to the true weights, the examples fade; the query q starts at 0 and ends at minus its prediction."
         )
-    why = {
-        "gd++": " The covariates move here, so no single w explains every token's label.",
-        "token": " Γ differs from token to token here, so no single w explains every token's label.",
-    }
+    variant = VARIANTS[run.config.variant]
+    what = "The covariates move" if variant.moves_covariates else "Γ differs from token to token"
+    why = "" if variant.has_one_w else f" {what} here, so no single w explains every token's label."
     return (
         "Each row is a token and shows which labels it takes, and with which sign: that is −⟨x, A x'⟩, large for "
         "examples alike in the directions that A counts. Taken together, a row gives its token A ∇R(w) as its x sees "
         "it. The query q is the last row; no token attends to it."
-        + why.get(run.config.variant, "")
+        + why
         + (" Heads are summed." if run.config.heads > 1 else "")
     )
 

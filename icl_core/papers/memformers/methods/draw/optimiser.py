@@ -8,8 +8,8 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.papers.memformers.methods import decode as decoded
-from icl_core.papers.memformers.methods.view import View
-from icl_core.papers.memformers.shared.draw.losses import MAIN, written
+from icl_core.papers.memformers.methods.settings import View
+from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.read_run import (
     constructed,
     depth_of,
@@ -18,6 +18,7 @@ from icl_core.papers.memformers.shared.read_run import (
     step_of,
     tuned,
 )
+from icl_core.papers.memformers.shared.variants import VARIANTS
 
 WRITTEN = 6  # layers up to which the numbers are written
 HELD = 0.9  # a table that holds less of the matrices than this share says little of where they end
@@ -27,7 +28,7 @@ Tables = dict[str, np.ndarray]
 
 def applies(config: Any) -> bool:
     """A Γ per token and moving covariates are no tables of numbers on past gradients."""
-    return config.variant not in ("token", "gd++")
+    return VARIANTS[config.variant].has_one_w
 
 
 def optimiser(run: Run, view: View) -> Panel:
@@ -87,7 +88,7 @@ def _shown(table: np.ndarray, view: View) -> np.ndarray:
 
 
 def _title(run: Run, tables: Tables, depth: int, step: int) -> str:
-    start = f"{MAIN[run.config.variant]}, {depth} layer{'s' * (depth > 1)}, step {step}"
+    start = f"{VARIANTS[run.config.variant].name}, {depth} layer{'s' * (depth > 1)}, step {step}"
     if depth == 1:
         return f"{start}: one step of {written(float(tables[TRAINED][0, 0]))}, CGD's is {written(tables[CGD][0, 0])}"
     own, cg, pre = (decoded.memory(tables[name]) for name in (TRAINED, CGD, PRE))

@@ -6,9 +6,9 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.memformers.methods.view import View
+from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw.losses import roomy, window, written
-from icl_core.papers.memformers.shared.logarithms import log_of
+from icl_core.papers.memformers.shared.test_set import log_of
 
 WIDE = 0.3  # between both log-losses: the batch has been learned
 
@@ -37,7 +37,7 @@ def overfit(run: Run, view: View) -> Panel:
 
 def _lines(run: Run) -> dict[str, str]:
     batch = "prompts in training" if run.config.batches == "fresh" else "its own batch"
-    own = {"trained, fresh prompts": "judged/loss", f"trained, {batch}": "judged/train"}
+    own = {"trained, fresh prompts": "evaluated/loss", f"trained, {batch}": "evaluated/train"}
     classical = {"CGD, fresh prompts": "baseline/cg", "CGD, that batch": "baseline/cg_train"}
     return {name: key for name, key in (own | classical).items() if key in run.tensors}
 
@@ -47,7 +47,7 @@ def _kind(name: str) -> str:
 
 
 def _ends(run: Run) -> tuple[float, float]:
-    own, fresh = (float(mean_of(log_of(run[f"judged/{name}"]))[-1]) for name in ("train", "loss"))
+    own, fresh = (float(mean_of(log_of(run[f"evaluated/{name}"]))[-1]) for name in ("train", "loss"))
     return own, fresh
 
 
@@ -72,8 +72,8 @@ def _caption(run: Run) -> str:
     )
     if "baseline/cg_train" not in run.tensors:
         return text
-    own, cg = (float(mean_of(log_of(run[key]))[-1]) for key in ("judged/train", "baseline/cg_train"))
-    fresh, cg_fresh = (float(mean_of(log_of(run[key]))[-1]) for key in ("judged/loss", "baseline/cg"))
+    own, cg = (float(mean_of(log_of(run[key]))[-1]) for key in ("evaluated/train", "baseline/cg_train"))
+    fresh, cg_fresh = (float(mean_of(log_of(run[key]))[-1]) for key in ("evaluated/loss", "baseline/cg"))
     if own < cg and fresh > cg_fresh:
         return f"{text} On the batch the model is ahead of CGD; on fresh prompts CGD, which learns nothing, is ahead."
     return text

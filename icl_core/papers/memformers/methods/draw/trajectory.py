@@ -12,7 +12,7 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Bowl, Track
 from icl_core.papers.memformers.methods import decode as decoded
-from icl_core.papers.memformers.methods.view import View
+from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.read_run import (
     constructed,
     covariance_of,

@@ -7,41 +7,68 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
-from icl_core.papers.memformers.mixture.train import KINDS
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
-from icl_core.papers.memformers.shared.draw.losses import roomy, window, written
-from icl_core.papers.memformers.shared.logarithms import log_of
+from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, roomy, window, written
+from icl_core.papers.memformers.shared.test_set import log_of
 
-# of the figures: tensor, name, colour, dash
-METHODS = (
-    ("linear/gated", "linear, gates (Fig. 9)", "layer 2", None),
-    ("lfom/gated", "Memformer, gates (Fig. 10 grey)", "layer 1", "dash"),
-    ("lfom/adapted", "Memformer, gates, Γ (Fig. 10 black)", "trained", "dot"),
-)
+# the methods of the figures
+LINEAR, GATED, ADAPTED = "linear/gated", "lfom/gated", "lfom/adapted"
 SCALAR, ALONE = "one head, one scalar", "best head as it is"
 EVEN, OWN = "equal gates, not learned", "trained on the mixture"
+# of a method, by id: name, colour, dash; both kinds of head are alike in what is not here
+METHODS = {
+    LINEAR: ("linear, gates (Fig. 9)", "layer 2", None),
+    GATED: ("Memformer, gates (Fig. 10 grey)", "layer 1", "dash"),
+    ADAPTED: ("Memformer, gates, Γ (Fig. 10 black)", "trained", "dot"),
+    "linear/scalar": (SCALAR, "layer 3", None),
+    "linear/even": (EVEN, "gradient descent", None),
+    "linear/mixture": (OWN, "layer 5", "dot"),
+}
+# of a method where there is little room, and in the table
+SHORT = {
+    LINEAR: ("linear", "linear"),
+    GATED: ("Memformer", "Memformer"),
+    ADAPTED: ("Memformer,<br>Γ learned too", "Memformer, Γ too"),
+}
+# of a kind of head, by id: name, colour, marker
+KINDS = {"linear": ("linear transformer", "layer 2", "circle"), "lfom": ("LFOM Memformer", "trained", "diamond")}
+# what is done with heads, by id: name on the axis and in the table; "alone" is read off each head
+CATEGORIES = {
+    "gated": ("gates", "gates"),
+    "adapted": ("gates<br>+ Γ", "gates and Γ"),
+    "scalar": ("one<br>scalar", SCALAR),
+    "even": ("equal", EVEN),
+    "alone": ("best<br>head", ALONE),
+    "mixture": ("own<br>training", OWN),
+}
+
+
+def style_of(method: str) -> tuple[str, str, str | None]:
+    """Name, colour and dash of a method; plain for one that the table does not know."""
+    return METHODS.get(method, (method, NEUTRAL, None))
+
+
+def drawn(run: Run) -> list[str]:
+    """The run's methods that are drawn as lines: those with a style, and those that nothing here knows."""
+    known = [f"{kind}/{category}" for kind in KINDS for category in CATEGORIES]
+    return [method for method in run.names("methods") if method in METHODS or method not in known]
 
 
 def depth(run: Run, view: View) -> Panel:
     """The log-loss of all methods against layers."""
     x = run["depth/layers"]
-    found = [(name, log_of(run[f"judged/{key}"]), kind, dash) for key, name, kind, dash in METHODS]
-    found += [
-        (SCALAR, log_of(run["judged/linear/scalar"]), "layer 3", None),
-        (EVEN, log_of(run["judged/linear/even"]), "gradient descent", None),
-        (OWN, log_of(run["judged/linear/mixture"]), "layer 5", "dot"),
-    ]
+    found = [(*style_of(method), log_of(run[f"evaluated/{method}"])) for method in drawn(run)]
     floor = log_of(run["baseline/floor"])
-    series = [Curve(name, x, logs, kind, dash, markers=True) for name, logs, kind, dash in found]
+    series = [Curve(name, x, logs, kind, dash, markers=True) for name, kind, dash, logs in found]
     series.append(Curve("floor", x, floor, "floor"))
-    kept = [np.minimum(logs, 1.5) for _, logs, _, _ in found]
+    kept = [np.minimum(logs, 1.5) for *_, logs in found]
     figure = figures.curves(
         series, "layers", "log of the mean loss", x_range=(0.85, x[-1] + 0.15), y_range=window([*kept, floor, [0.0]]),
         lines=[("predicting zero", 0.0, "floor")], height=430,
     )  # fmt: skip
     figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x])
-    ends = [float(logs[:, -1].mean()) for _, logs, _, _ in found[:3]]
-    table = pd.DataFrame({"layers": x} | {name: mean_of(logs) for name, logs, _, _ in found} | {"floor": floor})
+    ends = [float(log_of(run[f"evaluated/{each}"])[:, -1].mean()) for each in (LINEAR, GATED, ADAPTED)]
+    table = pd.DataFrame({"layers": x} | {name: mean_of(logs) for name, *_, logs in found} | {"floor": floor})
     return Panel(
         f"With gates: linear transformer {written(ends[0])}, Memformer {written(ends[1])}; with Γ learned too "
         f"{written(ends[2])}",
@@ -67,17 +94,15 @@ def _row(run: Run, view: View) -> int:
 def methods(run: Run, view: View) -> Panel:
     """Both kinds of head side by side, for all methods of putting them together, at one depth."""
     row = _row(run, view)
-    categories = {
-        "gated": "gates", "adapted": "gates<br>+ Γ", "scalar": "one<br>scalar", "even": "equal",
-        "alone": "best<br>head", "mixture": "own<br>training",
-    }  # fmt: skip
-    logs = {kind: {method: _of(run, kind, method, row) for method in categories} for kind in KINDS}
-    styles = {"linear": ("layer 2", "circle"), "lfom": ("trained", "diamond")}
-    rows = [(KINDS[k], *styles[k], np.stack(list(logs[k].values()), 1)) for k in KINDS]
+    kinds, categories = run.names("kinds"), _categories(run)
+    logs = {kind: {each: _of(run, kind, each, row) for each in categories} for kind in kinds}
+    styles = {kind: KINDS.get(kind, (kind, NEUTRAL, "circle")) for kind in kinds}
+    rows = [(*styles[kind], np.stack(list(logs[kind].values()), 1)) for kind in kinds]
     floor = float(log_of(run["baseline/floor"])[row])
-    figure = dots(rows, list(categories.values()), 1.0, [("floor", floor, "floor")])
+    figure = dots(rows, [name for name, _ in categories.values()], 1.0, [("floor", floor, "floor")])
     apart = {method: float((logs["lfom"][method] - logs["linear"][method]).mean()) for method in ("gated", "scalar")}
-    table = pd.DataFrame({KINDS[k]: [float(v.mean()) for v in logs[k].values()] for k in KINDS}, list(WRITTEN.values()))
+    means = {styles[kind][0]: [float(each.mean()) for each in logs[kind].values()] for kind in kinds}
+    table = pd.DataFrame(means, [name for _, name in categories.values()])
     return Panel(
         f"The Memformer's heads are {written(apart['gated'])} off the linear ones with gates, "
         f"{written(apart['scalar'])} with one scalar",
@@ -85,21 +110,23 @@ def methods(run: Run, view: View) -> Panel:
         "circle is from its diamond: that is what memory costs, or gains. “Own training” is a model trained on the "
         "mixture itself. A triangle at the top edge stands for a loss beyond it.",
         figure,
-        data=table.round(4).reset_index(names="way"),
+        data=table.round(4).reset_index(names="method"),
         note="Bars reach from the lowest to the highest seed." if run.config.seeds > 1 else "",
     )
 
 
-WRITTEN = {
-    "gated": "gates", "adapted": "gates and Γ", "scalar": SCALAR, "even": EVEN, "alone": ALONE, "mixture": OWN,
-}  # fmt: skip
+def _categories(run: Run) -> dict[str, tuple[str, str]]:
+    """What the run has done with heads, in the table's order, and what the table does not know behind it."""
+    ran = dict.fromkeys(method.partition("/")[2] for method in run.names("methods"))
+    known = {each: names for each, names in CATEGORIES.items() if each in ran or each == "alone"}
+    return {**known, **{each: (each, each) for each in ran if each not in CATEGORIES}}
 
 
 def _of(run: Run, kind: str, method: str, row: int) -> np.ndarray:
     """Logarithms [seeds]; NaN where a kind has no such method."""
     if method == "alone":
-        return log_of(run[f"judged/{kind}/head"][:, row]).min(-1)
-    name = f"judged/{kind}/{method}"
+        return log_of(run[f"evaluated/{kind}/head"][:, row]).min(-1)
+    name = f"evaluated/{kind}/{method}"
     return log_of(run[name][:, row]) if name in run.tensors else np.full(run.config.seeds, np.nan)
 
 
@@ -108,40 +135,41 @@ def gates(run: Run, view: View) -> Panel:
     row, seed = _row(run, view), min(view.seed_shown, run.config.seeds) - 1
     mixture = mixture_of(run.config)
     ratio = np.array([mixture.second / each.second for each in mixture.components])
-    found = np.stack([run[f"gate/{key}"][seed, row] for key, *_ in METHODS])  # [methods, H]
+    learned = [method for method in run.names("methods") if f"gate/{method}" in run.tensors]
+    found = np.stack([run[f"gate/{method}"][seed, row] for method in learned])  # [methods, H]
     names = [f"head of N({m:g}, {v:g})" for m, v in zip(mixture.means, mixture.variances, strict=True)]
     share = found * ratio
-    figure = stacks([(share, found, "learned")], names, ["linear", "Memformer", "Memformer,<br>Γ learned too"])
+    figure = stacks([(share, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in learned])
     figure.update_yaxes(title_text="gate × E x² / E_h x²")
     sums = [written(float(each)) for each in share.sum(1)]
+    table = pd.DataFrame(found, [SHORT.get(each, (each, each))[1] for each in learned], names)
     return Panel(
-        f"Gates add up to {sums[0]}, {sums[1]} and {sums[2]} whole steps",
+        f"Gates add up to {', '.join(sums[:-1])} and {sums[-1]} whole steps",
         f"A gate of the model of {row + 1} layers times the factor by which its head is off, E x² of the mixture over "
         "that of the component; the gate itself is written on the block. Look at the height of a whole bar: it "
         "should be about one step, whichever heads make it up. Without gates it would be the sum of all factors.",
         figure,
-        data=pd.DataFrame(found, ["linear", "Memformer", "Memformer, Γ too"], names).round(4).reset_index(names="way"),
+        data=table.round(4).reset_index(names="method"),
     )
 
 
 def test_time(run: Run, view: View) -> Panel:
     """The loss on the prompts met, while gates and Γ are learned."""
-    logs = {name: log_of(run[f"learning/{key}"]) for key, name, *_ in METHODS}
-    x = np.arange(next(iter(logs.values())).shape[1])
-    series = [Curve(name, x, logs[name], kind, dash) for _, name, kind, dash in METHODS]
+    learned = [each for each in run.names("methods") if f"learning/{each}" in run.tensors]
+    logs = {each: log_of(run[f"learning/{each}"]) for each in learned}
+    x = np.arange(logs[GATED].shape[1])
+    series = [Curve(name, x, logs[each], kind, dash) for each in logs for name, kind, dash in [style_of(each)]]
     figure = figures.curves(series, "step at test time", "log of the mean loss", y_range=window([*logs.values()]))
-    met = {name: float(each[:, -1].mean()) for name, each in logs.items()}
-    fresh = {name: float(log_of(run[f"judged/{key}"])[:, -1].mean()) for key, name, *_ in METHODS}
-    last = METHODS[-1][1]
+    met = {each: written(float(logs[each][:, -1].mean())) for each in (GATED, ADAPTED)}
+    fresh = {each: written(float(log_of(run[f"evaluated/{each}"])[:, -1].mean())) for each in (GATED, ADAPTED)}
     return Panel(
-        f"With Γ: {written(met[last])} on the {run.config.gate_prompts:,} prompts met, "
-        f"{written(fresh[last])} on fresh ones",
+        f"With Γ: {met[ADAPTED]} on the {run.config.gate_prompts:,} prompts met, {fresh[ADAPTED]} on fresh ones",
         f"Adam on the prompts met at test time, {run.config.layers} layers. The lower end of a line is what these "
         "prompts show, not what fresh ones do: a wide gap says that what is learned is these prompts. With gates alone "
-        f"it is {written(met[METHODS[1][1]])} here and {written(fresh[METHODS[1][1]])} on fresh ones: most of the loss "
-        "is in rare prompts, of which these are too few.",
+        f"it is {met[GATED]} here and {fresh[GATED]} on fresh ones: most of the loss is in rare prompts, of which "
+        "these are too few.",
         roomy(figure),
-        data=pd.DataFrame({"step": x} | {name: mean_of(each) for name, each in logs.items()}).round(4),
+        data=pd.DataFrame({"step": x} | {style_of(each)[0]: mean_of(rows) for each, rows in logs.items()}).round(4),
     )
 
 
@@ -150,14 +178,8 @@ def training(run: Run, view: View) -> Panel:
     mixture = mixture_of(run.config)
     x = run.tensors.get("curve/step", np.array([0]))
     rows = [f"N({m:g}, {v:g})" for m, v in zip(mixture.means, mixture.variances, strict=True)] + ["mixture"]
-    series, table = [], {"step": x}
-    for kind, dash in (("linear", "solid"), ("lfom", "dash")):
-        for row, name in enumerate(rows):
-            logs = log_of(run.tensors.get(f"curve/{kind} {row}", np.full((run.config.seeds, len(x)), np.nan)))
-            label = f"{name}{', Γ' if kind == 'lfom' else ''}"
-            colour = f"layer {row + 1}" if row < len(rows) - 1 else "conjugate gradient"
-            series.append(Curve(label, x, logs, colour, dash))
-            table[label] = mean_of(logs).round(4)
+    heads = [(kind, row) for kind in _kinds(run) for row in range(len(rows))]
+    series = [_head_curve(run, x, kind, row, rows) for kind, row in heads]
     kept = np.concatenate([np.ravel(np.minimum(curve.y, 1.5)) for curve in series])
     figure = figures.curves(
         series, "training step", "log of the mean loss", y_range=window([kept, [0.0]]), height=430,
@@ -169,13 +191,26 @@ def training(run: Run, view: View) -> Panel:
         "dashed ones with Γ. A line that stays at 0 learns nothing. The narrower the distribution of S, the "
         "deeper a line ends.",
         roomy(figure),
-        data=pd.DataFrame(table),
+        data=pd.DataFrame({"step": x} | {curve.name: mean_of(curve.y).round(4) for curve in series}),
     )
+
+
+def _kinds(run: Run) -> list[str]:
+    """A run that is still going may have nothing yet, not even names."""
+    return run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)
+
+
+def _head_curve(run: Run, x: np.ndarray, kind: str, row: int, rows: list[str]) -> Curve:
+    """One head's loss; dashed with memory, and in CGD's colour what learns the mixture as a whole, the last row."""
+    name, whole = rows[row], row == len(rows) - 1
+    logs = log_of(run.tensors.get(f"curve/{kind}/{row}", np.full((run.config.seeds, len(x)), np.nan)))
+    label, dash = {"linear": (name, "solid"), "lfom": (f"{name}, Γ", "dash")}.get(kind, (f"{name}, {kind}", "dot"))
+    return Curve(label, x, logs, "conjugate gradient" if whole else f"layer {row + 1}", dash)
 
 
 def _training_title(run: Run, series: list[Curve], rows: int) -> str:
     if not run.finished:
         return "The heads' losses so far"
     ends = np.array([mean_of(each.y)[-1] for each in series])
-    apart = float(np.abs(ends[:rows] - ends[rows:]).max())
+    apart = float(np.abs(ends[:rows] - ends[rows : 2 * rows]).max())
     return f"On their own distribution heads with and without Γ end within {written(apart)} of each other"

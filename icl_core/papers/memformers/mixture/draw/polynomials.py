@@ -6,19 +6,18 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.memformers.mixture.draw.losses import METHODS, OWN
+from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR, style_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.shared.draw.losses import roomy
+
+SHAPES = (LINEAR, GATED, ADAPTED, "linear/mixture")
 
 
 def polynomials(run: Run, view: View) -> Panel:
     """What is left of w* as a function of S, over where S lies."""
     seed, x = min(view.seed_shown, run.config.seeds) - 1, run["shape/at"]
-    keys = (*METHODS, ("linear/mixture", OWN, "layer 5", "dot"))
-    shapes = {name: run[f"shape/{key}"][seed] for key, name, *_ in keys if f"shape/{key}" in run.tensors}
-    series = [
-        Curve(name, x, np.maximum(shapes[name], 1e-5), kind, dash) for _, name, kind, dash in keys if name in shapes
-    ]
+    shapes = {style_of(method): run[f"shape/{method}"][seed] for method in SHAPES if f"shape/{method}" in run.tensors}
+    series = [Curve(name, x, np.maximum(shape, 1e-5), kind, dash) for (name, kind, dash), shape in shapes.items()]
     at, density = run["density/at"], run["density/S"][-1]
     figure = figures.curves(
         [*series, Curve("how often S is there", at, np.maximum(density, 1e-5), "gradient descent", "solid")],
@@ -34,7 +33,7 @@ def polynomials(run: Run, view: View) -> Panel:
         "under the grey hill. A model that overfits has its zeros crowded "
         "where its own prompts were, and rises too early at the hill's edges.",
         roomy(figure),
-        data=pd.DataFrame({"S / E x²": x} | shapes).round(6),
+        data=pd.DataFrame({"S / E x²": x} | {name: shape for (name, *_), shape in shapes.items()}).round(6),
     )
 
 

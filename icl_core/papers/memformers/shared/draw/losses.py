@@ -9,20 +9,21 @@ import plotly.graph_objects as go
 from icl_core import figures
 from icl_core.experiment import Run
 from icl_core.papers.memformers.shared.read_run import knows_covariance
-from icl_core.papers.memformers.shared.train import companions
+from icl_core.papers.memformers.shared.variants import VARIANTS
 
 # momentum has the fourth layer's colour
 BESIDE = ("layer 2", "layer 1", "layer 3", "layer 5")
-MAIN = {
+NEUTRAL = "#7F7F7F"  # of what no table knows
+# what is trained beside a model, by id
+LABELS = {
     "linear": "linear transformer",
     "cgd": "CGD-like",
     "lfom": "LFOM",
-    "coordinate": "LFOM, Γ per coordinate",
-    "token": "LFOM, Γ per token",
     "shared": "Γ shared",
-    "gd++": "GD++",
-    "learned": "learned LFOM",
-    "learned shared": "learned LFOM, Λ shared",
+    "free": "Γ free",
+    "one-head": "one head",
+    "original": "learned in original coordinates",
+    "whitened": "learned in whitened coordinates",
 }
 FULL, SCALAR = "floor, A ∝ Σ⁻¹", "floor, A = a I"
 LOWER = 0.8  # how far a curve may lead the range below the others, as a share of what they span
@@ -36,21 +37,28 @@ def written(value: float, places: int = 2) -> str:
 
 def trained_name(run: Run) -> str:
     """The trained model, as a legend names it."""
-    return f"trained: {MAIN[run.config.variant]}"
+    return f"trained: {VARIANTS[run.config.variant].name}"
 
 
-def beside(run: Run, prefix: str, suffix: str = "") -> list[tuple[str, np.ndarray, str]]:
-    """Name, values and colour of each model trained beside, where the run has its `<prefix><name><suffix>`."""
-    found = [(name, f"{prefix}{name}{suffix}") for name in companions(run.config)]
-    kinds = zip(found, BESIDE, strict=False)
-    return [(name, run[key], kind) for (name, key), kind in kinds if key in run.tensors]
+def beside(run: Run, tensor: str) -> list[tuple[str, np.ndarray, str]]:
+    """Label, values and colour of each model trained beside, where the run has its `tensor`, "beside/{}/loss"."""
+    ids = run.names("beside") if "names/beside" in run.tensors else []
+    colours = dict(zip(ids, BESIDE, strict=False))
+    found = {name: tensor.format(name) for name in ids}
+    return [
+        (LABELS.get(name, name), run[key], colours.get(name, NEUTRAL))
+        for name, key in found.items()
+        if key in run.tensors
+    ]
 
 
 def floor_of(config: Any) -> tuple[str, str]:
     """The tensor's name and the label of the floor that a config's model has, if its covariates stay."""
     full = knows_covariance(config)
     label = FULL if full else SCALAR
-    return ("floor" if full else "floor_scalar"), label + (" (B = 0)" if config.variant == "gd++" else "")
+    return ("floor" if full else "floor_scalar"), label + (
+        " (B = 0)" if VARIANTS[config.variant].moves_covariates else ""
+    )
 
 
 def window(kept: Sequence[Any], falling: Sequence[Any] = ()) -> tuple[float, float]:

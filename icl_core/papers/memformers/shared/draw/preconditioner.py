@@ -12,7 +12,6 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures.grid import diverging
 from icl_core.papers.memformers.shared import variants
-from icl_core.papers.memformers.shared.distance import distances
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.read_run import (
     covariance_of,
@@ -22,6 +21,7 @@ from icl_core.papers.memformers.shared.read_run import (
     root_of,
     step_of,
 )
+from icl_core.papers.memformers.shared.variants import VARIANTS, distances
 
 applies = knows_covariance
 MOST = 4  # layers drawn at once
@@ -130,10 +130,10 @@ def _scales(matrices: Tensor) -> Tensor:
 def _note(run: Run, found: Tensor, depth: int) -> str:
     a = found.diagonal(dim1=1, dim2=2).mean(-1).tolist()
     learned = f"aₗ, sorted: {' '.join(written(each) for each in sorted(a))}."
-    if run.config.variant == "gd++":
+    if VARIANTS[run.config.variant].moves_covariates:
         return f"{learned} The covariates move, so from layer 2 on Aₗ meets others than those of Σ."
     best = run["reference/floor_steps"][depth - 1, :depth]
     text = f"{learned} The best linear transformer has {' '.join(written(float(each)) for each in best)}"
-    if run.config.variant == "linear":
+    if VARIANTS[run.config.variant].memory == "none":
         return f"{text}, in any order."
     return f"{text}; here Γ scales every Aₗ as well, so only what they do together compares (the decoded optimiser)."

@@ -9,8 +9,8 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.shared.draw.losses import beside, floor_of, roomy, trained_name, window, written
-from icl_core.papers.memformers.shared.judging import WATCHED
-from icl_core.papers.memformers.shared.logarithms import log_of
+from icl_core.papers.memformers.shared.test_set import WATCHED, log_of
+from icl_core.papers.memformers.shared.variants import VARIANTS
 
 MOVING = "The covariates move here, so later layers meet others than those of Σ."
 NEAR = 0.1  # of the last log-loss: arrived
@@ -21,7 +21,7 @@ COLOURS = 8  # that layers have; from there on they repeat, dashed
 def training(run: Run, view: Any) -> Panel:
     """Natural log of the loss on fresh prompts against the training step; also of a run that is still going."""
     x, logs = _step(run), log_of(_curve(run, "curve/loss"))
-    others = beside(run, "curve/loss of ")
+    others = beside(run, "curve/beside/{}")
     series = [Curve(trained_name(run), x, logs)]
     series += [Curve(name, x, log_of(loss), kind, "dash") for name, loss, kind in others]
     if getattr(view, "single_seeds", False):
@@ -39,7 +39,7 @@ def training(run: Run, view: Any) -> Panel:
     )
     return Panel(
         _title(run, x, logs, others),
-        f"The model of {run.config.layers} layers, judged on {WATCHED:,} fresh prompts as it trains"
+        f"The model of {run.config.layers} layers, evaluated on {WATCHED:,} fresh prompts as it trains"
         + (", beside what was trained with the same settings" if others else "")
         + f". Look at who arrives first (stays within {NEAR} of its last loss from there on), and how far above the "
         "floor. A model that learns nothing stays at predicting zero, log d."
@@ -68,7 +68,7 @@ def distances(run: Run, view: Any) -> Panel:
         "is." + (" The band is the spread over seeds." if run.config.seeds > 1 else ""),
         roomy(figure),
         data=pd.DataFrame({"step": x} | {f"layer {i + 1}": mean_of(each) for i, each in enumerate(curves)}).round(5),
-        note=MOVING if run.config.variant == "gd++" else "",
+        note=MOVING if VARIANTS[run.config.variant].moves_covariates else "",
     )
 
 

@@ -2,48 +2,46 @@
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import characters
-from icl_core.papers.birth.shared.beside_construction import Comparison, compare, rank, wrong
-from icl_core.papers.birth.shared.read_run import weights_at
-from icl_core.papers.birth.shared.settings import View
+from icl_core.papers.birth.induction.beside_construction import Comparison, compare, rank, wrong
+from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.shared.draw import KINDS, NAMES, READ
+from icl_core.papers.birth.shared.probes import Scores
 
-NAMES = {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}
-KINDS = {"W_K1": "layer 1", "W_K2": "layer 2", "W_O2": "layer 3", "W_F": "layer 4"}
-READ = {  # the reading, and what a formed memory looks like
-    "W_K1": ("pₜᵀ W_K¹ pₛ", "A bright diagonal: the query at position t finds the key at t − 1."),
-    "W_K2": ("w_E(j)ᵀ W_K² R¹ w_E(i)", "A bright diagonal: a character, as query, finds its own copy made by layer 1."),
-    "W_O2": ("w_U(j)ᵀ W_O² W_V² w_E(i)", "A bright diagonal: the character attended to is the one predicted."),
-    "W_F": ("w_U(j)ᵀ W_F w_E(i)", "Bright cells where character j often follows character i."),
-}
+Maps = tuple[np.ndarray, np.ndarray, np.ndarray]  # trained, constructed, difference
 
 
 def draw(run: Run, view: View) -> Panel:
     """One matrix as readings v_jᵀ W u_i, trained | constructed | difference on one scale."""
     snapshot, name = run.snapshot_at(view), _shown(run, view)
-    weights = weights_at(run, snapshot)
-    found = compare(name, weights, run.config)
-    value, formed = READ[name]
-    rows, columns = ([*characters(labels)] for labels in (found.trained.rows, found.trained.columns))
+    weights, end = (weights_at(run, index) for index in (snapshot, len(run.snapshot_steps) - 1))
+    found, last = (compare(name, each, run.config) for each in (weights, end))
     maps = _maps(found, view)
-    left, below = found.trained.row_kind, found.trained.column_kind
-    last = _maps(
-        compare(name, weights_at(run, len(run.snapshot_steps) - 1), run.config), view
-    )  # one scale for all snapshots
-    figure = figures.triple(
-        *maps, rows, columns, value, row_title=left, column_title=below, limit=figures.largest(*maps, *last)
-    )
     return Panel(
         f"{NAMES[name]} at step {run.snapshot_steps[snapshot]}{_recall(found)}: "
         f"{max(0.0, found.aligned.explained):.0%} of it is the construction",
-        f"{formed} Without learning, the left map would be noise. {_alignment(found, view)}",
-        figure,
+        f"{READ[name][1]} Without learning, the left map would be noise. {_alignment(found, view)}",
+        _triple(name, found.trained, maps, figures.largest(*maps, *_maps(last, view))),  # one scale for all snapshots
         table=_wrong(name, found) if view.wrong else None,
-        data=pd.DataFrame(np.round(maps[0], 4), index=rows, columns=columns).reset_index(names=left),
+        data=_data(found.trained, maps[0]),
         note=f"{_margin(found)}{rank(weights[name])} of {run.config.d} singular directions hold 99 % of the matrix.",
     )
+
+
+def _triple(name: str, read: Scores, maps: Maps, limit: float) -> go.Figure:
+    rows, columns = characters(read.rows), characters(read.columns)
+    titles = {"row_title": read.row_kind, "column_title": read.column_kind}
+    return figures.triple(*maps, rows, columns, READ[name][0], **titles, limit=limit)
+
+
+def _data(read: Scores, trained: np.ndarray) -> pd.DataFrame:
+    rows, columns = characters(read.rows), characters(read.columns)
+    return pd.DataFrame(np.round(trained, 4), index=rows, columns=columns).reset_index(names=read.row_kind)
 
 
 def _shown(run: Run, view: View) -> str:
@@ -54,7 +52,7 @@ def _shown(run: Run, view: View) -> str:
     return "W_O2" if missing else view.memory
 
 
-def _maps(found: Comparison, view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _maps(found: Comparison, view: View) -> Maps:
     """Trained, constructed and difference, aligned or raw."""
     if view.raw:
         trained, constructed = found.trained.matrix.numpy(), found.constructed.matrix.numpy()

@@ -1,8 +1,9 @@
-"""Fresh prompts, the same for every model of a task, on which query and w* are integrated out."""
+"""The test set: fresh prompts, the same for every model of a task, on which query and w* are integrated out."""
 
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -12,9 +13,10 @@ from icl_core.papers.memformers.shared.task import Batch, gaussian, integrated
 from icl_core.papers.memformers.shared.variants import Parameters
 from icl_core.regression import covariates, gram
 
-WATCHED = 2**13  # prompts judged at each evaluation during training
-JUDGED = 2**16  # prompts judged at the end: at four layers the mean over 1000 is off by 0.65 in the logarithm
+WATCHED = 2**13  # prompts at each evaluation during training
+PROMPTS = 2**16  # prompts at the end: at four layers the mean over 1000 is off by 0.65 in the logarithm
 BLOCK = 2**12  # prompts drawn at once; fixed, since it decides which prompts come
+LEAST = 1e-12  # a loss below it is zero to rounding
 
 
 def held_out(d: int, n: int, prompts: int, seed: int = 17) -> Iterator[tuple[Tensor, Tensor]]:
@@ -43,11 +45,11 @@ def noise(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
     """The standard error of the logarithm of a mean over 1000 prompts, each with its own w* and query: [seeds]."""
     generator, found = torch.Generator().manual_seed(2**31 + 31), []
     examples = model.needs_examples(config.variant)
-    for U, S in held_out(config.d, config.n, JUDGED):
+    for U, S in held_out(config.d, config.n, PROMPTS):
         target, query = (gaussian((config.d, BLOCK), generator) for _ in range(2))
         batch = Batch(S[None], target[None, :, None], U[None] if examples else None)
         found.append((model.errors(parameters, config, root, batch)[:, :, 0] * query).sum(1).square())
-    return mean_and_log_error(torch.cat(found, -1))[1] * (JUDGED / 1000) ** 0.5
+    return mean_and_log_error(torch.cat(found, -1))[1] * (PROMPTS / 1000) ** 0.5
 
 
 def mean_and_log_error(losses: Tensor) -> tuple[Tensor, Tensor]:
@@ -55,3 +57,15 @@ def mean_and_log_error(losses: Tensor) -> tuple[Tensor, Tensor]:
     exact = losses.double()
     mean = exact.mean(-1)
     return mean, exact.std(-1) / mean / losses.shape[-1] ** 0.5
+
+
+def log_of(losses: Any) -> np.ndarray:
+    """The natural logarithm; NaN for what is not positive and finite."""
+    values = np.asarray(losses, dtype=float)
+    good = np.isfinite(values) & (values > 0)
+    return np.where(good, np.log(np.where(good, values, 1.0)), np.nan)
+
+
+def log_from_least(losses: Any) -> np.ndarray:
+    """The natural logarithm; what is zero to rounding counts as 1e-12."""
+    return np.log(np.maximum(losses, LEAST))

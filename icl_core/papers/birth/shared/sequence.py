@@ -1,4 +1,4 @@
-"""From a run to what a figure needs: the weights of a snapshot, the visitor's sequence, what is predicted on it."""
+"""The sequence on screen, typed or sampled, and what a model makes of it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,23 +6,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from icl_core.experiment import CannotDraw, Run
+from icl_core.experiment import CannotDraw
 from icl_core.papers.birth.shared import model
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.shared.settings import View
 from icl_core.papers.birth.shared.task import Task, masks, sample
-from icl_core.papers.birth.shared.train import FROZEN, task_of
-
-
-def weights_at(run: Run, snapshot: int) -> Weights:
-    """The weights at a snapshot, float32 on the CPU; the last one exactly, earlier ones as kept in float16."""
-    last = snapshot == len(run.snapshot_steps) - 1
-    names = [name.removeprefix("final/") for name in run.tensors if name.startswith("final/")]
-    source = {name: run[f"final/{name}"] if last else run[f"snapshot/{name}"][snapshot] for name in names}
-    frozen = {name: run[f"frozen/{name}"] for name in FROZEN}
-    source.setdefault("W_K1", np.zeros_like(source["W_K2"]))  # one layer has none, and never reads it
-    # a copy: memory-mapped arrays are read-only
-    return Weights(**{name: torch.tensor(array.astype(np.float32)) for name, array in {**frozen, **source}.items()})
 
 
 @dataclass(frozen=True)
@@ -41,13 +28,9 @@ class Shown:
         return [self.task.characters[token] for token in self.inputs.tolist()]
 
 
-def shown(run: Run, view: View) -> Shown:
-    """The sequence that the visitor typed, or a sampled one. `CannotDraw` for characters outside the vocabulary."""
-    return choose(task_of(run.config), view)
-
-
 def choose(task: Task, view: Any) -> Shown:
-    """The sequence that a view's fields sequence, marked, sample and length ask for."""
+    """The sequence that a view's fields sequence, marked, sample and length ask for. `CannotDraw` for a character
+    outside the vocabulary."""
     return _typed(task, view) if view.sequence else _sampled(task, view)
 
 

@@ -1,10 +1,60 @@
-"""Named settings of the experiment on learned first-order methods: the classroom's, and one for each figure."""
+"""The settings of the experiment on learned first-order methods: what is trained, what is drawn of it, and presets, the
+classroom's and one for each figure."""
 
 from dataclasses import replace
 
 from icl_core.experiment import Preset
+from icl_core.knobs import choice, settings, slider, toggle
 from icl_core.papers.memformers.methods.claims import AUTHORS_TRAINING
-from icl_core.papers.memformers.shared.settings import Config
+from icl_core.papers.memformers.shared.settings import MODEL, Model
+
+BESIDE = {
+    "linear": "a linear transformer",
+    "free": "Γ free for every pair of layers",
+    "one head": "one head",
+    "coordinates": "the same in the other coordinates",
+    "all": "linear, CGD-like, LFOM, Γ shared",
+    "none": "nothing",
+}
+
+
+@settings
+class Config(Model):
+    """What is trained; Sections 2 to 4. One model for every depth from 1 to `layers`, and one beside it."""
+
+    FIRST = ("variant", "preconditioner", "layers", "heads", "beside")
+
+    beside: str = choice("train beside it", BESIDE, default="linear", group=MODEL)
+
+
+@settings
+class View:
+    """What is drawn of a trained model, or asked of it."""
+
+    snapshot: int = slider("training step", 0, 31, default=31, was="moment")
+    seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
+    depth: int = slider("layers of the model shown", 1, 10, default=10, at_most="layers")
+    overlay: str = choice(
+        "methods",
+        {"main": "trained, CGD, floor", "all": "every method", "trained": "trained only"},
+        default="main",
+    )
+    average: str = choice(
+        "over prompts", {"mean": "mean", "median": "median, the typical prompt"}, default="mean",
+        help="beyond five layers rare prompts decide the mean",
+    )  # fmt: skip
+    single_seeds: bool = toggle("single seeds", default=False)
+    unit: str = choice("coefficients", {"step": "of the step", "sum": "summed up from w₀"}, default="step")
+    prompt: int = slider("prompt", 0, 99, default=0)
+    first_axis: int = slider("eigenvector across", 1, 20, default=4)
+    second_axis: int = slider("eigenvector up", 1, 20, default=1)
+    after: int = slider("iterates shown up to layer", 0, 10, default=10)
+    layer: int = slider("layer", 1, 10, default=1)
+    reading: str = choice(
+        "layer by layer", {"attention": "attention over tokens", "difference": "both forms and their difference"},
+        default="attention",
+    )  # fmt: skip
+
 
 LFOM = Config()
 AUTHORS = Config(**AUTHORS_TRAINING)

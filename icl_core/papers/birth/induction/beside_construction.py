@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core.papers.birth.shared.alignment import Aligned, align, causal
+from icl_core.papers.birth.induction.alignment import Aligned, align, causal
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import OVER, Scores, margin, memory_scores, recall

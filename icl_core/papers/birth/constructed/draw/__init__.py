@@ -1,0 +1,1 @@
+"""What constructed draws of its runs."""

@@ -1,0 +1,58 @@
+"""Where both layers look on a sequence, and what is predicted there (Figure 2)."""
+
+import plotly.graph_objects as go
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import characters
+from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.shared.draw import predictions, right, table
+from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes, choose, read
+from icl_core.papers.birth.shared.train import task_of
+
+
+def draw(run: Run, view: View) -> Panel:
+    """Both attention maps with their boxes, over the strip of predicted next characters."""
+    sequence = choose(task_of(run.config), view)
+    snapshot = run.snapshot_at(view)
+    reading = read(weights_at(run, snapshot), sequence, run.config.layers)
+    figure = _figure(reading, sequence)
+    return Panel(
+        _title(reading, sequence, run.snapshot_steps[snapshot]),
+        "Each row is a query and shows where it looks. In layer 1 look for the stripe beside the diagonal: every "
+        "character attends to the one before it. In layer 2 look along the rows of repeated characters: an induction "
+        "head attends to what followed them earlier, the boxed cells. Before training every row is spread out evenly.",
+        figure,
+        data=table(reading, sequence),
+        note=_note(sequence),
+    )
+
+
+def _figure(reading: Reading, sequence: Shown) -> go.Figure:
+    if reading.attention1 is None:
+        return figures.attention(reading.attention2, sequence.characters, boxes(sequence))
+    return figures.attention_pair(
+        reading.attention1, reading.attention2, sequence.characters, boxes(sequence), predictions(reading, sequence)
+    )
+
+
+def _title(reading: Reading, sequence: Shown, step: int) -> str:
+    inside = sequence.in_context.numpy()
+    if not inside.any():
+        return f"Step {step}: no trigger has come twice yet"
+    hits = int(right(reading, sequence)[inside].sum())
+    looked = sum(reading.attention2[q, k] for q, k, kind in boxes(sequence) if kind == "correct output" and inside[q])
+    return (
+        f"Step {step}: layer 2 puts {looked / inside.sum():.0%} of its attention on the right output; "
+        f"{hits} of {int(inside.sum())} predictions right"
+    )
+
+
+def _note(sequence: Shown) -> str:
+    if not len(sequence.triggers):
+        return "This sequence has no trigger."
+    triggers = sequence.triggers.tolist()
+    known = [sequence.task.characters[sequence.truth[t]] if t in sequence.truth else "" for t in triggers]
+    pairs = zip(characters([sequence.task.characters[t] for t in triggers]), characters(known), strict=True)
+    return "Triggers and what follows them here: " + ", ".join(f"{a} → {b}" if b else a for a, b in pairs)

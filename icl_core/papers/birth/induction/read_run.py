@@ -1,0 +1,22 @@
+"""From a run to the model that it holds."""
+
+import numpy as np
+import torch
+
+from icl_core.experiment import Run
+from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.train import FROZEN
+
+
+def weights_at(run: Run, snapshot: int) -> Weights:
+    """The weights at a snapshot, float32 on the CPU; the last one exactly, earlier ones about as they were."""
+    last = snapshot == len(run.snapshot_steps) - 1
+    names = [name.removeprefix("final/") for name in run.tensors if name.startswith("final/")]
+    found = {name: run[f"final/{name}"] if last else run.snapshot(name, snapshot) for name in names}
+    found.setdefault("W_K1", np.zeros_like(found["W_K2"]))  # one layer has none, and never reads it
+    # a copy: memory-mapped arrays are read-only
+    return Weights(**{name: torch.tensor(array) for name, array in {**_frozen(run), **found}.items()})
+
+
+def _frozen(run: Run) -> dict[str, np.ndarray]:
+    return {name: run[f"frozen/{name}"] for name in FROZEN}

@@ -1,0 +1,69 @@
+"""Trains the induction head, seed after seed, and then what stands beside it."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from icl_core.experiment import Progress, names
+from icl_core.papers.birth.induction.upgrade import compacted
+from icl_core.papers.birth.shared import baselines
+from icl_core.papers.birth.shared.settings import Config
+from icl_core.papers.birth.shared.train import EVALUATED, held_out, task_of, training_phase
+from icl_core.training import loop, phases
+from icl_core.training.several_seeds import padded
+
+ONE_LAYER = "one_layer"
+BASELINES = ("repeat", ONE_LAYER, "bayes")
+PROBES = {1: ("W_O2", "W_K2"), 2: ("W_O2", "W_K2", "W_K1_early", "W_K1")}  # by layers: one layer has no W_K1
+
+
+def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Train every seed, then a one-layer model as baseline; all curves, the snapshots of the first seed.
+
+    `curve/*` [seeds, evaluations] and `batch/*` [seeds, steps] beside `curve/step` [evaluations]; `snapshot/*`
+    [snapshots, d, d] with `scale/*` beside `snapshot/step`; `final/*` and `frozen/*` in float32; `evaluated/*`
+    [seeds]; `baseline/*` [1]; `names/probes` and `names/baselines`. Raises `Diverged` and `Cancelled`.
+    """
+    plan = [training_phase(name, part, index == 0) for index, (name, part) in enumerate(_trainings(config).items())]
+    made = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
+    return {**_curves(config, made), **_first(made["seed 0"]), **_evaluated(config, made), **_baselines(config, made)}
+
+
+def _trainings(config: Config) -> dict[str, Config]:
+    """One config a training, by its name: each seed, and a single layer to compare two with."""
+    found = {f"seed {i}": replace(config, seed=config.seed + i, seeds=1) for i in range(config.seeds)}
+    if config.layers == 2:
+        found[ONE_LAYER] = replace(config, layers=1, seeds=1, steps=min(config.steps, 150), freeze_until=0)
+    return found
+
+
+def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    """Curves of the full models, seeds first; what has not been reached is NaN."""
+    at = loop.evaluations(config.steps)
+    found: dict[str, np.ndarray] = {"names/probes": names(PROBES[config.layers])}
+    for name in made["seed 0"]:
+        if name.startswith(("curve/", "batch/")) and name != "curve/step":
+            length = config.steps if name.startswith("batch/") else len(at)
+            rows = [made.get(f"seed {i}", {}).get(name, np.zeros(0, np.float32)) for i in range(config.seeds)]
+            found[name] = np.stack([padded(row, length) for row in rows])
+    return {**found, "curve/step": np.array(at)}
+
+
+def _first(trained: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The matrices of the first seed; its snapshots, which are only looked at, in a byte an entry."""
+    return compacted({n: a for n, a in trained.items() if n.startswith(("snapshot/", "final/", "frozen/"))})
+
+
+def _evaluated(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    seeds = [made[f"seed {i}"] for i in range(config.seeds)]
+    return {name: np.stack([each[name] for each in seeds]) for name in seeds[0] if name.startswith("evaluated/")}
+
+
+def _baselines(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    """The accuracies of what is no induction head, and their names."""
+    found = baselines.accuracies(task_of(config), held_out(config, 4 * EVALUATED))
+    if ONE_LAYER in made:
+        found[ONE_LAYER] = float(made[ONE_LAYER]["evaluated/accuracy"])
+    values = {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}
+    return {**values, "names/baselines": names(name for name in BASELINES if name in found)}

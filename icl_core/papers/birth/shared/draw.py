@@ -1,0 +1,48 @@
+"""What both experiments draw alike: the memories' names, and what is predicted on a sequence."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core.figures import Predictions, characters
+from icl_core.papers.birth.shared.sequence import Reading, Shown
+
+GREY = "#7f7f7f"  # of what today's tables do not know
+NAMES = {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}
+KINDS = {"W_K1": "layer 1", "W_K2": "layer 2", "W_O2": "layer 3", "W_F": "layer 4"}
+READ = {  # the reading, and what a formed memory looks like
+    "W_K1": ("pₜᵀ W_K¹ pₛ", "A bright diagonal: the query at position t finds the key at t − 1."),
+    "W_K2": ("w_E(j)ᵀ W_K² R¹ w_E(i)", "A bright diagonal: a character, as query, finds its own copy made by layer 1."),
+    "W_O2": ("w_U(j)ᵀ W_O² W_V² w_E(i)", "A bright diagonal: the character attended to is the one predicted."),
+    "W_F": ("w_U(j)ᵀ W_F w_E(i)", "Bright cells where character j often follows character i."),
+}
+
+
+def predictions(reading: Reading, sequence: Shown) -> Predictions:
+    """The likeliest next character at every position."""
+    best = reading.probabilities.argmax(1)
+    names = [sequence.task.characters[token] for token in best]
+    return Predictions(names, reading.probabilities.max(1), right(reading, sequence), sequence.in_context.numpy())
+
+
+def right(reading: Reading, sequence: Shown) -> np.ndarray:
+    """Whether each prediction is what follows, [T]; a typed sequence's last position counts as wrong unless its
+    trigger's output is known from the context."""
+    best = reading.probabilities.argmax(1)
+    follows = sequence.targets.numpy()
+    known = np.array([sequence.truth.get(token, -1) for token in sequence.inputs.tolist()])
+    follows = np.concatenate([follows, known[len(follows) :]])
+    return best == follows
+
+
+def table(reading: Reading, sequence: Shown) -> pd.DataFrame:
+    """The predictions, a row a position."""
+    best = reading.probabilities.argmax(1)
+    return pd.DataFrame(
+        {
+            "position": np.arange(1, len(best) + 1),
+            "character": characters(sequence.characters),
+            "in context": sequence.in_context.numpy(),
+            "predicted": characters([sequence.task.characters[token] for token in best]),
+            "probability": reading.probabilities.max(1).round(4),
+        }
+    )

@@ -1,0 +1,6 @@
+"""What convergence draws of its runs: all of it is drawn of trained methods as well."""
+
+from icl_core.papers.memformers.shared.draw.preconditioner import preconditioner, whitened
+from icl_core.papers.memformers.shared.draw.training import distances, training
+
+__all__ = ["distances", "preconditioner", "training", "whitened"]

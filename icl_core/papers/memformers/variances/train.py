@@ -1,0 +1,35 @@
+"""Trains every head, and then gates for every variance."""
+
+from functools import partial
+
+import numpy as np
+import torch
+
+from icl_core.experiment import Progress, names
+from icl_core.papers.memformers.shared.train import training_phase
+from icl_core.papers.memformers.variances.settings import Config, met_by, model_of, trained_on
+from icl_core.papers.memformers.variances.test_time import METHODS, adapted, from_all_starts, references
+from icl_core.training import phases
+
+FIRST = "head 0"
+
+
+def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Train every head, then learn gates for every variance V. `test_time/variance` [V], seen ones last; `gate/value`
+    and `gate/scalar` [seeds, V, H]; for each of `names/methods` `evaluated/<id>` [seeds, V], and `evaluated/head`
+    [seeds, V, H]; `own/loss` [seeds, H] of each head on its own prompts; `gate/curve` [seeds, V, steps]; `start/*` of
+    the last unseen variance; `baseline/*` [K]; `curve/loss` [seeds, evaluations] of the first head."""
+    plan = [training_phase(f"head {h}", model_of(config, h)) for h in range(len(trained_on(config)))]
+    made = phases.run(plan, progress, partial(phases.curves, FIRST))
+    learned = [{key: torch.tensor(array) for key, array in phases.final(part).items()} for part in made.values()]
+    every, last = [*met_by(config), *trained_on(config)], len(met_by(config)) - 1
+    found = [adapted(config, learned, variance, index) for index, variance in enumerate(every)]
+    return {
+        **phases.curves(FIRST, made),
+        **{name: np.stack([each[name] for each in found], 1) for name in found[0]},
+        "own/loss": np.stack([part["evaluated/loss"] for part in made.values()], 1),
+        **from_all_starts(config, learned, every[last], last),
+        "names/methods": names(METHODS),
+        "test_time/variance": np.array(every),
+        **references(config),
+    }

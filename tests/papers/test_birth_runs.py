@@ -1,0 +1,144 @@
+"""What a run holds: its own names, snapshots that can be looked at, and older forms that are still read."""
+
+from dataclasses import replace
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core import registry
+from icl_core.experiment import Run
+from icl_core.forms import parse
+from icl_core.knobs import knobs
+from icl_core.papers.birth.constructed import EXPERIMENT as CONSTRUCTED
+from icl_core.papers.birth.constructed import settings as constructed_settings
+from icl_core.papers.birth.constructed.draw import gap, sweep
+from icl_core.papers.birth.induction import EXPERIMENT as INDUCTION
+from icl_core.papers.birth.induction import train
+from icl_core.papers.birth.induction.draw import curves
+from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.settings import Config, View
+from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.train import held_out
+from icl_core.runs import store
+from tests.recorder import Recorder
+
+SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
+construction = import_module("icl_core.papers.birth.constructed.run")  # the package calls its function "run"
+
+
+def shipped(experiment_id: str, preset: str) -> Run:
+    header = store.default().preset(experiment_id, preset)
+    assert header is not None
+    run = store.default().load(header)
+    assert run is not None
+    return Run(run.config, registry.experiment(experiment_id).upgrade(run.tensors), run.info, run.digest)
+
+
+def drawn(experiment, run: Run) -> dict[str, str]:
+    """The figures of a run that do not depend on a training of today's, as JSON."""
+    names = ("accuracy", "memories", "recall", "gap", "errors")
+    found = {
+        drawing.name: drawing.draw(run, experiment.view()) for drawing in experiment.drawings if drawing.name in names
+    }
+    return {name: panel.figure.to_json() + panel.title for name, panel in found.items()}
+
+
+def measured(experiment, run: Run) -> dict[str, float]:
+    return {metric.claim.id: metric.value for metric in experiment.metrics(run)}
+
+
+def test_a_baseline_and_a_probe_of_tomorrow_change_no_run_of_today(monkeypatch):
+    run = shipped("birth.induction", "fastest")
+    figures, values = drawn(INDUCTION, run), measured(INDUCTION, run)
+    monkeypatch.setattr(train, "BASELINES", (*train.BASELINES, "unigram"))
+    monkeypatch.setitem(train.PROBES, 2, (*train.PROBES[2], "W_V2"))
+    monkeypatch.setitem(curves.BASELINES, "unigram", "the most frequent character")
+    monkeypatch.setitem(curves.PROBES, "W_V2", ("W_V²", "layer 4", None))
+    assert drawn(INDUCTION, run) == figures and measured(INDUCTION, run) == values
+
+
+def test_a_baseline_and_a_probe_given_up_leave_runs_drawable_by_their_ids(monkeypatch):
+    run = shipped("birth.induction", "fastest")
+    values = measured(INDUCTION, run)
+    monkeypatch.delitem(curves.BASELINES, "one_layer")
+    monkeypatch.delitem(curves.PROBES, "W_K2")
+    found = drawn(INDUCTION, run)
+    assert "one_layer" in found["accuracy"] and '"W_K2"' in found["memories"]
+    assert measured(INDUCTION, run) == values
+
+
+def test_a_construction_of_tomorrow_or_given_up_leaves_runs_of_today_drawable(monkeypatch):
+    run = shipped("birth.constructed", "by hand")
+    figures, values = drawn(CONSTRUCTED, run), measured(CONSTRUCTED, run)
+    monkeypatch.setattr(construction, "CROSS_TALK", (*construction.CROSS_TALK, "half"))
+    monkeypatch.setattr(construction, "MEMORIES", (*construction.MEMORIES, "W_F"))
+    monkeypatch.setitem(sweep.STYLE, "half", ("half of it", "layer 3", "dot"))
+    assert drawn(CONSTRUCTED, run) == figures and measured(CONSTRUCTED, run) == values
+    monkeypatch.delitem(sweep.STYLE, "within")
+    monkeypatch.delitem(constructed_settings.TALK, "within")
+    monkeypatch.delitem(gap.ERRORS, "output")
+    found = drawn(CONSTRUCTED, run)
+    assert '"within"' in found["accuracy"] and '"output"' in found["errors"]
+    assert measured(CONSTRUCTED, run) == values
+
+
+def old_form(run: Run) -> dict[str, np.ndarray]:
+    """The tensors as the first version kept them: judged, without names, snapshots as floats."""
+    kept = {
+        n.replace("evaluated/", "judged/"): a for n, a in run.tensors.items() if not n.startswith(("names/", "scale/"))
+    }
+    for name in kept:
+        if name.startswith("snapshot/") and name != "snapshot/step":
+            matrix = name.removeprefix("snapshot/")
+            kept[name] = np.stack([run.snapshot(matrix, index) for index in range(len(run.snapshot_steps))])
+    return kept
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_old_form_of_a_run_becomes_todays(layers, monkeypatch):
+    monkeypatch.setattr(train, "EVALUATED", 2**11)
+    config = replace(SMALL, layers=layers)
+    tensors = train.run(config, Recorder())
+    found = INDUCTION.upgrade(old_form(Run(config, tensors)))
+    assert found.keys() == tensors.keys()
+    for name, array in tensors.items():
+        assert found[name].dtype == array.dtype
+        np.testing.assert_allclose(found[name], array, rtol=1e-6, err_msg=name)
+    again = INDUCTION.upgrade(found)
+    assert all(again[name] is array for name, array in found.items()) and again.keys() == found.keys()
+
+
+def test_the_old_form_of_a_construction_becomes_todays():
+    new = shipped("birth.constructed", "bigrams fail").tensors
+    old = {name: array for name, array in new.items() if not name.startswith("names/")}
+    assert {name: bytes(a) for name, a in CONSTRUCTED.upgrade(old).items()} == {
+        name: bytes(a) for name, a in new.items()
+    }
+    assert Run(None, new).names("cross_talk") == ["kept", "within", "stream"]
+
+
+@pytest.mark.parametrize("preset", ["fastest", "both", "order, paper size"])
+def test_a_snapshot_read_back_achieves_what_the_curve_shows(preset):
+    run = shipped("birth.induction", preset)
+    assert run["snapshot/W_O2"].dtype == np.int8 and run["final/W_O2"].dtype == np.float32
+    batch = held_out(run.config, 2**13, where="cpu")
+    compared = [step for step in run.snapshot_steps[:-1] if step in run["curve/step"]]
+    assert len(compared) >= 4
+    for step in compared:
+        weights = weights_at(run, run.snapshot_steps.index(step))
+        found = evaluate(weights, batch, positions="in_context")["accuracy"]
+        expected = float(run["curve/accuracy"][0, list(run["curve/step"]).index(step)])
+        assert found == pytest.approx(expected, abs=0.005), step
+
+
+def test_the_last_snapshot_is_the_model_itself():
+    run = shipped("birth.induction", "fastest")
+    assert weights_at(run, len(run.snapshot_steps) - 1).W_K2.equal(torch.tensor(run["final/W_K2"]))
+
+
+def test_links_with_former_names_still_open():
+    assert parse(View, {"moment": "3"}).snapshot == 3
+    assert parse(Config, {"rate": "0.5"}).learning_rate == 0.5
+    assert "rate" not in knobs(Config) and "moment" not in knobs(View)
