@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
@@ -28,6 +29,20 @@ def gains(run: Run, view: Any) -> Panel:
         "two steps": float(found["gain/right"]),
         "5 transposes": float(found["gain/mixed"]),
     }
+    return Panel(
+        f"A corrected step gains {written(values['corrected'], 2)}; with the printed sign "
+        f"{written(values['1 sign'], 2)}, with the printed Q {written(values['2 Q'], 2)}",
+        "The share of the loss of predicting zero that a prediction removes: 1 is all of it, 0 nothing, below 0 it is "
+        "worse than zero. Orange is corrected, the others are as printed; the printed Q and windows at every token are "
+        "shown at the rate best for them, the others at the best rate of the corrected step. If the paper's formulas "
+        "were right as printed, all bars of a step would be as high as orange.",
+        _bars(values),
+        data=pd.DataFrame({"formula": list(values), "gain": list(values.values())}).round(5),
+        note="Bars below −1.6 are cut off." if min(values.values()) < -SHOWN else "",
+    )
+
+
+def _bars(values: dict[str, float]) -> go.Figure:
     colours = {"1 sign": KINDS["sign"], "2 Q": KINDS["Q"], "3 windows": KINDS["odd"]}  # as in the curves below
     right = ("corrected", "two steps")
     kinds = ["construction" if name in right else colours.get(name, "gradient descent") for name in values]
@@ -38,18 +53,7 @@ def gains(run: Run, view: Any) -> Panel:
         where = {"yanchor": "bottom", "yshift": 2} if value >= -0.02 else {"yanchor": "top", "yshift": -2}
         where |= {"x": index, "y": float(heights[index]), "showarrow": False}
         figure.add_annotation(text=written(value, 2 if abs(value) > 0.1 else 3), **where)
-    figure.update_yaxes(zeroline=True, zerolinewidth=1)
-    return Panel(
-        f"A corrected step gains {written(values['corrected'], 2)}; with the printed sign "
-        f"{written(values['1 sign'], 2)}, with the printed Q {written(values['2 Q'], 2)}",
-        "The share of the loss of predicting zero that a prediction removes: 1 is all of it, 0 nothing, below 0 it is "
-        "worse than zero. Orange is corrected, the others are as printed; the printed Q and windows at every token are "
-        "shown at the rate best for them, the others at the best rate of the corrected step. If the paper's formulas "
-        "were right as printed, all bars of a step would be as high as orange.",
-        figure,
-        data=pd.DataFrame({"formula": list(values), "gain": list(values.values())}).round(5),
-        note="Bars below −1.6 are cut off." if min(values.values()) < -SHOWN else "",
-    )
+    return figure.update_yaxes(zeroline=True, zerolinewidth=1)
 
 
 def lengths(run: Run, view: Any) -> Panel:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 import icl_core.papers.gdssm.layer.surgery as surgery
 from icl_core import figures
@@ -32,16 +33,7 @@ def draw(run: Run, view: Any) -> Panel:
     slow = 4 if run.config.recurrence == "full" else 1  # a decay an entry costs f times as much
     tasks = train.held_out(run.config, (TASKS[0] // slow, TASKS[1] // slow)).to("cpu")
     found = [float(models.losses(each, tasks)[0]) for each in (trained, operated, constructed)]
-    zero = closed_forms.zero_loss(run.config.f, run.config.r)
     labels = ["trained", "after the operation", "constructed"]
-    top = min(max(*found, zero), 2 * zero) * 1.15
-    figure = figures.bars(
-        labels, [min(value, 2 * zero) for value in found], "loss at the query",
-        kinds=["trained", "#7a6fb0", "construction"], lines=[("predicting zero", zero, "floor")], y_range=(0, top),
-        text="none",
-    )  # fmt: skip
-    for label, value in zip(labels, found, strict=True):
-        _number(figure, label, value, min(value, 2 * zero))
     first = tasks.part(0, 1)
     outputs = [float(models.predict(each, first)[0, 0, 0]) for each in (trained, operated, constructed)]
     return Panel(
@@ -49,12 +41,24 @@ def draw(run: Run, view: Any) -> Panel:
         "Pick a replacement for a part. Where the construction is what training found, the second bar stays as high "
         "as the first; a part that did nothing could be set to zero without harm. Several at once add up, and all of "
         "them make the construction." + (MANY_LAYERS if run.config.layers > 2 else ""),
-        figure,
+        _bars(labels, found, closed_forms.zero_loss(run.config.f, run.config.r)),
         data=pd.DataFrame({"model": labels, "loss": found, "prediction": outputs}).round(5),
         note=f"One task, first label {written(float(first.y[-1, 0, 0]))}: trained predicts {written(outputs[0])}, "
         f"after the operation {written(outputs[1])}, the construction {written(outputs[2])}. {len(tasks):,} held-out "
         f"tasks; step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )
+
+
+def _bars(labels: list[str], losses: list[float], zero: float) -> go.Figure:
+    """A bar a model, cut off at twice the loss of predicting zero."""
+    figure = figures.bars(
+        labels, [min(value, 2 * zero) for value in losses], "loss at the query",
+        kinds=["trained", "#7a6fb0", "construction"], lines=[("predicting zero", zero, "floor")],
+        y_range=(0, min(max(*losses, zero), 2 * zero) * 1.15), text="none",
+    )  # fmt: skip
+    for label, value in zip(labels, losses, strict=True):
+        _number(figure, label, value, min(value, 2 * zero))
+    return figure
 
 
 MANY_LAYERS = (

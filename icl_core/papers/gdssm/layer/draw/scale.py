@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
@@ -19,8 +20,23 @@ TASKS = (2**12, 2**19)  # at the scale that is looked at: at most, and numbers o
 
 def draw(run: Run, view: Any) -> Panel:
     """Loss against the test scale: trained and constructed, with the closed form drawn through."""
-    alpha, one = run["sweep/alpha"], run.config.layers == 1
     rows = {name: run[f"sweep/{name}"] for name in ("trained", "constructed", "closed", "zero")}
+    table = {name: row.mean(0) if row.ndim > 1 else row for name, row in rows.items()}
+    return Panel(
+        _title(run),
+        "The finished model on tasks whose x is α times as large as in training. Trained, constructed and the closed "
+        "form should be one line: the model's rate was learned for α = 1 and stays, so for larger x its step is too "
+        "long"
+        + (", and from √2 on it is worse than predicting zero." if run.config.layers == 1 else ".")
+        + " A model that solved the regression would run parallel to the dashed line, for the task only grows.",
+        _lines(run, rows, view.alpha),
+        data=pd.DataFrame({"alpha": run["sweep/alpha"]} | table).round(5),
+        note=_looked_at(run, view),
+    )
+
+
+def _lines(run: Run, rows: dict[str, np.ndarray], at: float) -> go.Figure:
+    alpha, beyond = run["sweep/alpha"], [(2**0.5, "α = √2", "floor")] if run.config.layers == 1 else []
     series = [
         Curve("constructed", alpha, rows["constructed"], "construction"),
         Curve("trained", alpha, rows["trained"], markers=True),
@@ -30,27 +46,10 @@ def draw(run: Run, view: Any) -> Panel:
         dense = np.geomspace(alpha[0], alpha[-1], POINTS)
         exact = [train.expected(run.config, float(each)) for each in dense]
         series.append(Curve("closed form", dense, np.array(exact), "floor"))
-    figure = figures.curves(
-        series,
-        "test scale α",
-        "loss at the query",
-        log_x=True,
-        log_y=True,
-        marks=[(1.0, "trained here", "trained"), *([(2**0.5, "α = √2", "floor")] if one else [])],
-        at=view.alpha,
-    )
-    figure.update_xaxes(tickvals=[0.1, 0.3, 1, 3], ticktext=["0.1", "0.3", "1", "3"])
-    return Panel(
-        _title(run),
-        "The finished model on tasks whose x is α times as large as in training. Trained, constructed and the closed "
-        "form should be one line: the model's rate was learned for α = 1 and stays, so for larger x its step is too "
-        "long"
-        + (", and from √2 on it is worse than predicting zero." if one else ".")
-        + " A model that solved the regression would run parallel to the dashed line, for the task only grows.",
-        figure,
-        data=pd.DataFrame({"alpha": alpha} | {n: r.mean(0) if r.ndim > 1 else r for n, r in rows.items()}).round(5),
-        note=_looked_at(run, view),
-    )
+    marks = [(1.0, "trained here", "trained"), *beyond]
+    titles = "test scale α", "loss at the query"
+    figure = figures.curves(series, *titles, log_x=True, log_y=True, marks=marks, at=at)
+    return figure.update_xaxes(tickvals=[0.1, 0.3, 1, 3], ticktext=["0.1", "0.3", "1", "3"])
 
 
 def _looked_at(run: Run, view: Any) -> str:

@@ -12,6 +12,7 @@ from icl_core.figures import Bowl, Curve, written
 from icl_core.figures.style import INK, PAPER
 from icl_core.papers.gdssm.layer.symmetries import quantities
 from icl_core.papers.gdssm.shared import closed_forms
+from icl_core.papers.gdssm.shared.closed_forms import TwoSteps
 from icl_core.papers.gdssm.shared.read_run import row_of, trained_at
 
 LEVELS = (0.003, 0.015, 0.05, 0.12, 0.25, 0.45, 0.7)  # of the contours, above the optimum, as shares of zero's loss
@@ -26,11 +27,26 @@ def draw(run: Run, view: Any) -> Panel:
     """Where training took A and B, over the exact loss, with the curve of all shared rates."""
     f, N, r = run.config.f, run.config.N, run.config.r
     free, shared = closed_forms.two_steps_free(f, N, r), closed_forms.two_steps_shared(f, N, r)
-    paths = np.stack(
-        [coefficients(run, snapshot) for snapshot in range(len(run.snapshot_steps))], 1
-    )  # [seeds, snapshots, 2]
+    paths = np.stack([coefficients(run, index) for index in range(len(run.snapshot_steps))], 1)
     snapshot, row = run.snapshot_at(view), row_of(run, view)
-    path = paths[row, : snapshot + 1]
+    table = {"step": run.snapshot_steps, "A": paths[:, :, 0].mean(0), "B": paths[:, :, 1].mean(0)}
+    A, B = (float(value) for value in paths[row, snapshot])
+    return Panel(
+        f"Step {run.snapshot_steps[snapshot]}: A = {written(A)}, B = {written(B, 4)}; loss "
+        f"{written(closed_forms.two_step_loss(A, B, f, N, r))}",
+        f"Two steps of one rate h = η/N lie on the dashed curve (A, B) = (2h, h²), and the best of them costs "
+        f"{written(shared.loss)}. Steps with a rate each can be anywhere below it, and the best pair costs "
+        f"{written(free.loss)}. Training is not bound to the curve: that is all that the trained model is better by. "
+        "Trained layers that merely copied gradient descent would stop at the grey dot.",
+        _plane(run, free, shared, paths[row, : snapshot + 1]),
+        data=pd.DataFrame(table).round(6),
+        note="Lines of equal loss, exact for endlessly many tasks. G = Σ y xᵀ, S = Σ x xᵀ. Decays and other entries of "
+        "the trained matrices count only as far as they scale A and B." + _penalised(run),
+    )
+
+
+def _plane(run: Run, free: TwoSteps, shared: TwoSteps, path: np.ndarray) -> go.Figure:
+    """The path [snapshots, 2] of one seed over the contours of the loss, and the two optima."""
     rates = np.linspace(0, 1.7 * shared.A / 2, 60)
     series = [
         Curve("one rate for both steps", 2 * rates, rates**2, "gradient descent"),
@@ -41,24 +57,10 @@ def draw(run: Run, view: Any) -> Panel:
         series, "A, on the gradient", "B, on curvature times gradient",
         x_range=(-0.04 * reach[0], reach[0]), y_range=(-0.12 * reach[1], reach[1]), height=440,
     )  # fmt: skip
-    figure.add_traces([_contours(f, N, r), _best(shared, "best shared rate", "gradient descent"),
-                       _best(free, "best two rates", "construction")])  # fmt: skip
-    figure.update_layout(hovermode="closest", showlegend=True, yaxis_exponentformat="none")
-    A, B = (float(value) for value in paths[row, snapshot])
-    return Panel(
-        f"Step {run.snapshot_steps[snapshot]}: A = {written(A)}, B = {written(B, 4)}; loss "
-        f"{written(closed_forms.two_step_loss(A, B, f, N, r))}",
-        f"Two steps of one rate h = η/N lie on the dashed curve (A, B) = (2h, h²), and the best of them costs "
-        f"{written(shared.loss)}. Steps with a rate each can be anywhere below it, and the best pair costs "
-        f"{written(free.loss)}. Training is not bound to the curve: that is all that the trained model is better by. "
-        "Trained layers that merely copied gradient descent would stop at the grey dot.",
-        figure,
-        data=pd.DataFrame({"step": run.snapshot_steps, "A": paths[:, :, 0].mean(0), "B": paths[:, :, 1].mean(0)}).round(
-            6
-        ),
-        note="Lines of equal loss, exact for endlessly many tasks. G = Σ y xᵀ, S = Σ x xᵀ. Decays and other entries of "
-        "the trained matrices count only as far as they scale A and B." + _penalised(run),
-    )
+    optima = (shared, "best shared rate", "gradient descent"), (free, "best two rates", "construction")
+    contours = _contours(run.config.f, run.config.N, run.config.r)
+    figure.add_traces([contours, *(_best(*optimum) for optimum in optima)])
+    return figure.update_layout(hovermode="closest", showlegend=True, yaxis_exponentformat="none")
 
 
 def coefficients(run: Run, snapshot: int) -> np.ndarray:
