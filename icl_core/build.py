@@ -77,14 +77,10 @@ def shipped_config(preset: Preset) -> Any:
     return preset.config
 
 
-def _stored(item: Wanted) -> Header | None:
-    return store.default().exact(item.experiment, item.key)
-
-
 def _whole(item: Wanted) -> bool:
     """Whether the run is there with all its tensors. A damaged shipped file is removed: the workers, who look at
     headers, would take it for the run and train nothing."""
-    header = _stored(item)
+    header = store.default().exact(item.experiment, item.key)
     if header is None or store.default().load(header) is not None:
         return header is not None
     if header.origin == "local":
@@ -104,12 +100,12 @@ def _train(missing: list[Wanted], workers: int | None) -> dict[str, str]:
             queue.interrupt(key)
         print("interrupted; the same command goes on from here", file=sys.stderr)
         raise
-    ends = [(item, queue.state(item.key)) for item in missing]
-    return {
-        item.key: f"{item}: {end.status}: {end.message}"
-        for item, end in ends
-        if end is not None and end.status != "done"
-    }
+    failed = {}
+    for item in missing:
+        end = queue.state(item.key)
+        if end is not None and end.status != "done":
+            failed[item.key] = f"{item}: {end.status}: {end.message}"
+    return failed
 
 
 def _ship_all(made: list[Wanted]) -> tuple[list[Header], list[str]]:
@@ -125,7 +121,7 @@ def _ship_all(made: list[Wanted]) -> tuple[list[Header], list[str]]:
 
 def _ship(item: Wanted) -> Header:
     """Bring the run into artifacts/, or what is said of it there up to date. Raises `Damaged` if it cannot be read."""
-    header = _stored(item)
+    header = store.default().exact(item.experiment, item.key)
     run = store.default().load(header) if header else None
     if header is None or run is None:
         raise Damaged(f"expected the run {item.key}, got none that can be read")
