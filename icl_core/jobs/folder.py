@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from icl_core.jobs.reading import ENDED, drop, is_request, is_state, read_json
 from icl_core.runs import store
-from icl_core.runs.disk import private_folder, write_whole
+from icl_core.runs.disk import identity, private_folder, write_whole
 
 LONGEST_PAUSE = 240.0  # seconds between two tries to keep a run for which there is no room
 
@@ -97,17 +97,10 @@ def held(path: Path) -> Iterator[Callable[[], bool] | None]:
         yield None
         return
     try:
-        taken = _inode(path)
-        yield lambda: taken is not None and _inode(path) == taken
+        taken = identity(path)
+        yield lambda: taken is not None and identity(path) == taken
     finally:
         lock.release()
-
-
-def _inode(path: Path) -> tuple[int, int] | None:
-    with suppress(OSError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
-    return None
 
 
 def queue_lock() -> FileLock:
