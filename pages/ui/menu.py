@@ -34,7 +34,8 @@ def short_title(name: str) -> str:
     return paper.title.split(":")[0] if paper else name.replace("_", " ").capitalize()
 
 
-def page_of(paper: str) -> str | None:
-    """The page that shows `paper`, or None if it has none yet."""
-    path = f"pages/{paper}.py"
-    return path if (_ROOT / path).exists() else None
+def link(name: str, label: str, query: dict[str, str] | None = None) -> None:
+    """A link to the page called `name`, a paper's for one, if there is such a page yet."""
+    path = f"pages/{name}.py"
+    if (_ROOT / path).exists():
+        st.page_link(path, label=label, query_params=query)

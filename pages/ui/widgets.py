@@ -38,7 +38,8 @@ def draw(id: str, field: str, knob: Knob, value: Any, base: Any, also: Iterable[
     elif knob.kind == "text":
         st.text_input(knob.label, max_chars=knob.max_length, **common)
     elif knob.kind == "choice":
-        _choice(knob, common)
+        choose = st.pills if len(knob.options) <= 4 else st.selectbox
+        choose(knob.label, list(knob.options), format_func=knob.options.__getitem__, **common)
     else:
         _number(knob, common, [value, base, *also])
 
@@ -46,13 +47,6 @@ def draw(id: str, field: str, knob: Knob, value: Any, base: Any, also: Iterable[
 def _changed(key: str, field: str, base: Any) -> None:
     value = st.session_state[key]
     address.write(field, base if value is None else value, base)
-
-
-def _choice(knob: Knob, common: dict[str, Any]) -> None:
-    if len(knob.options) <= 4:
-        st.pills(knob.label, list(knob.options), format_func=knob.options.__getitem__, **common)
-    else:
-        st.selectbox(knob.label, list(knob.options), format_func=knob.options.__getitem__, **common)
 
 
 def _number(knob: Knob, common: dict[str, Any], also: list[Any]) -> None:
