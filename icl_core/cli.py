@@ -165,11 +165,11 @@ def _build(options: argparse.Namespace) -> int:
 
     if options.jobs is not None and options.jobs < 1:
         raise BadSetting(f"--jobs must be at least 1, got {options.jobs}")
-    outcome = build.build(options.experiment, options.preset, options.jobs)
-    _tell(outcome.findings)
-    for problem in outcome.problems:
+    found, problems = build.build(options.experiment, options.preset, options.jobs)
+    _tell(found)
+    for problem in problems:
         print(problem, file=sys.stderr)
-    return FAILED if outcome.problems else 0
+    return FAILED if problems else 0
 
 
 def _work(options: argparse.Namespace) -> int:

@@ -34,11 +34,7 @@ class Store:
 
     def messages(self) -> list[str]:
         """What cannot be written, and what was set aside by this process and why: sentences for the visitor."""
-        return [*filter(None, [self.unwritable()]), *self._messages]
-
-    def unwritable(self) -> str:
-        """Why nothing can be trained or kept here, a sentence for the visitor; empty if it can."""
-        return self._made.unwritable()
+        return [*filter(None, [self._made.unwritable()]), *self._messages]
 
     def check_room(self, size: int) -> None:
         """Raise `BadSetting` if a run of `size` bytes can never be kept, since it is above `ICL_CACHE_LIMIT`."""
@@ -125,10 +121,6 @@ class Store:
         if header.origin != "local":
             raise ValueError(f"the run to delete must be local, got the {header.origin} run {header.key}")
         self._made.delete(header.key)
-
-    def export(self, header: Header) -> bytes:
-        """The run's safetensors file. Raises `OSError` if it is gone."""
-        return header.path.read_bytes()
 
     def shipped_files(self, experiment_id: str) -> list[Path]:
         """The experiment's files in artifacts/, of whatever version and state."""

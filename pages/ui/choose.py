@@ -19,7 +19,7 @@ def presets(setting: Setting) -> None:
     for number, (group, members) in enumerate(groups.items()):
         # the first group stands open, and so does the one that holds the preset of the page
         here = number == 0 or setting.preset in members
-        with nullcontext() if here else st.expander(_heading(group)):
+        with nullcontext() if here else st.expander(group):
             _pills(setting, group, members)
     if setting.preset.about:
         st.caption(setting.preset.about)
@@ -30,11 +30,7 @@ def _pills(setting: Setting, group: str, members: list[Preset]) -> None:
     titles = {preset.name: preset.title for preset in members}
     st.session_state[key] = setting.preset.name if setting.preset.name in titles else None
     choose = (key, setting.id.split(".")[1], setting.preset.name)
-    st.pills(_heading(group), list(titles), format_func=titles.__getitem__, key=key, on_change=_chosen, args=choose)
-
-
-def _heading(group: str) -> str:
-    return group[:1].upper() + group[1:]
+    st.pills(group, list(titles), format_func=titles.__getitem__, key=key, on_change=_chosen, args=choose)
 
 
 def _chosen(key: str, experiment: str, before: str) -> None:
@@ -44,28 +40,18 @@ def _chosen(key: str, experiment: str, before: str) -> None:
 
 def config_knobs(setting: Setting) -> None:
     """A widget for each field of the config, by group, and a way back to the preset."""
+    known = knobs.knobs(setting.experiment.config)
     groups: dict[str, list[str]] = {}
-    for field, knob in knobs.knobs(setting.experiment.config).items():
+    for field, knob in known.items():
         groups.setdefault(knob.group, []).append(field)
     for number, (group, fields) in enumerate(groups.items()):
         # a long list is folded after its first group
         with st.expander(group, expanded=number == 0) if group and len(groups) > 1 else nullcontext():
-            _widgets(setting, fields)
-    _differences(setting)
-
-
-def _widgets(setting: Setting, fields: list[str]) -> None:
-    known = knobs.knobs(setting.experiment.config)
-    for field in fields:
-        base = getattr(setting.preset.config, field)
-        also = [getattr(preset.config, field) for preset in setting.experiment.presets]
-        widgets.draw(setting.id, field, known[field], setting.chosen[field], base, also)
-
-
-def _differences(setting: Setting) -> None:
-    if setting.refused:
-        return
-    differing = forms.differences(setting.config, setting.preset.config)
+            for field in fields:
+                base = getattr(setting.preset.config, field)
+                also = [getattr(preset.config, field) for preset in setting.experiment.presets]
+                widgets.draw(setting.id, field, known[field], setting.chosen[field], base, also)
+    differing = [] if setting.refused else forms.differences(setting.config, setting.preset.config)
     if differing:
         st.caption("Differs from the preset: " + plain("; ".join(differing)))
         back = {"experiment": setting.id.split(".")[1], "preset": setting.preset.name}

@@ -70,17 +70,9 @@ def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
                 st.error(f"A fault of the program, not of your setting: {type(fault).__name__}. The log tells where.")
         if refused := address.refusal(setting, chosen):
             st.warning(f"{plain(refused)}. The figure does not show it.")
-        _knobs(setting, chosen, run.config)
-
-
-def _knobs(setting: Setting, chosen: dict[str, Any], config: Any) -> None:
-    """A widget for each field of the view that stands on a panel, with what was chosen, good or refused. `config` is
-    the run's."""
-    base = knobs.values(address.base_view(setting.experiment, setting.preset))
-    known = knobs.knobs(type(setting.view))
-    for field, value in chosen.items():
-        if widgets.can_move(known[field], config):
-            widgets.draw(setting.id, field, widgets.within(known[field], config), value, base[field])
+        for field, value in chosen.items():  # good or refused
+            if widgets.can_move(setting, field, run.config):
+                widgets.draw_view(setting, field, value, run.config)
 
 
 def show(panel: Panel, key: str, with_data: bool = True) -> None:

@@ -48,8 +48,7 @@ def _tools(paper: Paper, setting: Setting, shown: Any) -> None:
         if len(paper.experiments) > 1:
             _experiments(paper, setting)
         with st.container(horizontal=True, width="content", vertical_alignment="center", key="tools"):
-            file = (lambda: store.default().export(shown)) if shown else None
-            sharing.tools(setting, shown.digest if shown else "", file)
+            sharing.tools(setting, shown)
 
 
 def _experiments(paper: Paper, setting: Setting) -> None:

@@ -47,8 +47,7 @@ def _run(header: store.Header) -> None:
         st.markdown(f"**{plain(title)}**  \n{plain(_about(header))}")
         _open(header.experiment, header.config)
         name = f"{header.experiment}-{header.digest[:8]}.safetensors"
-        data = lambda: store.default().export(header)  # noqa: E731 (read only when asked for)
-        st.download_button("Download", data, name, key=f"download {header.key}", on_click="ignore")
+        st.download_button("Download", header.path.read_bytes, name, key=f"download {header.key}", on_click="ignore")
         if header.origin == "local":
             st.button("Delete", key=f"delete {header.key}", on_click=store.default().delete, args=(header,))
 

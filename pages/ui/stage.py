@@ -61,15 +61,10 @@ def _shared(setting: Setting) -> list[str]:
 
 
 def _shared_knobs(setting: Setting, config: Any) -> None:
-    known = knobs.knobs(setting.experiment.view)
-    fields = [field for field in _shared(setting) if field != "snapshot" and widgets.can_move(known[field], config)]
-    if not fields:
-        return
-    base = knobs.values(address.base_view(setting.experiment, setting.preset))
-    for column, field in zip(st.columns(len(fields)), fields, strict=True):
+    fields = [field for field in _shared(setting) if field != "snapshot" and widgets.can_move(setting, field, config)]
+    for column, field in zip(st.columns(len(fields)) if fields else (), fields, strict=True):
         with column:
-            knob = widgets.within(known[field], config)
-            widgets.draw(setting.id, field, knob, getattr(setting.view, field), base[field])
+            widgets.draw_view(setting, field, getattr(setting.view, field), config)
 
 
 def _player(setting: Setting, steps: list[int], snapshot: int) -> None:

@@ -7,23 +7,29 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core.knobs import Knob
+from icl_core.knobs import Knob, knobs
 from pages.ui import address
+from pages.ui.address import Setting
 
 _MOST_STOPS = 300
 
 
-def can_move(knob: Knob, config: Any) -> bool:
-    """Whether there is something to choose, for a run of `config`."""
+def can_move(setting: Setting, field: str, config: Any) -> bool:
+    """Whether there is something to choose at a field of the view, for a run of `config`."""
+    knob = knobs(setting.experiment.view)[field]
     if knob.shown_if and not getattr(config, knob.shown_if):
         return False
     return not knob.at_most or getattr(config, knob.at_most) > (knob.low or 0)
 
 
-def within(knob: Knob, config: Any) -> Knob:
-    """The knob as far as a run of `config` goes."""
-    most = getattr(config, knob.at_most, knob.high)
-    return replace(knob, high=most, default=min(knob.default, most)) if knob.at_most else knob
+def draw_view(setting: Setting, field: str, value: Any, config: Any) -> None:
+    """The widget of a field of the view, as far as a run of `config` goes."""
+    knob = knobs(setting.experiment.view)[field]
+    if knob.at_most:
+        most = getattr(config, knob.at_most)
+        knob = replace(knob, high=most, default=min(knob.default, most))
+    base = address.base_view(setting.experiment, setting.preset)
+    draw(setting.id, field, knob, value, getattr(base, field))
 
 
 def draw(id: str, field: str, knob: Knob, value: Any, base: Any, also: Iterable[Any] = ()) -> None:
