@@ -24,6 +24,7 @@ class Setting:
     """What the address asks for. `chosen` are the config's values as chosen, which `config` may refuse."""
 
     id: str
+    name: str  # of the experiment within its paper
     experiment: Experiment
     preset: Preset
     config: Any
@@ -51,7 +52,7 @@ def read(paper: Paper) -> Setting:
     config, refused = _config(id, experiment, preset, chosen)
     st.session_state["unread"] = [field for field in raw if names[field] not in asked]
     st.session_state["former"] = {today: field for field, today in names.items() if today != field}
-    return Setting(id, experiment, preset, config, chosen, view, tuple(warnings), refused)
+    return Setting(id, name, experiment, preset, config, chosen, view, tuple(warnings), refused)
 
 
 def base_view(experiment: Experiment, preset: Preset) -> Any:
@@ -61,10 +62,9 @@ def base_view(experiment: Experiment, preset: Preset) -> Any:
 
 def refreshed(setting: Setting, fields: Iterable[str]) -> Any:
     """The view with `fields` as the address has them now: a fragment runs again without the page around it."""
-    try:
+    with suppress(BadSetting):
         return replace(setting.view, **chosen_now(setting, fields))
-    except BadSetting:
-        return setting.view
+    return setting.view
 
 
 def chosen_now(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
@@ -113,8 +113,7 @@ def text(value: Any) -> str:
 def every_field(setting: Setting) -> dict[str, str]:
     """All fields and the version, for a link that shows the same thing after defaults have changed."""
     fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
-    name = setting.id.split(".")[1]
-    own = {"experiment": name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
+    own = {"experiment": setting.name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
     return {**own, **{field: text(value) for field, value in fields.items()}}
 
 

@@ -20,22 +20,11 @@ def presets(setting: Setting) -> None:
         # the first group stands open, and so does the one that holds the preset of the page
         here = number == 0 or setting.preset in members
         with nullcontext() if here else st.expander(group):
-            _pills(setting, group, members)
+            titles = {preset.name: preset.title for preset in members}
+            key = f"{setting.id}:preset of {group}"
+            widgets.pills(group, key, titles, "preset", {"experiment": setting.name, "preset": setting.preset.name})
     if setting.preset.about:
         st.caption(setting.preset.about)
-
-
-def _pills(setting: Setting, group: str, members: list[Preset]) -> None:
-    key = f"{setting.id}:preset of {group}"
-    titles = {preset.name: preset.title for preset in members}
-    st.session_state[key] = setting.preset.name if setting.preset.name in titles else None
-    choose = (key, setting.id.split(".")[1], setting.preset.name)
-    st.pills(group, list(titles), format_func=titles.__getitem__, key=key, on_change=_chosen, args=choose)
-
-
-def _chosen(key: str, experiment: str, before: str) -> None:
-    # A click on the pill that is already chosen clears it: that means "back to this preset".
-    address.go(experiment=experiment, preset=st.session_state[key] or before)
 
 
 def config_knobs(setting: Setting) -> None:
@@ -54,5 +43,5 @@ def config_knobs(setting: Setting) -> None:
     differing = [] if setting.refused else forms.differences(setting.config, setting.preset.config)
     if differing:
         st.caption("Differs from the preset: " + plain("; ".join(differing)))
-        back = {"experiment": setting.id.split(".")[1], "preset": setting.preset.name}
+        back = {"experiment": setting.name, "preset": setting.preset.name}
         st.button("Reset to preset", on_click=address.go, kwargs=back)

@@ -1,6 +1,7 @@
 """A panel: its title, figure, caption and knobs. Only the panel whose knob moves is drawn again."""
 
 import logging
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +15,7 @@ from pages.ui.address import Setting
 from pages.ui.plain import plain
 from pages.ui.style import is_dark
 
-SENTENCE = 40  # letters from which on a cell is one
+_SENTENCE = 40  # letters from which on a cell is one
 
 
 def owner(experiment: Experiment, field: str) -> Drawing | None:
@@ -30,10 +31,9 @@ def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
         for field, knob in knobs.knobs(type(view)).items()
         if owner(experiment, field) not in (None, drawing) or (field == "snapshot" and not drawing.moving)
     }
-    try:
+    with suppress(BadSetting):  # a view may refuse combinations
         return replace(view, **other)
-    except BadSetting:  # a view may refuse combinations
-        return view
+    return view
 
 
 # Not st.cache_data: it pickles each figure in and out. A drawn panel is only read.
@@ -94,7 +94,7 @@ def show(panel: Panel, key: str, with_data: bool = True) -> None:
 
 def _prose(table: Any) -> bool:
     """Whether a table holds sentences, which are to be read in full, and so to wrap."""
-    return bool(table.map(lambda cell: isinstance(cell, str) and len(cell) > SENTENCE).any(axis=None))
+    return bool(table.map(lambda cell: isinstance(cell, str) and len(cell) > _SENTENCE).any(axis=None))
 
 
 def _data(panel: Panel, key: str) -> None:

@@ -14,6 +14,17 @@ from pages.ui.address import Setting
 _MOST_STOPS = 300
 
 
+def pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
+    """Pills that leave all settings but `now`'s for another value of `field`; each value has its title."""
+    st.session_state[key] = now[field] if now[field] in titles else None
+    st.pills(label, list(titles), format_func=titles.__getitem__, key=key, on_change=_go, args=(key, field, now))
+
+
+def _go(key: str, field: str, now: dict[str, str]) -> None:
+    # A click on the pill that is already chosen clears it: that means "back to this one".
+    address.go(**{**now, field: st.session_state[key] or now[field]})
+
+
 def can_move(setting: Setting, field: str, config: Any) -> bool:
     """Whether there is something to choose at a field of the view, for a run of `config`."""
     knob = knobs(setting.experiment.view)[field]
