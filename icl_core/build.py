@@ -6,12 +6,10 @@ The trainings are ordinary jobs, so an interrupted build goes on where it was; t
 import dataclasses
 import math
 import sys
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from icl_core import findings, knobs, registry
-from icl_core.experiment import Preset
 from icl_core.findings import Finding
 from icl_core.jobs import queue
 from icl_core.jobs.terminal import watch_all
@@ -34,57 +32,48 @@ class Wanted:
         return f"{self.experiment} ({', '.join(self.presets)})"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What the shipped runs measured, and a sentence for each that could not be made."""
-
-    findings: list[Finding]
-    problems: list[str]
-
-
-def build(ids: Iterable[str] = (), presets: Iterable[str] | None = None, workers: int | None = None) -> Outcome:
+def build(ids: list[str], presets: list[str] | None, workers: int | None) -> tuple[list[Finding], list[str]]:
     """Make, refresh and prune the shipped runs of `ids` (all, if none are named) and of `presets` (all, if None).
 
-    Raises `BadSetting` for an unknown experiment or preset. Ctrl-C stops the trainings at a checkpoint.
+    What they measured, and a sentence for each that could not be made. Raises `BadSetting` for an unknown experiment
+    or preset. Ctrl-C stops the trainings at a checkpoint.
     """
-    ids = list(ids) or registry.experiment_ids()
+    ids = ids or registry.experiment_ids()
     everything = [item for name in ids for item in wanted(name)]
     chosen = [item for item in everything if presets is None or set(presets) & set(item.presets)]
     if not chosen:
         raise BadSetting(f"--preset must name a shipped preset, got {', '.join(presets or ())!r:.80}")
     failed = _train([item for item in chosen if not _whole(item)], workers)
-    headers, problems = _ship_all([item for item in chosen if item.key not in failed])
+    found, problems = [], list(failed.values())
+    for item in chosen:
+        if item.key not in failed:
+            try:
+                header = _ship(item)
+            except Exception as problem:  # whatever an experiment's metrics do wrong: the other runs are shipped
+                problems.append(f"{item}: {type(problem).__name__}: {problem}")
+            else:
+                found += findings.of_run(header)
     _prune(ids, everything)
-    found = [finding for header in headers for finding in findings.of_run(header)]
-    return Outcome(found, [*failed.values(), *problems])
+    return found, problems
 
 
 def wanted(experiment_id: str) -> list[Wanted]:
-    """The runs that the presets of an experiment ship; presets of equal settings share one."""
+    """The runs that the presets of an experiment ship, of as many seeds as they say; equal settings share one."""
     found: dict[str, Wanted] = {}
     for preset in registry.experiment(experiment_id).presets:
         if preset.shipped:
-            config = shipped_config(preset)
+            config = preset.config
+            if "seeds" in knobs.knobs(type(config)):
+                config = dataclasses.replace(config, seeds=preset.seeds)
             key = store.key_of(experiment_id, config)
             found.setdefault(key, Wanted(experiment_id, key, config, [])).presets.append(preset.name)
     return list(found.values())
 
 
-def shipped_config(preset: Preset) -> Any:
-    """The preset's settings with as many seeds as its shipped run holds, if it has seeds."""
-    if "seeds" in knobs.knobs(type(preset.config)):
-        return dataclasses.replace(preset.config, seeds=preset.seeds)
-    return preset.config
-
-
-def _stored(item: Wanted) -> Header | None:
-    return store.default().exact(item.experiment, item.key)
-
-
 def _whole(item: Wanted) -> bool:
     """Whether the run is there with all its tensors. A damaged shipped file is removed: the workers, who look at
     headers, would take it for the run and train nothing."""
-    header = _stored(item)
+    header = store.default().exact(item.experiment, item.key)
     if header is None or store.default().load(header) is not None:
         return header is not None
     if header.origin == "local":
@@ -104,28 +93,17 @@ def _train(missing: list[Wanted], workers: int | None) -> dict[str, str]:
             queue.interrupt(key)
         print("interrupted; the same command goes on from here", file=sys.stderr)
         raise
-    ends = [(item, queue.state(item.key)) for item in missing]
-    return {
-        item.key: f"{item}: {end.status}: {end.message}"
-        for item, end in ends
-        if end is not None and end.status != "done"
-    }
-
-
-def _ship_all(made: list[Wanted]) -> tuple[list[Header], list[str]]:
-    """Ship all runs; their headers, and a sentence for each that could not be shipped."""
-    headers, problems = [], []
-    for item in made:
-        try:
-            headers.append(_ship(item))
-        except Exception as problem:  # whatever an experiment's metrics do wrong: the other runs are shipped
-            problems.append(f"{item}: {type(problem).__name__}: {problem}")
-    return headers, problems
+    failed = {}
+    for item in missing:
+        end = queue.state(item.key)
+        if end is not None and end.status != "done":
+            failed[item.key] = f"{item}: {end.status}: {end.message}"
+    return failed
 
 
 def _ship(item: Wanted) -> Header:
     """Bring the run into artifacts/, or what is said of it there up to date. Raises `Damaged` if it cannot be read."""
-    header = _stored(item)
+    header = store.default().exact(item.experiment, item.key)
     run = store.default().load(header) if header else None
     if header is None or run is None:
         raise Damaged(f"expected the run {item.key}, got none that can be read")

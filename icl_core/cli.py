@@ -7,17 +7,16 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from icl_core import findings, forms, knobs, registry
-from icl_core.experiment import CannotDraw, Experiment, Preset, Run
+from icl_core.experiment import CannotDraw, Experiment, Preset
 from icl_core.jobs.terminal import Failed, obtain
 from icl_core.knobs import BadSetting
 from icl_core.runs import store
-from icl_core.runs.store import Header
 
 BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
 
@@ -27,12 +26,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.command(options)
-    except (BadSetting, CannotDraw) as problem:
+    except (BadSetting, CannotDraw, Failed, OSError) as problem:
         print(problem, file=sys.stderr)
-        return BAD_VALUE
-    except (Failed, OSError) as problem:
-        print(problem, file=sys.stderr)
-        return FAILED
+        return BAD_VALUE if isinstance(problem, (BadSetting, CannotDraw)) else FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
 
@@ -112,8 +108,12 @@ def _show_knobs(settings_class: type) -> None:
 def _run(options: argparse.Namespace) -> int:
     experiment, preset = _preset(options)
     header = obtain(options.experiment, forms.parse(experiment.config, _pairs(options.set), preset.config))
-    rows = [finding.row() for finding in findings.of_run(header)]
-    print(json.dumps(rows, indent=1, ensure_ascii=False) if options.json else findings.table(rows))
+    return _tell(findings.of_run(header), options.json)
+
+
+def _tell(found: Iterable[findings.Finding], as_json: bool = False) -> int:
+    rows = [finding.row() for finding in found]
+    print(json.dumps(rows, indent=1, ensure_ascii=False) if as_json else findings.table(rows))
     return 0
 
 
@@ -145,7 +145,10 @@ def _figure(options: argparse.Namespace) -> int:
         raise BadSetting(f"--drawing must be one of {', '.join(names)}, got {options.drawing!r:.80}")
     config = forms.parse(experiment.config, _pairs(options.set), preset.config)
     view = forms.parse(experiment.view, _pairs(options.view), experiment.view(**preset.view))
-    run = _loaded(obtain(options.experiment, config))
+    header = obtain(options.experiment, config)
+    run = store.default().load(header)
+    if run is None:
+        raise Failed("\n".join(store.default().messages()) or f"the run {header.key} is gone")
     drawn = [d for d in experiment.drawings if options.drawing in (None, d.name) and d.applies(run.config)]
     panels = {drawing.name: drawing.draw(run, view) for drawing in drawn}
     write = export.json_text if options.out.suffix == ".json" else export.html_text
@@ -153,17 +156,8 @@ def _figure(options: argparse.Namespace) -> int:
     return 0
 
 
-def _loaded(header: Header) -> Run:
-    run = store.default().load(header)
-    if run is None:
-        raise Failed("\n".join(store.default().messages()) or f"the run {header.key} is gone")
-    return run
-
-
 def _claims(options: argparse.Namespace) -> int:
-    rows = [finding.row() for finding in findings.collect(store.default())]
-    print(json.dumps(rows, indent=1, ensure_ascii=False) if options.json else findings.table(rows))
-    return 0
+    return _tell(findings.collect(store.default()), options.json)
 
 
 def _build(options: argparse.Namespace) -> int:
@@ -171,11 +165,11 @@ def _build(options: argparse.Namespace) -> int:
 
     if options.jobs is not None and options.jobs < 1:
         raise BadSetting(f"--jobs must be at least 1, got {options.jobs}")
-    outcome = build.build(options.experiment, options.preset, options.jobs)
-    print(findings.table([finding.row() for finding in outcome.findings]))
-    for problem in outcome.problems:
+    found, problems = build.build(options.experiment, options.preset, options.jobs)
+    _tell(found)
+    for problem in problems:
         print(problem, file=sys.stderr)
-    return FAILED if outcome.problems else 0
+    return FAILED if problems else 0
 
 
 def _work(options: argparse.Namespace) -> int:

@@ -15,26 +15,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from icl_core.claims import Claim, Metric
-from icl_core.run import Run, Tensors, compact, names
-
-__all__ = [
-    "GROUPS",
-    "Cancelled",
-    "CannotDraw",
-    "Claim",
-    "Diverged",
-    "Drawing",
-    "Experiment",
-    "Metric",
-    "Panel",
-    "Paper",
-    "Preset",
-    "Progress",
-    "Run",
-    "Tensors",
-    "compact",
-    "names",
-]
+from icl_core.run import Run, Tensors, compact, names  # noqa: F401 (all that an experiment needs, in one place)
 
 
 class CannotDraw(Exception):

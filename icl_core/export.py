@@ -32,15 +32,10 @@ def html_text(title: str, headline: str, panels: Mapping[str, Panel]) -> str:
 
 def json_text(title: str, headline: str, panels: Mapping[str, Panel]) -> str:
     """A list, one object a drawing: drawing, title, caption, note, figure (plotly's JSON or null), table (rows)."""
-    return json.dumps([_object(name, panel) for name, panel in panels.items()], ensure_ascii=False)
-
-
-def _object(name: str, panel: Panel) -> dict[str, object]:
-    return {
-        "drawing": name,
-        "title": panel.title,
-        "caption": panel.caption,
-        "note": panel.note,
-        "figure": None if panel.figure is None else json.loads(panel.figure.to_json() or "null"),
-        "table": None if panel.table is None else json.loads(panel.table.to_json(orient="records") or "null"),
-    }
+    objects = []
+    for name, panel in panels.items():
+        figure = None if panel.figure is None else json.loads(panel.figure.to_json() or "null")
+        table = None if panel.table is None else json.loads(panel.table.to_json(orient="records") or "null")
+        said = {"drawing": name, "title": panel.title, "caption": panel.caption, "note": panel.note}
+        objects.append({**said, "figure": figure, "table": table})
+    return json.dumps(objects, ensure_ascii=False)

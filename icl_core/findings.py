@@ -4,12 +4,13 @@ A run's file holds an id, a value and a verdict for each claim; the words of a c
 """
 
 import math
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from icl_core import registry
-from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
+from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Metric
 from icl_core.experiment import Experiment, Run
 from icl_core.forms import from_kept
 from icl_core.runs.store import Header, Store
@@ -64,19 +65,18 @@ class Finding:
 def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
     """The metrics of a run as JSON, for its file. Raises `KeyError` for a claim that is not declared."""
     declared = {claim.id: claim for claim in experiment.claims}
-    return [_record(declared[metric.claim.id], metric, run.config) for metric in experiment.metrics(run)]
-
-
-def _record(claim: Claim, metric: Metric, config: Any) -> dict[str, Any]:
-    return {
-        "claim": claim.id,
-        "kind": claim.kind,
-        "value": _finite(metric.value),
-        "error": _finite(metric.error),
-        "unfinished": metric.unfinished,
-        "reason": metric.reason,
-        "verdict": metric.verdict(config),
-    }
+    return [
+        {
+            "claim": metric.claim.id,
+            "kind": declared[metric.claim.id].kind,
+            "value": _finite(metric.value),
+            "error": _finite(metric.error),
+            "unfinished": metric.unfinished,
+            "reason": metric.reason,
+            "verdict": metric.verdict(run.config),
+        }
+        for metric in experiment.metrics(run)
+    ]
 
 
 def of_run(header: Header) -> list[Finding]:
@@ -86,8 +86,7 @@ def of_run(header: Header) -> list[Finding]:
     config = from_kept(experiment.config, header.config)
     found = []
     for record in header.info.get("metrics", ()):
-        claim = declared.get(record.get("claim", record.get("id")))  # "id": as files once named it
-        if claim is not None:
+        if claim := declared.get(record.get("claim", record.get("id"))):  # "id": as files once named it
             metric = Metric(claim, record["value"], record["error"], record.get("unfinished", ""), record["reason"])
             found.append(Finding(header.experiment, metric, metric.verdict(config), header))
     return found
@@ -97,14 +96,11 @@ def collect(store: Store) -> list[Finding]:
     """What all known runs have measured, and every claim that none has. Imports the experiments, hence torch."""
     found = [finding for header in store.headers() for finding in of_run(header)]
     known = {(finding.experiment, finding.metric.claim.id) for finding in found}
-    absent = [
-        Finding(name, Metric(claim, None), NOT_RUN)
-        for name in registry.experiment_ids()
-        for claim in registry.experiment(name).claims
-        if (name, claim.id) not in known
-    ]
     order = registry.experiment_ids()
-    return sorted([*found, *absent], key=lambda finding: order.index(finding.experiment))
+    for name in order:
+        absent = (claim for claim in registry.experiment(name).claims if (name, claim.id) not in known)
+        found += [Finding(name, Metric(claim, None), NOT_RUN) for claim in absent]
+    return sorted(found, key=lambda finding: order.index(finding.experiment))
 
 
 @dataclass(frozen=True)
@@ -127,9 +123,9 @@ class Summary:
 
 def summaries(findings: Iterable[Finding]) -> list[Summary]:
     """The findings by claim, failing first. Runs made here count only where no shipped run measured the claim."""
-    groups: dict[tuple[str, str], list[Finding]] = {}
+    groups = defaultdict(list)
     for finding in findings:
-        groups.setdefault((finding.experiment, finding.metric.claim.id), []).append(finding)
+        groups[finding.experiment, finding.metric.claim.id].append(finding)
     made = []
     for group in groups.values():
         group = [f for f in group if f.header and f.header.origin == "shipped"] or group
@@ -138,7 +134,7 @@ def summaries(findings: Iterable[Finding]) -> list[Summary]:
     return sorted(made, key=lambda summary: rank(summary.verdict))
 
 
-def counts(store: Store) -> dict[str, dict[str, dict[str, int]]]:
+def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
     """How many claims have which verdict in the shipped runs, by paper and kind. Reads files alone: no torch."""
     worst: dict[tuple[str, str, str], str] = {}
     for header in store.headers():
@@ -146,10 +142,9 @@ def counts(store: Store) -> dict[str, dict[str, dict[str, int]]]:
             if record["verdict"] not in (ELSEWHERE, NOT_RUN):
                 key = (header.experiment, record["claim"], record["kind"])
                 worst[key] = min(worst.get(key, RANK[-1]), record["verdict"], key=rank)
-    found: dict[str, dict[str, dict[str, int]]] = {}
+    found = defaultdict(lambda: defaultdict(Counter))
     for (experiment_id, _, kind), verdict in worst.items():
-        of_kind = found.setdefault(experiment_id.partition(".")[0], {}).setdefault(kind, {})
-        of_kind[verdict] = of_kind.get(verdict, 0) + 1
+        found[experiment_id.partition(".")[0]][kind][verdict] += 1
     return found
 
 
@@ -160,14 +155,13 @@ def rank(verdict: str) -> int:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows for a reader's eye."""
-    lines = [
-        ("experiment", "preset", "claim", "value", "bound", "verdict", "kind", "setting", "source", "quote", "why")
-    ]
+    said = ("verdict", "kind", "setting", "source", "quote", "reason")
+    lines = [("experiment", "preset", "claim", "value", "bound", *said[:-1], "why")]
     for row in rows:
         value = "not run" if row["value"] is None else f"{row['value']:.4g}"
-        said = (row["verdict"], row["kind"], row["setting"], row["source"], row["quote"], row["reason"])
-        lines.append((row["experiment"], row["preset"] or row["run"][:6], row["label"], value, _bound(row), *said))
-    widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]))]
+        told = (row["experiment"], row["preset"] or row["run"][:6], row["label"], value, _bound(row))
+        lines.append((*told, *(row[name] for name in said)))
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     aligned = ("  ".join(f"{word:<{width}}" for word, width in zip(line, widths, strict=True)) for line in lines)
     return "\n".join(line.rstrip() for line in aligned)
 

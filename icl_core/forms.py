@@ -10,19 +10,14 @@ from icl_core.knobs import BadSetting, Knob, knobs, values
 _SEED_WEIGHT = 0.01
 
 
-def kept_as(settings_class: type) -> dict[str, str]:
-    """The names under which files keep the fields, by field."""
-    return {name: knob.was or name for name, knob in knobs(settings_class).items()}
-
-
 def kept(instance: Any) -> dict[str, Any]:
     """The field values as files keep them."""
-    return {kept_as(type(instance))[name]: value for name, value in values(instance).items()}
+    return {knob.was or name: getattr(instance, name) for name, knob in knobs(type(instance)).items()}
 
 
 def from_kept(settings_class: type, kept: Mapping[str, Any]) -> Any:
     """The settings that a file keeps. Raises `BadSetting` or `TypeError` if they are none of today's."""
-    fields = {was: name for name, was in kept_as(settings_class).items()}
+    fields = {knob.was or name: name for name, knob in knobs(settings_class).items()}
     return settings_class(**{fields.get(was, was): value for was, value in kept.items()})
 
 
@@ -54,8 +49,10 @@ def differences(config: Any, other: Any) -> list[str]:
     ]
 
 
-def distance(known: Mapping[str, Knob], config: Mapping[str, Any], other: Mapping[str, Any]) -> float:
-    """How far two settings are apart: for each field the difference as a share of its range, a choice counts 1."""
+def distance(settings_class: type, config: Mapping[str, Any], other: Mapping[str, Any]) -> float:
+    """How far two settings, as files keep them, are apart: for each field the difference as a share of its range, a
+    choice counts 1."""
+    known = {knob.was or name: knob for name, knob in knobs(settings_class).items()}
     return sum(_apart(name, knob, config.get(name), other.get(name)) for name, knob in known.items())
 
 

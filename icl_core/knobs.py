@@ -24,10 +24,10 @@ class BadSetting(ValueError):
 
 @dataclass(frozen=True)
 class Knob:
-    """What a field may be and how it is asked for. `options` maps a choice's value to its label; `at_most` names the
-    setting of the run at hand beyond which a view's slider has nothing to show, `shown_if` one without which a view's
-    choice has no effect. `was` is the field's former name, if it had another: files keep it, so that the keys of
-    runs do not change, and old links still open."""
+    """What a field may be and how it is asked for. `options` maps a choice's value to its label. `at_most` names the
+    setting of the run at hand at which a view's slider ends (it is left out where nothing is left to choose),
+    `shown_if` one, or a property of the settings, without which a view's choice is left out. `was` is the field's
+    former name: files keep it, so that the keys of runs do not change, and old links still open."""
 
     kind: str  # "slider", "choice", "text" or "toggle"
     label: str
@@ -59,8 +59,9 @@ class Knob:
             self._check_number(name, value)
 
     def _check_number(self, name: str, value: Any) -> None:
-        wanted = "a whole number" if isinstance(self.default, int) else "a number"
-        right_type = isinstance(value, int if isinstance(self.default, int) else (int, float))
+        whole = isinstance(self.default, int)
+        wanted = "a whole number" if whole else "a number"
+        right_type = isinstance(value, int if whole else (int, float))
         low, high = (-math.inf if self.low is None else self.low), (math.inf if self.high is None else self.high)
         if isinstance(value, bool) or not right_type or not low <= value <= high or abs(value) == math.inf:
             raise BadSetting(f"{name} must be {wanted} from {self.low} to {self.high}, got {value!r:.80}")
@@ -81,51 +82,26 @@ class Knob:
             raise
 
 
-def slider(
-    label: str,
-    low: float,
-    high: float,
-    *,
-    default: float,
-    step: float | None = None,
-    log: bool = False,
-    help: str = "",
-    group: str = "",
-    at_most: str = "",
-    was: str = "",
-) -> Any:
-    """A number from `low` to `high`, both included; whole if `default` is. `log` spaces the widget by factors.
-    `at_most` is for a view: the widget ends at the run's setting of that name, and is left out where nothing is left
-    to choose."""
-    return _field(
-        Knob("slider", label, default, low, high, step, log, help=help, group=group, at_most=at_most, was=was)
-    )
+def slider(label: str, low: float, high: float, *, default: float, **more: Any) -> Any:
+    """A number from `low` to `high`, both included; whole if `default` is. `more`: step, log, at_most and what any
+    knob may have (help, group, was). `log` spaces the widget by factors."""
+    return _field(Knob("slider", label, default, low, high, **more))
 
 
-def choice(
-    label: str,
-    options: Mapping[str, str] | tuple[str, ...],
-    *,
-    default: str,
-    help: str = "",
-    group: str = "",
-    shown_if: str = "",
-    was: str = "",
-) -> Any:
-    """One of a few values; a mapping gives each its label. `shown_if` is for a view: the widget is left out where the
-    run's setting (or property of its settings) of that name is false."""
+def choice(label: str, options: Mapping[str, str] | tuple[str, ...], *, default: str, **more: Any) -> Any:
+    """One of a few values; a mapping gives each its label. `more`: shown_if, help, group, was."""
     labels = options if isinstance(options, Mapping) else {value: value for value in options}
-    return _field(Knob("choice", label, default, options=labels, help=help, group=group, shown_if=shown_if, was=was))
+    return _field(Knob("choice", label, default, options=labels, **more))
 
 
-def text(label: str, max_length: int, *, default: str = "", help: str = "", group: str = "") -> Any:
+def text(label: str, max_length: int, *, default: str = "", **more: Any) -> Any:
     """A line of text of at most `max_length` characters."""
-    return _field(Knob("text", label, default, max_length=max_length, help=help, group=group))
+    return _field(Knob("text", label, default, max_length=max_length, **more))
 
 
-def toggle(label: str, *, default: bool = False, help: str = "", group: str = "") -> Any:
+def toggle(label: str, *, default: bool = False, **more: Any) -> Any:
     """On or off."""
-    return _field(Knob("toggle", label, default, help=help, group=group))
+    return _field(Knob("toggle", label, default, **more))
 
 
 def _field(knob: Knob) -> Any:

@@ -12,7 +12,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from icl_core.jobs.reading import ENDED, drop, is_request, is_state, read_json
 from icl_core.runs import store
-from icl_core.runs.disk import private_folder, write_whole
+from icl_core.runs.disk import identity, private_folder, write_whole
 
 LONGEST_PAUSE = 240.0  # seconds between two tries to keep a run for which there is no room
 
@@ -30,31 +29,14 @@ def jobs_folder() -> Path:
     return store.default().local / "jobs"
 
 
-@dataclass(frozen=True)
 class Job:
-    """The files of one job, by the key of the run it makes."""
+    """The files of one job, by the key of the run it makes. `checkpoint` is all that is needed to go on, `live` the
+    curves so far; `cancel` exists if somebody asked the running worker to give up."""
 
-    key: str
-
-    @property
-    def folder(self) -> Path:
-        """Where the files are."""
-        return jobs_folder() / self.key
-
-    @property
-    def checkpoint(self) -> Path:
-        """All that is needed to go on."""
-        return self.folder / "checkpoint.safetensors"
-
-    @property
-    def live(self) -> Path:
-        """The curves so far."""
-        return self.folder / "live.safetensors"
-
-    @property
-    def cancel(self) -> Path:
-        """Exists if somebody asked the running worker to give up."""
-        return self.folder / "cancel"
+    def __init__(self, key: str) -> None:
+        self.key, self.folder = key, jobs_folder() / key
+        self.checkpoint, self.live = (self.folder / f"{name}.safetensors" for name in ("checkpoint", "live"))
+        self.cancel = self.folder / "cancel"
 
     def request(self) -> dict[str, Any] | None:
         """What was asked: experiment, version, config, asked (ns). None if there is no such job."""
@@ -71,7 +53,7 @@ class Job:
 
     def ask(self, request: dict[str, Any]) -> None:
         """Queue the job, anew if it has ended. Nothing is asked before it is on the disk; raises `OSError`."""
-        _write_json(self.folder / "request.json", request)
+        write_whole(self.folder / "request.json", json.dumps(request).encode())
         for path in (self.cancel, self.checkpoint, self.live):
             drop(path)
         if (self.folder / "state.json").exists():
@@ -83,12 +65,13 @@ class Job:
         On a full disk these files, or the curves, which the next report brings anew, and a reserve make room first.
         """
         needless = (self.checkpoint, self.live, self.cancel) if state["status"] in ENDED else ()
+        told = self.folder / "state.json", json.dumps(state).encode()
         try:
-            _write_json(self.folder / "state.json", state)
+            write_whole(*told)
         except OSError:
-            for path in (*needless, self.live, _reserve()):
+            for path in (*needless, self.live, jobs_folder() / "reserve"):
                 drop(path)
-            _write_json(self.folder / "state.json", state)
+            write_whole(*told)
         for path in needless:
             drop(path)
 
@@ -103,11 +86,6 @@ def put_off(retry_at: float) -> bool:
     return 0 < retry_at - time.time() <= LONGEST_PAUSE
 
 
-def _write_json(path: Path, value: dict[str, Any]) -> None:
-    """Replace the file in one go: a reader sees the old or the new."""
-    write_whole(path, json.dumps(value).encode())
-
-
 @contextmanager
 def held(path: Path) -> Iterator[Callable[[], bool] | None]:
     """The lock at `path` for the length of a `with`: a function that tells whether it still is the lock of that path,
@@ -119,17 +97,10 @@ def held(path: Path) -> Iterator[Callable[[], bool] | None]:
         yield None
         return
     try:
-        taken = _inode(path)
-        yield lambda: taken is not None and _inode(path) == taken
+        taken = identity(path)
+        yield lambda: taken is not None and identity(path) == taken
     finally:
         lock.release()
-
-
-def _inode(path: Path) -> tuple[int, int] | None:
-    with suppress(OSError):
-        found = path.stat()
-        return found.st_dev, found.st_ino
-    return None
 
 
 def queue_lock() -> FileLock:
@@ -140,15 +111,10 @@ def queue_lock() -> FileLock:
 
 def has_room() -> bool:
     """Whether a file of a job can be written now. It stays, to make room for a state when the disk is full."""
-    try:
-        write_whole(_reserve(), bytes(2**16))
-    except OSError:
-        return False
-    return True
-
-
-def _reserve() -> Path:
-    return jobs_folder() / "reserve"
+    with suppress(OSError):
+        write_whole(jobs_folder() / "reserve", bytes(2**16))
+        return True
+    return False
 
 
 def trouble(problem: OSError) -> str:

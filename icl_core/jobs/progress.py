@@ -40,18 +40,12 @@ class JobProgress:
     """
 
     def __init__(
-        self,
-        job: Job,
-        identity: dict[str, Any],
-        threads: int,
-        stopped: Callable[[], bool],
-        mine: Callable[[], bool],
+        self, job: Job, identity: dict[str, Any], threads: int, stopped: Callable[[], bool], mine: Callable[[], bool]
     ) -> None:
         self.job, self.identity, self.threads, self._stopped, self._mine = job, identity, threads, stopped, mine
         self.first_step, self.total, self.loss, self.deaths, self.tries = 0, 0, math.nan, 0, 0
         self._born = psutil.Process().create_time()
-        self._trouble = ""
-        self._step = 0
+        self._trouble, self._step = "", 0
         self._before = 0.0  # seconds of training by earlier workers
         self._state: Tensors | None = None
         self._read_checkpoint()
@@ -128,8 +122,7 @@ class JobProgress:
     def _write(self, path: Path, tensors: Tensors) -> int:
         circumstances = {"step": self._step, "total": self.total, "loss": self.loss, "threads": self.threads}
         record = {**self.identity, **circumstances, "seconds": self.seconds()}
-        content = pack(tensors, record)
-        write_whole(path, content)
+        write_whole(path, content := pack(tensors, record))
         return len(content)
 
     def _read_checkpoint(self) -> None:

@@ -9,7 +9,7 @@ import math
 import statistics
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import psutil
@@ -20,7 +20,7 @@ from icl_core.forms import from_kept
 from icl_core.jobs.folder import Job, held, jobs_folder, queue_lock
 from icl_core.jobs.reading import ENDED, TOLD, WAITING, plain_file
 from icl_core.runs import store
-from icl_core.runs.file import Damaged, read
+from icl_core.runs.file import IDENTITY, Damaged, read
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,10 @@ def submit(experiment_id: str, config: Any) -> str:
     values = store.plain(from_kept(registry.experiment(experiment_id).config, store.plain(config)))
     key = store.key_of(experiment_id, values)
     store.default().check_room(store.default().least_size(experiment_id, values))
+    version = registry.version(experiment_id)
     with queue_lock():
-        if store.default().exact(experiment_id, key) is None:
-            known = state(key)
-            if known is None or known.ended:
-                version = registry.version(experiment_id)
-                request = {"experiment": experiment_id, "version": version, "config": values, "asked": time.time_ns()}
-                Job(key).ask(request)
+        if store.default().exact(experiment_id, key) is None and ((known := state(key)) is None or known.ended):
+            Job(key).ask({"experiment": experiment_id, "version": version, "config": values, "asked": time.time_ns()})
     return key
 
 
@@ -78,13 +75,12 @@ def state(key: str) -> JobState | None:
 
 def states() -> list[JobState]:
     """All jobs, the oldest request first."""
-    asked = {path.parent.name: Job(path.parent.name).request() for path in jobs_folder().glob("*/request.json")}
-    keys = sorted((key for key, request in asked.items() if request), key=lambda key: (asked[key] or {})["asked"])
+    keys = [path.parent.name for path in jobs_folder().glob("*/request.json")]
+    asked = sorted((request["asked"], key) for key in keys if (request := Job(key).request()))
     found, waiting = [], 0
-    for known in filter(None, map(_state, keys)):
+    for known in filter(None, (_state(key) for _, key in asked)):
         waiting += known.status in WAITING
-        position = {"position": waiting} if known.status in WAITING else {}
-        found.append(JobState(**{**vars(known), **position}))
+        found.append(replace(known, position=waiting) if known.status in WAITING else known)
     return found
 
 
@@ -99,8 +95,7 @@ def _state(key: str) -> JobState | None:
         if told["status"] == "running":
             told |= {"status": "interrupted", "seconds_left": None}
     known = {name: told[name] for name in TOLD if name in told and name in JobState.__dataclass_fields__}
-    asked = {name: request[name] for name in ("experiment", "version", "config") if name in request}
-    return JobState(**{**known, **asked, "key": key})
+    return JobState(**known, **{name: request[name] for name in IDENTITY if name in request}, key=key)
 
 
 def partial(key: str) -> Run | None:
@@ -149,17 +144,10 @@ def estimate(experiment_id: str, config: Any) -> float | None:
 
     experiment = registry.experiment(experiment_id)
     known = [header for header in store.default().headers(experiment_id) if header.info.get("seconds")]
-    local = [header for header in known if header.origin == "local"]
-    shipped = [header for header in known if header.origin == "shipped"]
-    here = device.describe()
-    for headers in (_of(local, here), _of(shipped, here), shipped):
-        speeds = [
-            header.info["seconds"] / experiment.cost(from_kept(experiment.config, header.config)) for header in headers
-        ]
+    here = [header for header in known if header.info.get("device") == device.describe()]
+    for headers, origin in ((here, "local"), (here, "shipped"), (known, "shipped")):
+        made = [header for header in headers if header.origin == origin]
+        speeds = [h.info["seconds"] / experiment.cost(from_kept(experiment.config, h.config)) for h in made]
         if speeds:
             return statistics.median(speeds) * experiment.cost(config)
     return None
-
-
-def _of(headers: list[store.Header], device_name: str) -> list[store.Header]:
-    return [header for header in headers if header.info.get("device") == device_name]

@@ -36,8 +36,8 @@ def ensure_workers(count: int | None = None) -> int:
         if stamp.exists() and 0 <= time.time() - stamp.stat().st_mtime < _STARTING:
             return 0
         taken = sum(map(_taken, range(count)))
-        idle = max(0, taken - running)  # these will see the job by themselves
-        started = max(0, min(count - taken, waiting - idle))
+        # those that train nothing will see the job by themselves
+        started = max(0, min(count - taken, waiting - max(0, taken - running)))
         if not started or not has_room():
             return 0
         for _ in range(started):

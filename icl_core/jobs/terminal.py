@@ -48,7 +48,8 @@ def _watch(key: str, experiment_id: str) -> None:
             bar.refresh()
             time.sleep(_PAUSE)
     if known is not None and known.status != "done":
-        raise Failed(f"the training {_ENDS[known.status]}{known.message}")
+        ended = "was cancelled" if known.status == "cancelled" else "failed: "
+        raise Failed(f"the training {ended}{known.message}")
 
 
 def _say(known: list[queue.JobState], said: set[str]) -> None:
@@ -56,9 +57,6 @@ def _say(known: list[queue.JobState], said: set[str]) -> None:
     for message in {state.message for state in known if state.status == "interrupted" and state.message} - said:
         tqdm.write(message, file=sys.stderr)
         said.add(message)
-
-
-_ENDS = {"failed": "failed: ", "cancelled": "was cancelled"}
 
 
 def watch_all(keys: list[str], workers: int | None) -> None:

@@ -120,10 +120,8 @@ def _measured(experiment: Experiment, run: Run) -> dict[str, Any]:
 
 def _info(progress: JobProgress, seconds: float) -> dict[str, Any]:
     return {
-        "version": progress.identity["version"],
+        **{name: progress.identity[name] for name in ("version", "device", "precision")},
         "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
-        "device": progress.identity["device"],
-        "precision": progress.identity["precision"],
         "threads": progress.threads,
         "seconds": round(seconds, 3),
         "loss": progress.loss if math.isfinite(progress.loss) else None,

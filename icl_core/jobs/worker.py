@@ -28,9 +28,12 @@ def work(once: bool = False, slots: int | None = None) -> int:
     """
     start.check_count(slots)
     taken, code = 0, _code()
+    if slots is None:
+        from icl_core import device  # imports torch
+
+        slots = device.workers()
     with ExitStack() as stack:
-        slots = slots or _slots()
-        if _take_slot(stack, slots) is None:
+        if not _take_slot(stack, slots):
             return 0
         stopped = stack.enter_context(_signals())
         idle_since = time.monotonic()
@@ -38,11 +41,9 @@ def work(once: bool = False, slots: int | None = None) -> int:
             if _work_one(stopped, slots):
                 taken += 1
                 idle_since = time.monotonic()
-            elif once or time.monotonic() - idle_since > IDLE:
-                break
-            else:
+            elif not once:
                 time.sleep(0.2)
-            if once:
+            if once or time.monotonic() - idle_since > IDLE:
                 break
     return taken
 
@@ -58,21 +59,15 @@ def _code() -> dict[Path, int]:
     return found
 
 
-def _slots() -> int:
-    from icl_core import device
-
-    return device.workers()
-
-
-def _take_slot(stack: ExitStack, slots: int) -> int | None:
+def _take_slot(stack: ExitStack, slots: int) -> bool:
     for slot in range(slots):
         if stack.enter_context(held(start.slot_lock(slot))):
             if slots > 1:
                 from icl_core import device
 
                 device.choose(slot)
-            return slot
-    return None
+            return True
+    return False
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import diskcache
 from diskcache.core import MODE_BINARY
 
 from icl_core.runs.bytes_disk import Refused, checked_key, create, within
-from icl_core.runs.disk import write_whole
+from icl_core.runs.disk import identity, write_whole
 
 FAILED = (sqlite3.Error, diskcache.Timeout)
 _FILE = re.compile(r"([0-9A-Za-z][0-9A-Za-z._-]*)-[0-9a-f]{8}\.safetensors")
@@ -32,7 +32,7 @@ class RunCache:
         self.folder, self.limit, self._tell = folder, limit, tell
         self.database = folder / "cache.db"
         self._cache: diskcache.Cache | None = None
-        self._opened = 0  # inode of the database
+        self._opened: tuple[int, int] | None = None  # identity of the database
 
     def paths(self) -> dict[str, Path]:
         """The file of every key. Looks into the database read-only, so that looking is no use of a run.
@@ -146,23 +146,16 @@ class RunCache:
 
     def _open(self) -> diskcache.Cache:
         """The database; opened anew if it is no longer the one that was opened, when its folder was removed, say."""
-        cache = self._cache
-        if cache is None or self._opened != _inode(self.database):
+        if self._cache is None or self._opened != identity(self.database):
             self.close()
-            cache = self._cache = create(self.folder, self.limit)
-            self._opened = _inode(self.database)
-        return cache
+            self._cache = create(self.folder, self.limit)
+            self._opened = identity(self.database)
+        return self._cache
 
 
 def told(problem: Exception) -> str:
     """The problem in words; diskcache's Timeout has none."""
     return str(problem) or "its database did not let us write"
-
-
-def _inode(path: Path) -> int:
-    with suppress(OSError):
-        return path.stat().st_ino
-    return 0
 
 
 def _changed(path: Path) -> float:

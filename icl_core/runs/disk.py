@@ -53,6 +53,14 @@ def unwritable(folder: Path) -> Path | None:
     return None if os.path.isdir(there) and os.access(there, os.R_OK | os.W_OK | os.X_OK) else there
 
 
+def identity(path: Path) -> tuple[int, int] | None:
+    """What tells the file from a later one of the same name; None if there is none."""
+    with suppress(OSError):
+        found = path.stat()
+        return found.st_dev, found.st_ino
+    return None
+
+
 def _sync_folder(folder: Path) -> None:
     if hasattr(os, "O_DIRECTORY"):  # Windows has no such thing
         descriptor = os.open(folder, os.O_RDONLY)

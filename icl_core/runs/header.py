@@ -10,7 +10,7 @@ from typing import Any
 from icl_core import forms, registry
 from icl_core.forms import from_kept
 from icl_core.knobs import BadSetting
-from icl_core.runs.file import Damaged, Record, canonical
+from icl_core.runs.file import IDENTITY, Damaged, Record, canonical
 
 # How tensors are named and packed. `Experiment.upgrade` brings those of a lower form, or of none, up to this one.
 FORM = 2
@@ -23,15 +23,9 @@ def plain(config: Any) -> dict[str, Any]:
     return vars(config).copy() if isinstance(config, SimpleNamespace) else forms.kept(config)
 
 
-def run_key(experiment_id: str, version: int, config: Mapping[str, Any]) -> str:
-    """The name of the run: 20 hexadecimal digits of a hash of all that decides its content."""
-    named = canonical({"experiment": experiment_id, "version": version, "config": config})
-    return hashlib.sha256(named.encode()).hexdigest()[:20]
-
-
 def key_of(experiment_id: str, config: Any) -> str:
     """The key of `config` with the experiment's version of today; `BadSetting` for an unknown experiment."""
-    return run_key(experiment_id, registry.version(experiment_id), plain(config))
+    return key_in(new_record(experiment_id, config, {}))
 
 
 @dataclass(frozen=True)
@@ -66,8 +60,9 @@ def new_record(experiment_id: str, config: Any, info: Mapping[str, Any]) -> Reco
 
 
 def key_in(record: Mapping[str, Any]) -> str:
-    """The key of the run that a file says it is."""
-    return run_key(record["experiment"], record["version"], record["config"])
+    """The key of the run that a file says it is: 20 hexadecimal digits of a hash of all that decides its content."""
+    named = canonical({name: record[name] for name in IDENTITY})
+    return hashlib.sha256(named.encode()).hexdigest()[:20]
 
 
 def info_of(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,10 +10,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
-
-from icl_core import forms, knobs, registry
-from icl_core.experiment import Run
+from icl_core import forms, registry
+from icl_core.experiment import Run, Tensors
 from icl_core.knobs import BadSetting
 from icl_core.runs import room
 from icl_core.runs.disk import write_whole
@@ -36,11 +34,7 @@ class Store:
 
     def messages(self) -> list[str]:
         """What cannot be written, and what was set aside by this process and why: sentences for the visitor."""
-        return [*filter(None, [self.unwritable()]), *self._messages]
-
-    def unwritable(self) -> str:
-        """Why nothing can be trained or kept here, a sentence for the visitor; empty if it can."""
-        return self._made.unwritable()
+        return [*filter(None, [self._made.unwritable()]), *self._messages]
 
     def check_room(self, size: int) -> None:
         """Raise `BadSetting` if a run of `size` bytes can never be kept, since it is above `ICL_CACHE_LIMIT`."""
@@ -75,14 +69,12 @@ class Store:
 
     def nearest(self, experiment_id: str, config: Any) -> Header | None:
         """The known run whose settings differ least from `config`; None if the experiment has no run at all."""
-        fields = knobs.knobs(registry.experiment(experiment_id).config)
-        known = {knob.was or name: knob for name, knob in fields.items()}
-        values = plain(config)
-        return min(
-            self.headers(experiment_id),
-            key=lambda header: (forms.distance(known, values, header.config), header.origin == "local", header.key),
-            default=None,
-        )
+        settings, values = registry.experiment(experiment_id).config, plain(config)
+
+        def apart(header: Header) -> tuple[float, bool, str]:
+            return forms.distance(settings, values, header.config), header.origin == "local", header.key
+
+        return min(self.headers(experiment_id), key=apart, default=None)
 
     def headers(self, experiment_id: str | None = None) -> list[Header]:
         """The runs of one experiment, or all, of its present version. Reads headers only, each once."""
@@ -110,15 +102,11 @@ class Store:
             return None
         return Run(settings, tensors, info_of(record), record["digest"])
 
-    def save(
-        self, experiment_id: str, config: Any, tensors: Mapping[str, np.ndarray], info: Mapping[str, Any]
-    ) -> Header:
+    def save(self, experiment_id: str, config: Any, tensors: Tensors, info: Mapping[str, Any]) -> Header:
         """Keep a run made here. Raises `OSError` if it does not fit or cannot be written, `TypeError` for a dtype."""
         return self._made.save(new_record(experiment_id, config, info), tensors)
 
-    def ship(
-        self, experiment_id: str, config: Any, tensors: Mapping[str, np.ndarray], info: Mapping[str, Any]
-    ) -> Header:
+    def ship(self, experiment_id: str, config: Any, tensors: Tensors, info: Mapping[str, Any]) -> Header:
         """Write a run into artifacts/. For the build alone."""
         record = new_record(experiment_id, config, info)
         key = key_in(record)
@@ -133,10 +121,6 @@ class Store:
         if header.origin != "local":
             raise ValueError(f"the run to delete must be local, got the {header.origin} run {header.key}")
         self._made.delete(header.key)
-
-    def export(self, header: Header) -> bytes:
-        """The run's safetensors file. Raises `OSError` if it is gone."""
-        return header.path.read_bytes()
 
     def shipped_files(self, experiment_id: str) -> list[Path]:
         """The experiment's files in artifacts/, of whatever version and state."""

@@ -6,7 +6,7 @@ and its callback writes what the visitor chose. A field that equals the preset's
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
@@ -24,6 +24,7 @@ class Setting:
     """What the address asks for. `chosen` are the config's values as chosen, which `config` may refuse."""
 
     id: str
+    name: str  # of the experiment within its paper
     experiment: Experiment
     preset: Preset
     config: Any
@@ -39,7 +40,8 @@ def read(paper: Paper) -> Setting:
     name = _pick("experiment", tuple(paper.experiments), warnings)
     id = f"{paper.name}.{name}"
     experiment = registry.experiment(id)
-    preset = preset_of(experiment, _pick("preset", tuple(p.name for p in experiment.presets), warnings))
+    presets = {preset.name: preset for preset in experiment.presets}
+    preset = presets[_pick("preset", tuple(presets), warnings)]
     _check_version(id, warnings)
     known = {**knobs.knobs(experiment.config), **knobs.knobs(experiment.view)}
     raw = {field: text for field, text in st.query_params.items() if field not in _OWN}
@@ -50,12 +52,7 @@ def read(paper: Paper) -> Setting:
     config, refused = _config(id, experiment, preset, chosen)
     st.session_state["unread"] = [field for field in raw if names[field] not in asked]
     st.session_state["former"] = {today: field for field, today in names.items() if today != field}
-    return Setting(id, experiment, preset, config, chosen, view, tuple(warnings), refused)
-
-
-def preset_of(experiment: Experiment, name: str) -> Preset:
-    """The preset called `name`."""
-    return next(preset for preset in experiment.presets if preset.name == name)
+    return Setting(id, name, experiment, preset, config, chosen, view, tuple(warnings), refused)
 
 
 def base_view(experiment: Experiment, preset: Preset) -> Any:
@@ -65,17 +62,18 @@ def base_view(experiment: Experiment, preset: Preset) -> Any:
 
 def refreshed(setting: Setting, fields: Iterable[str]) -> Any:
     """The view with `fields` as the address has them now: a fragment runs again without the page around it."""
-    try:
-        return type(setting.view)(**{**knobs.values(setting.view), **chosen_now(setting, fields)})
-    except BadSetting:
-        return setting.view
+    with suppress(BadSetting):
+        return replace(setting.view, **chosen_now(setting, fields))
+    return setting.view
 
 
 def chosen_now(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
     """`fields` of the view as the address has them now, which the view may refuse."""
     known = knobs.knobs(type(setting.view))
     base = knobs.values(base_view(setting.experiment, setting.preset))
-    raw = {field: _asked(field, known[field].was, text(base[field])) for field in fields}
+    former = {field: known[field].was or field for field in fields}
+    query = st.query_params
+    raw = {field: query.get(field, query.get(former[field], text(base[field]))) for field in fields}
     readable = _readable(raw, known, [])  # what cannot be read is said by the page
     return {field: readable.get(field, getattr(setting.view, field)) for field in fields}
 
@@ -83,7 +81,7 @@ def chosen_now(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
 def refusal(setting: Setting, chosen: dict[str, Any]) -> str:
     """Why the view refuses what was chosen; empty if it does not, or if the page has said so."""
     try:
-        type(setting.view)(**{**knobs.values(setting.view), **chosen})
+        replace(setting.view, **chosen)
     except BadSetting as error:
         said = any(warning.startswith(str(error)) for warning in setting.warnings)
         return "" if said else str(error)
@@ -115,14 +113,8 @@ def text(value: Any) -> str:
 def every_field(setting: Setting) -> dict[str, str]:
     """All fields and the version, for a link that shows the same thing after defaults have changed."""
     fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
-    name = setting.id.split(".")[1]
-    own = {"experiment": name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
+    own = {"experiment": setting.name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
     return {**own, **{field: text(value) for field, value in fields.items()}}
-
-
-def _asked(field: str, was: str, otherwise: str) -> str:
-    """What the address says of a field, under its name of today or the one it had."""
-    return st.query_params.get(field, st.query_params.get(was, otherwise) if was else otherwise)
 
 
 def _pick(field: str, names: tuple[str, ...], warnings: list[str]) -> str:
@@ -162,10 +154,10 @@ def _of(settings: type, asked: dict[str, Any]) -> dict[str, Any]:
 def _view(experiment: Experiment, preset: Preset, asked: dict[str, Any], warnings: list[str]) -> Any:
     view, mine = base_view(experiment, preset), _of(experiment.view, asked)
     with suppress(BadSetting):
-        return experiment.view(**{**knobs.values(view), **mine})
+        return replace(view, **mine)
     for field, value in mine.items():  # what is refused takes nothing else with it
         try:
-            view = experiment.view(**{**knobs.values(view), field: value})
+            view = replace(view, **{field: value})
         except BadSetting as error:
             warnings.append(f"{error}. The preset's value is used.")
     return view

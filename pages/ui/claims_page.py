@@ -40,9 +40,7 @@ def _filtered(found: list[Summary]) -> list[Summary]:
 def _section(paper: str, found: list[Summary]) -> None:
     st.header(menu.short_title(paper), anchor=False)
     st.html(f'<ul class="claims">{"".join(_row(summary) for summary in found)}</ul>')
-    page = menu.page_of(paper)
-    if page:
-        st.page_link(page, label="See the figures")
+    menu.link(paper, "See the figures")
 
 
 def _row(summary: Summary) -> str:
@@ -60,9 +58,8 @@ def _row(summary: Summary) -> str:
 
 
 def _values(found: Iterable[Finding]) -> str:
-    return "; ".join(_value(finding) for finding in found if finding.header is not None)
-
-
-def _value(finding: Finding) -> str:
-    run = f"run {finding.header.key[:6]}" if finding.header else ""
-    return f"{verdicts.measured(finding.metric)} in {', '.join(finding.presets) or run}"
+    return "; ".join(
+        f"{verdicts.measured(finding.metric)} in {', '.join(finding.presets) or f'run {finding.header.key[:6]}'}"
+        for finding in found
+        if finding.header
+    )

@@ -9,7 +9,7 @@ from icl_core.experiment import Paper
 from icl_core.runs import store
 from pages.ui import menu, verdicts
 from pages.ui.plain import plain
-from pages.ui.theme import is_dark
+from pages.ui.style import is_dark
 
 _WHAT = """
 A trained model meets examples it has never seen, in its input alone, and answers the next one as if it had learned
@@ -38,16 +38,13 @@ def _card(paper: Paper) -> None:
         st.caption(f"{paper.authors}, {paper.year}")
         st.markdown(paper.found)
         _picture(paper)
-        page = menu.page_of(paper.name)
-        if page:
-            st.page_link(page, label=f"Explore: {menu.short_title(paper.name)}")
+        menu.link(paper.name, f"Explore: {menu.short_title(paper.name)}")
 
 
 def _picture(paper: Paper) -> None:
     if paper.picture is None:
         return
-    experiment, preset, _ = paper.picture
-    header = store.default().preset(experiment, preset)
+    header = store.default().preset(*paper.picture[:2])
     drawn = _drawn(header.digest, is_dark(), paper.name, header) if header else None
     if drawn is None:
         if header:  # built again, the run has the same digest
@@ -76,8 +73,7 @@ def _glance() -> None:
     for name, paper in registry.papers().items():
         kinds = [_kind(kind, counted.get(name, {}).get(kind, {})) for kind in verdicts.KINDS]
         st.markdown(f"**{paper.title.split(':')[0]}**: {'; '.join(filter(None, kinds)) or 'no run yet'}")
-    if menu.page_of("claims"):
-        st.page_link("pages/claims.py", label="All claims, with what was measured")
+    menu.link("claims", "All claims, with what was measured")
 
 
 def _kind(kind: str, counts: Mapping[str, int]) -> str:

@@ -16,16 +16,10 @@ def frame(title: str, projector: bool = False) -> None:
     style.apply(projector)
     with st.sidebar.container(gap="xxsmall"):
         st.page_link("app.py", label="Start")
-        for page, label in entries():
-            st.page_link(page, label=label)
-
-
-def entries() -> list[tuple[str, str]]:
-    """Every page but the front page, papers first: its path from the root and its label."""
-    papers = registry.papers()
-    names = [path.stem for path in sorted((_ROOT / "pages").glob("[!_]*.py"))]
-    names.sort(key=lambda name: list(papers).index(name) if name in papers else len(papers))
-    return [(f"pages/{name}.py", short_title(name)) for name in names]
+        papers = list(registry.papers())
+        names = [path.stem for path in sorted((_ROOT / "pages").glob("[!_]*.py"))]
+        for name in sorted(names, key=lambda name: papers.index(name) if name in papers else len(papers)):
+            link(name, short_title(name))
 
 
 def short_title(name: str) -> str:
@@ -34,7 +28,8 @@ def short_title(name: str) -> str:
     return paper.title.split(":")[0] if paper else name.replace("_", " ").capitalize()
 
 
-def page_of(paper: str) -> str | None:
-    """The page that shows `paper`, or None if it has none yet."""
-    path = f"pages/{paper}.py"
-    return path if (_ROOT / path).exists() else None
+def link(name: str, label: str, query: dict[str, str] | None = None) -> None:
+    """A link to the page called `name`, a paper's for one, if there is such a page yet."""
+    path = f"pages/{name}.py"
+    if (_ROOT / path).exists():
+        st.page_link(path, label=label, query_params=query)

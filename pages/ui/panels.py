@@ -1,19 +1,21 @@
 """A panel: its title, figure, caption and knobs. Only the panel whose knob moves is drawn again."""
 
 import logging
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
-from icl_core import figures, knobs, registry
+from icl_core import figures, knobs
 from icl_core.experiment import CannotDraw, Drawing, Experiment, Panel, Run
 from icl_core.knobs import BadSetting
 from pages.ui import address, widgets
 from pages.ui.address import Setting
 from pages.ui.plain import plain
-from pages.ui.theme import is_dark
+from pages.ui.style import is_dark
 
-SENTENCE = 40  # letters from which on a cell is one
+_SENTENCE = 40  # letters from which on a cell is one
 
 
 def owner(experiment: Experiment, field: str) -> Drawing | None:
@@ -29,17 +31,15 @@ def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
         for field, knob in knobs.knobs(type(view)).items()
         if owner(experiment, field) not in (None, drawing) or (field == "snapshot" and not drawing.moving)
     }
-    try:
-        return type(view)(**{**knobs.values(view), **other})
-    except BadSetting:  # a view may refuse combinations
-        return view
+    with suppress(BadSetting):  # a view may refuse combinations
+        return replace(view, **other)
+    return view
 
 
 # Not st.cache_data: it pickles each figure in and out. A drawn panel is only read.
 @st.cache_resource(max_entries=200, show_spinner=False)
-def _drawn(digest: str, id: str, name: str, view: tuple[tuple[str, Any], ...], dark: bool, _run: Run) -> Panel:
-    experiment = registry.experiment(id)
-    return draw(_run, drawing_of(experiment, name), experiment.view(**dict(view)), dark)
+def _drawn(digest: str, id: str, name: str, view: tuple, dark: bool, _run: Run, _drawing: Drawing, _view: Any) -> Panel:
+    return draw(_run, _drawing, _view, dark)
 
 
 def draw(run: Run, drawing: Drawing, view: Any, dark: bool) -> Panel:
@@ -47,12 +47,7 @@ def draw(run: Run, drawing: Drawing, view: Any, dark: bool) -> Panel:
     panel = drawing.draw(run, view)
     if panel.figure is None:
         return panel
-    return Panel(**{**vars(panel), "figure": figures.themed(panel.figure, dark)})
-
-
-def drawing_of(experiment: Experiment, name: str) -> Drawing:
-    """The drawing called `name`."""
-    return next(drawing for drawing in experiment.drawings if drawing.name == name)
+    return replace(panel, figure=figures.themed(panel.figure, dark))
 
 
 @st.fragment
@@ -60,12 +55,13 @@ def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
     """One panel with its knobs; a fragment, so that its knobs redraw it alone."""
     width = "wide" if drawing.wide else "half"
     with st.container(border=True, key=f"panel-{width}-{drawing.name}"):
-        own = _own(setting.experiment, drawing)
+        own = [field for field in drawing.knobs if owner(setting.experiment, field) is drawing]
         view, chosen = address.refreshed(setting, own), address.chosen_now(setting, own)
         shown = seen_by(setting.experiment, drawing, view)
         items = tuple(knobs.values(shown).items())
         try:
-            show(_drawn(run.digest, setting.id, drawing.name, items, is_dark(), run), drawing.name)
+            drawn = _drawn(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, shown)
+            show(drawn, drawing.name)
         except CannotDraw as problem:
             st.warning(plain(problem))
         except Exception as fault:  # of the program: the other panels are drawn all the same
@@ -74,21 +70,9 @@ def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
                 st.error(f"A fault of the program, not of your setting: {type(fault).__name__}. The log tells where.")
         if refused := address.refusal(setting, chosen):
             st.warning(f"{plain(refused)}. The figure does not show it.")
-        _knobs(setting, chosen, run.config)
-
-
-def _own(experiment: Experiment, drawing: Drawing) -> list[str]:
-    return [field for field in drawing.knobs if owner(experiment, field) is drawing]
-
-
-def _knobs(setting: Setting, chosen: dict[str, Any], config: Any) -> None:
-    """A widget for each field of the view that stands on a panel, with what was chosen, good or refused. `config` is
-    the run's."""
-    base = knobs.values(address.base_view(setting.experiment, setting.preset))
-    known = knobs.knobs(type(setting.view))
-    for field, value in chosen.items():
-        if widgets.can_move(known[field], config):
-            widgets.draw(setting.id, field, widgets.within(known[field], config), value, base[field])
+        for field, value in chosen.items():  # good or refused
+            if widgets.can_move(setting, field, run.config):
+                widgets.draw_view(setting, field, value, run.config)
 
 
 def show(panel: Panel, key: str, with_data: bool = True) -> None:
@@ -110,7 +94,7 @@ def show(panel: Panel, key: str, with_data: bool = True) -> None:
 
 def _prose(table: Any) -> bool:
     """Whether a table holds sentences, which are to be read in full, and so to wrap."""
-    return bool(table.map(lambda cell: isinstance(cell, str) and len(cell) > SENTENCE).any(axis=None))
+    return bool(table.map(lambda cell: isinstance(cell, str) and len(cell) > _SENTENCE).any(axis=None))
 
 
 def _data(panel: Panel, key: str) -> None:
@@ -119,17 +103,9 @@ def _data(panel: Panel, key: str) -> None:
     with st.popover("Data", help="The numbers behind this figure"):
         if data is not None:
             st.dataframe(data, hide_index=True, key=f"data {key}", alt=f"The numbers behind: {panel.title}")
-            st.download_button("Table (csv)", lambda: _csv(data), f"{key}.csv", key=f"csv {key}", on_click="ignore")
+            csv = lambda: data.to_csv(index=False).encode()  # noqa: E731 (made only when asked for)
+            st.download_button("Table (csv)", csv, f"{key}.csv", key=f"csv {key}", on_click="ignore")
         if panel.figure is not None:
-            figure = panel.figure
-            page = f"{key}.html"
-            st.download_button("Figure (html)", lambda: _html(figure), page, key=f"html {key}", on_click="ignore")
-
-
-def _csv(data: Any) -> bytes:
-    return data.to_csv(index=False).encode()
-
-
-def _html(figure: Any) -> bytes:
-    """The figure as a page of its own, which needs no network."""
-    return figure.to_html(include_plotlyjs=True).encode()
+            # a page of its own, which needs no network
+            html = lambda: panel.figure.to_html(include_plotlyjs=True).encode()  # noqa: E731
+            st.download_button("Figure (html)", html, f"{key}.html", key=f"html {key}", on_click="ignore")

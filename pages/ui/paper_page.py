@@ -8,7 +8,7 @@ from icl_core import findings, forms, knobs, registry
 from icl_core.experiment import Paper
 from icl_core.jobs import queue, start
 from icl_core.runs import store
-from pages.ui import address, choose, menu, sharing, stage, training
+from pages.ui import address, choose, menu, sharing, stage, training, widgets
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
@@ -24,7 +24,9 @@ def show(name: str) -> None:
     setting = address.read(paper)
     found = None if setting.refused else store.default().find(setting.id, setting.config)
     shown = found or store.default().nearest(setting.id, setting.config)
-    _heading(paper)
+    st.title(paper.title, anchor=False)
+    st.caption(f"{paper.authors}, {paper.year}")
+    st.markdown(paper.found)
     _tools(paper, setting, shown)
     _warnings(setting)
     with st.sidebar:
@@ -36,31 +38,15 @@ def show(name: str) -> None:
     _below(paper, setting)
 
 
-def _heading(paper: Paper) -> None:
-    st.title(paper.title, anchor=False)
-    st.caption(f"{paper.authors}, {paper.year}")
-    st.markdown(paper.found)
-
-
 def _tools(paper: Paper, setting: Setting, shown: Any) -> None:
     """Experiments at the left, tools at the right, in one line where there is room."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
         if len(paper.experiments) > 1:
-            _experiments(paper, setting)
+            titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
+            key = f"experiment of {paper.name}"
+            widgets.pills("Experiment", key, titles, "experiment", {"experiment": setting.name})
         with st.container(horizontal=True, width="content", vertical_alignment="center", key="tools"):
-            file = (lambda: store.default().export(shown)) if shown else None
-            sharing.tools(setting, shown.digest if shown else "", file)
-
-
-def _experiments(paper: Paper, setting: Setting) -> None:
-    key = f"experiment of {paper.name}"
-    titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
-    st.session_state[key] = now = setting.id.split(".")[1]
-    st.pills("Experiment", list(titles), format_func=titles.__getitem__, key=key, on_change=_switch, args=(key, now))
-
-
-def _switch(key: str, now: str) -> None:
-    address.go(experiment=st.session_state[key] or now)
+            sharing.tools(setting, shown)
 
 
 def _warnings(setting: Setting) -> None:
@@ -94,19 +80,13 @@ def _main(setting: Setting, found: Any, shown: Any) -> None:
     if shown is None:
         st.info("This experiment has no run yet. Train it, and its figures appear here.")
         return
-    run = _loaded(shown)
+    run = _load(shown.digest, shown)
     if run is None:
+        _load.clear(shown.digest, shown)  # trained again, the run has the same digest
         st.warning("The file of this run is damaged or gone. Load the page again to see what is left.")
         return
     # A refused setting keeps the last good figures, at full strength.
     stage.show(setting, run, findings.of_run(shown), faded=found is None and not setting.refused)
-
-
-def _loaded(header: Any) -> Any:
-    run = _load(header.digest, header)
-    if run is None:
-        _load.clear(header.digest, header)  # trained again, the run has the same digest
-    return run
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

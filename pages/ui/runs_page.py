@@ -43,18 +43,13 @@ def _jobs() -> None:
 
 def _run(header: store.Header) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"run-{header.key}"):
-        st.markdown(f"**{plain(_title(header))}**  \n{plain(_about(header))}")
+        title = f"{header.experiment} · {', '.join(header.info.get('presets') or ()) or _differences(header)}"
+        st.markdown(f"**{plain(title)}**  \n{plain(_about(header))}")
         _open(header.experiment, header.config)
         name = f"{header.experiment}-{header.digest[:8]}.safetensors"
-        data = lambda: store.default().export(header)  # noqa: E731 (read only when asked for)
-        st.download_button("Download", data, name, key=f"download {header.key}", on_click="ignore")
+        st.download_button("Download", header.path.read_bytes, name, key=f"download {header.key}", on_click="ignore")
         if header.origin == "local":
             st.button("Delete", key=f"delete {header.key}", on_click=store.default().delete, args=(header,))
-
-
-def _title(header: store.Header) -> str:
-    presets = header.info.get("presets") or ()
-    return f"{header.experiment} · {', '.join(presets) or _differences(header)}"
 
 
 def _differences(header: store.Header) -> str:
@@ -73,19 +68,13 @@ def _about(header: store.Header) -> str:
         size = f"{header.path.stat().st_size / 2**20:.1f} MB"
     except OSError:
         size = "gone meanwhile: deleted, or to make room"
-    parts = [size, training.duration(info.get("seconds")), info.get("device"), _minute(info.get("date"))]
+    minute = f"{info['date'][:16].replace('T', ' ')} UTC" if info.get("date") else ""
+    parts = [size, training.duration(info.get("seconds")), info.get("device"), minute]
     return " · ".join(str(part) for part in parts if part)
-
-
-def _minute(date: str | None) -> str | None:
-    """A date of the ISO's form, without its seconds."""
-    return f"{date[:16].replace('T', ' ')} UTC" if date else None
 
 
 def _open(experiment_id: str, config: Any) -> None:
     """A link to the run's page with every setting in it."""
     paper, name = experiment_id.split(".")
-    page = menu.page_of(paper)
-    if page:
-        fields = {field: address.text(value) for field, value in store.plain(config).items()}
-        st.page_link(page, label="Open", query_params={"experiment": name, **fields})
+    fields = {field: address.text(value) for field, value in store.plain(config).items()}
+    menu.link(paper, "Open", {"experiment": name, **fields})

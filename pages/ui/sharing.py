@@ -1,24 +1,25 @@
 """Share, export, projector: what stands at the right of the experiments."""
 
-from collections.abc import Callable
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from icl_core import knobs
+from icl_core.runs.store import Header
 from pages.ui import address
 from pages.ui.address import Setting
 
 
-def tools(setting: Setting, digest: str, file: Callable[[], bytes] | None) -> None:
-    """The three tools of a paper's page. `file` gives the run shown as a file."""
+def tools(setting: Setting, shown: Header | None) -> None:
+    """The three tools of a paper's page, on which there is the run `shown`."""
     with st.popover("Share"):
         st.markdown("This link writes out every setting and the version:")
-        st.code(link(setting), language=None, wrap_lines=True)
+        address_now = (st.context.url or "").split("?")[0]
+        st.code(f"{address_now}?{urlencode(address.every_field(setting))}", language=None, wrap_lines=True)
     with st.popover("Export"):
-        if file is not None:
-            name = f"{setting.id}-{digest[:8]}.safetensors"
-            st.download_button("Run (safetensors)", file, name, key="export", on_click="ignore")
+        if shown is not None:
+            name = f"{setting.id}-{shown.digest[:8]}.safetensors"
+            st.download_button("Run (safetensors)", shown.path.read_bytes, name, key="export", on_click="ignore")
         st.markdown("Tables and figures: **Data** under each panel. In Python:")
         st.code(snippet(setting), language="python")
     on = "projector" in st.query_params
@@ -31,11 +32,6 @@ def _projector() -> None:
         st.query_params["projector"] = "1"
     else:
         del st.query_params["projector"]
-
-
-def link(setting: Setting) -> str:
-    """The whole address, every field in it."""
-    return f"{(st.context.url or '').split('?')[0]}?{urlencode(address.every_field(setting))}"
 
 
 def snippet(setting: Setting) -> str:

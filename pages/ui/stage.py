@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from time import perf_counter
 from typing import Any
 
@@ -33,14 +34,15 @@ def _stage(setting: Setting, run: Run, found: Sequence[Finding], faded: bool, ti
         st.rerun()  # how often a fragment runs is only set from outside it
     setting = replace(setting, view=address.refreshed(setting, _shared(setting)))
     steps = run.snapshot_steps
-    if steps and "snapshot" in knobs.knobs(setting.experiment.view):
+    moves = bool(steps) and "snapshot" in knobs.knobs(setting.experiment.view)
+    if moves:
         snapshot = _snapshot(setting, len(steps))
-        setting = replace(setting, view=_at(setting.view, snapshot))
+        setting = replace(setting, view=replace(setting.view, snapshot=snapshot))
     headline = setting.experiment.headline(run, setting.view)
     with st.container(key="faded-head" if faded else "head"):
-        st.html(f'<p class="headline" role="status">{_escaped(headline)}</p>')
+        st.html(f'<p class="headline" role="status">{escape(headline, quote=False)}</p>')
         verdicts.chips(found)
-    if steps and "snapshot" in knobs.knobs(setting.experiment.view):
+    if moves:
         _player(setting, steps, snapshot)
     _shared_knobs(setting, run.config)
     with st.container(key="faded" if faded else "current"), st.container(key="panels"):
@@ -54,20 +56,15 @@ def _stage(setting: Setting, run: Run, found: Sequence[Finding], faded: bool, ti
 
 def _shared(setting: Setting) -> list[str]:
     """The view's fields that more than one panel depends on."""
-    fields = knobs.knobs(setting.experiment.view)
-    return [field for field in fields if panels.owner(setting.experiment, field) is None]
+    experiment = setting.experiment
+    return [field for field in knobs.knobs(experiment.view) if panels.owner(experiment, field) is None]
 
 
 def _shared_knobs(setting: Setting, config: Any) -> None:
-    known = knobs.knobs(setting.experiment.view)
-    fields = [field for field in _shared(setting) if field != "snapshot" and widgets.can_move(known[field], config)]
-    if not fields:
-        return
-    base = knobs.values(address.base_view(setting.experiment, setting.preset))
-    for column, field in zip(st.columns(len(fields)), fields, strict=True):
+    fields = [field for field in _shared(setting) if field != "snapshot" and widgets.can_move(setting, field, config)]
+    for column, field in zip(st.columns(len(fields)) if fields else (), fields, strict=True):
         with column:
-            knob = widgets.within(known[field], config)
-            widgets.draw(setting.id, field, knob, getattr(setting.view, field), base[field])
+            widgets.draw_view(setting, field, getattr(setting.view, field), config)
 
 
 def _player(setting: Setting, steps: list[int], snapshot: int) -> None:
@@ -101,21 +98,12 @@ def _snapshot(setting: Setting, count: int) -> int:
     """The snapshot to show: the address's, or while playing the next one, until the last."""
     key = f"playing:{setting.id}"
     if not _playing(setting):
-        return _within(setting.view.snapshot, count)
+        return min(setting.view.snapshot, count - 1)
     snapshot = min(st.session_state[key] + 1, count - 1)
     if snapshot == count - 1:
         _stop(setting, snapshot, count)
         st.rerun()
     return snapshot
-
-
-def _within(snapshot: int, count: int) -> int:
-    """The snapshot meant where there are `count`: a later one is the last."""
-    return min(snapshot, count - 1)
-
-
-def _at(view: Any, snapshot: int) -> Any:
-    return type(view)(**{**knobs.values(view), "snapshot": snapshot})
 
 
 def _toggle(setting: Setting, snapshot: int, count: int) -> None:
@@ -129,8 +117,4 @@ def _toggle(setting: Setting, snapshot: int, count: int) -> None:
 def _stop(setting: Setting, snapshot: int, count: int) -> None:
     st.session_state.pop(f"playing:{setting.id}", None)
     base = address.base_view(setting.experiment, setting.preset).snapshot
-    address.write("snapshot", base if snapshot == _within(base, count) else snapshot, base)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;")
+    address.write("snapshot", base if snapshot == min(base, count - 1) else snapshot, base)

@@ -2,8 +2,6 @@
 
 import streamlit as st
 
-from pages.ui.theme import is_dark
-
 _CSS = """
 .block-container { padding: 2.6rem 2.5rem 3rem; max-width: 110rem; }
 h1, h2 { padding: 0 !important; }
@@ -64,6 +62,11 @@ _PROJECTOR = """
 html { font-size: 21px !important; }
 [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .st-key-below { display: none !important; }
 """
+
+
+def is_dark() -> bool:
+    """Whether the visitor sees the dark theme."""
+    return st.context.theme.type == "dark"
 
 
 def apply(projector: bool = False) -> None:

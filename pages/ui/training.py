@@ -10,7 +10,7 @@ from icl_core.knobs import BadSetting
 from pages.ui import panels
 from pages.ui.address import Setting
 from pages.ui.plain import plain
-from pages.ui.theme import is_dark
+from pages.ui.style import is_dark
 
 
 def duration(seconds: float | None) -> str:

@@ -61,18 +61,12 @@ def chips(found: Iterable[Finding]) -> None:
 
 def _chip(finding: Finding) -> None:
     claim, metric, verdict = finding.metric.claim, finding.metric, finding.verdict
-    with st.container(width="content", key=f"chip-{_style(verdict)}-{claim.id}"):
+    edge = {"✓": "reproduced", "✗": "not"}.get(MARKS[verdict], "undecided")
+    with st.container(width="content", key=f"chip-{edge}-{claim.id}"):
         label = f"{claim.label} {measured(metric)} · {promised(claim)} · {MARKS[verdict]} {verdict}"
         with st.popover(label):
             st.markdown(claim.text)
             allowed = f" Within {claim.tolerance:.3g} of it counts as well." if claim.tolerance else ""
             st.caption(f"{origin(claim)}.{allowed}")
-            if verdict in (failed for _, failed in VERDICTS.values()) or why(metric):
+            if MARKS[verdict] == "✗" or why(metric):
                 st.markdown(f"**Why.** {why(metric) or 'Not known.'}")
-
-
-def _style(verdict: str) -> str:
-    """The class of a chip's edge."""
-    if verdict in (kept for kept, _ in VERDICTS.values()):
-        return "reproduced"
-    return "not" if verdict in (failed for _, failed in VERDICTS.values()) else "undecided"

@@ -7,23 +7,40 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core.knobs import Knob
+from icl_core.knobs import Knob, knobs
 from pages.ui import address
+from pages.ui.address import Setting
 
 _MOST_STOPS = 300
 
 
-def can_move(knob: Knob, config: Any) -> bool:
-    """Whether there is something to choose, for a run of `config`."""
+def pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
+    """Pills that leave all settings but `now`'s for another value of `field`; each value has its title."""
+    st.session_state[key] = now[field] if now[field] in titles else None
+    st.pills(label, list(titles), format_func=titles.__getitem__, key=key, on_change=_go, args=(key, field, now))
+
+
+def _go(key: str, field: str, now: dict[str, str]) -> None:
+    # A click on the pill that is already chosen clears it: that means "back to this one".
+    address.go(**{**now, field: st.session_state[key] or now[field]})
+
+
+def can_move(setting: Setting, field: str, config: Any) -> bool:
+    """Whether there is something to choose at a field of the view, for a run of `config`."""
+    knob = knobs(setting.experiment.view)[field]
     if knob.shown_if and not getattr(config, knob.shown_if):
         return False
     return not knob.at_most or getattr(config, knob.at_most) > (knob.low or 0)
 
 
-def within(knob: Knob, config: Any) -> Knob:
-    """The knob as far as a run of `config` goes."""
-    most = getattr(config, knob.at_most, knob.high)
-    return replace(knob, high=most, default=min(knob.default, most)) if knob.at_most else knob
+def draw_view(setting: Setting, field: str, value: Any, config: Any) -> None:
+    """The widget of a field of the view, as far as a run of `config` goes."""
+    knob = knobs(setting.experiment.view)[field]
+    if knob.at_most:
+        most = getattr(config, knob.at_most)
+        knob = replace(knob, high=most, default=min(knob.default, most))
+    base = address.base_view(setting.experiment, setting.preset)
+    draw(setting.id, field, knob, value, getattr(base, field))
 
 
 def draw(id: str, field: str, knob: Knob, value: Any, base: Any, also: Iterable[Any] = ()) -> None:
@@ -38,7 +55,8 @@ def draw(id: str, field: str, knob: Knob, value: Any, base: Any, also: Iterable[
     elif knob.kind == "text":
         st.text_input(knob.label, max_chars=knob.max_length, **common)
     elif knob.kind == "choice":
-        _choice(knob, common)
+        choose = st.pills if len(knob.options) <= 4 else st.selectbox
+        choose(knob.label, list(knob.options), format_func=knob.options.__getitem__, **common)
     else:
         _number(knob, common, [value, base, *also])
 
@@ -46,13 +64,6 @@ def draw(id: str, field: str, knob: Knob, value: Any, base: Any, also: Iterable[
 def _changed(key: str, field: str, base: Any) -> None:
     value = st.session_state[key]
     address.write(field, base if value is None else value, base)
-
-
-def _choice(knob: Knob, common: dict[str, Any]) -> None:
-    if len(knob.options) <= 4:
-        st.pills(knob.label, list(knob.options), format_func=knob.options.__getitem__, **common)
-    else:
-        st.selectbox(knob.label, list(knob.options), format_func=knob.options.__getitem__, **common)
 
 
 def _number(knob: Knob, common: dict[str, Any], also: list[Any]) -> None:
