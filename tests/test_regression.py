@@ -14,7 +14,6 @@ from icl_core.regression import (
     Covariance,
     best_momentum,
     best_nesterov,
-    best_polynomial,
     best_rate,
     coloured,
     conjugate_gradient,
@@ -23,22 +22,17 @@ from icl_core.regression import (
     evaluate,
     expected_loss,
     floors,
-    from_roots,
     geometric,
     gradient_descent,
     gram,
     grams,
-    least_squares,
-    log_loss,
-    mean_and_error,
     momentum,
     nesterov,
     parse_eigenvalues,
-    ridge,
     rotation,
     sampled_loss,
-    targets,
 )
+from icl_core.regression.linear import mean_and_error
 
 D = parse_eigenvalues("1, 1, 1/4, 1/16, 1", 5)
 f64 = torch.float64
@@ -54,15 +48,31 @@ def pool(prompts: int, d: int = 5, n: int = 20, seed: int = 0) -> tuple[torch.Te
     return white, coloured(white, D) if d == len(D) else white
 
 
+def targets(d: int, prompts: int, source: torch.Generator, eigenvalues=None, dtype=torch.float32) -> torch.Tensor:
+    """True weights w* ~ N(0, Sigma^-1) in the eigenbasis of Sigma; N(0, I), the whitened ones, without eigenvalues."""
+    white = torch.randn(d, prompts, generator=source, dtype=dtype)
+    return white if eigenvalues is None else white * eigenvalues.to(white).rsqrt()[:, None]
+
+
+def best_polynomial(S, eigenvalues, degree):
+    return floors(S, eigenvalues, [degree])[0]
+
+
+def log_loss(losses: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The natural log of the mean over prompts and its standard error by the delta method."""
+    mean, error = mean_and_error(losses)
+    return mean.log(), error / mean
+
+
 # covariance
 
 
 def test_the_matrices_of_a_covariance():
     sigma = Covariance(D, rotation(5, generator(0)))
-    torch.testing.assert_close(sigma.root @ sigma.root, sigma.matrix)
+    matrix = sigma.root @ sigma.root
     torch.testing.assert_close(sigma.inverse_root @ sigma.inverse_root, sigma.inverse)
-    torch.testing.assert_close(sigma.inverse, torch.linalg.inv(sigma.matrix))
-    torch.testing.assert_close(sigma.rotation @ sigma.matrix @ sigma.rotation.T, torch.diag(D))  # rows: eigenvectors
+    torch.testing.assert_close(sigma.inverse, torch.linalg.inv(matrix))
+    torch.testing.assert_close(sigma.rotation @ matrix @ sigma.rotation.T, torch.diag(D))  # rows: eigenvectors
     torch.testing.assert_close(sigma.root, sigma.root.T)
 
 
@@ -134,9 +144,6 @@ def test_second_and_fourth_moments_of_the_samples():
     torch.testing.assert_close(S.mean(-1), torch.eye(3, dtype=f64), atol=0.02, rtol=0)
     torch.testing.assert_close(S.var(-1)[off], torch.full((6,), 1 / n, dtype=f64), atol=0, rtol=0.05)
     torch.testing.assert_close(S.var(-1).diagonal(), torch.full((3,), 2 / n, dtype=f64), atol=0, rtol=0.05)
-    weights = targets(5, prompts, generator(1), D, f64)
-    torch.testing.assert_close(weights @ weights.T / prompts, torch.diag(1 / D), atol=0.4, rtol=0)
-    assert targets(5, 9, generator(1)).shape == (5, 9)
 
 
 @pytest.mark.parametrize("dtype, tolerance", [(torch.float32, 1e-6), (f64, 1e-14)])
@@ -238,7 +245,8 @@ def test_conjugate_gradient_on_fewer_examples_than_dimensions(dtype, tolerance, 
     assert all(torch.isfinite(each).all() for each in (found.iterates, found.alpha, found.gamma))
     assert (found.iterates[:, :, :3] == 0).all() and (found.alpha[:, :3] == 0).all()
     assert (found.alpha[-1] == 0).all() and found.iterates[-1].equal(found.iterates[-2])  # all have stopped
-    least = least_squares(X, (X * target[:, None]).sum(0))
+    y = torch.einsum("dnp,dp->pn", X, target)
+    least = (torch.linalg.pinv(X.permute(2, 1, 0)) @ y[..., None])[..., 0].T  # of all that fit those of least norm
     spread = torch.linalg.eigvalsh(gram(X).permute(2, 0, 1))[:, -n]
     well = spread > 0.02  # of the rest rounding leaves little
     torch.testing.assert_close(found.iterates[-1][:, well], least[:, well], atol=tolerance, rtol=0)
@@ -249,27 +257,6 @@ def test_no_steps_give_the_start():
     found = conjugate_gradient(S, target, 0)
     assert found.iterates.shape == (1, 5, 3) and found.alpha.shape == (0, 3)
     assert gradient_descent(S, target, 0, 1.0).shape == (1, 5, 3)
-
-
-@pytest.mark.parametrize("n", [2, 5, 9])
-def test_least_squares_is_numpys(n):
-    X, y = covariates(5, n, 7, generator(0), f64), torch.randn(n, 7, generator=generator(1), dtype=f64)
-    found = least_squares(X, y)
-    for p in range(7):
-        expected = np.linalg.lstsq(X[..., p].numpy().T, y[:, p].numpy(), rcond=None)[0]
-        np.testing.assert_allclose(found[:, p], expected, atol=1e-10)
-
-
-def test_ridge_solves_its_equation_and_ends_in_least_squares():
-    X, target = covariates(5, 3, 7, generator(0), f64), targets(5, 7, generator(1), dtype=f64)
-    S = gram(X)
-    b = torch.einsum("ijp,jp->ip", S, target)
-    w = ridge(S, b, 0.3)
-    torch.testing.assert_close(torch.einsum("ijp,jp->ip", S, w) + 0.3 * w, b)
-    least = least_squares(X, (X * target[:, None]).sum(0))
-    torch.testing.assert_close(ridge(S, b, 1e-9), least, atol=1e-5, rtol=0)
-    with pytest.raises(ValueError, match="strength must be positive"):
-        ridge(S, b, 0.0)
 
 
 # losses
@@ -286,7 +273,7 @@ def test_the_identity_as_target_shows_the_error_of_any_target():
 def test_expected_loss_is_the_trace_in_any_rotation():
     sigma = Covariance(D, rotation(5, generator(0)))
     C = torch.randn(5, 5, generator=generator(1), dtype=f64)
-    trace = torch.trace(sigma.matrix @ C @ sigma.inverse @ C.T)
+    trace = torch.trace(sigma.root @ sigma.root @ C @ sigma.inverse @ C.T)
     turned = sigma.rotation @ C @ sigma.rotation.T
     torch.testing.assert_close(expected_loss(turned[..., None], D)[0], trace)
     torch.testing.assert_close(expected_loss(C[..., None], None)[0], C.square().sum())
@@ -302,12 +289,10 @@ def test_expected_loss_is_the_mean_over_targets_and_queries():
     assert abs(mean - expected_loss(C[..., None], D)[0]) < 4 * spread
 
 
-def test_mean_error_and_log():
+def test_mean_and_error():
     losses = torch.tensor([[1.0, 3.0], [2.0, 2.0]])
     mean, error = mean_and_error(losses)
     assert mean.tolist() == [2, 2] and error.tolist() == [1, 0] and mean.dtype == f64
-    log, log_error = log_loss(losses)
-    assert log[0] == pytest.approx(math.log(2)) and log_error[0] == 0.5
     assert mean_and_error(torch.ones(1))[1].isnan()
 
 
@@ -353,7 +338,10 @@ def test_floors_fall_and_their_roots_make_layers(white):
     for degree, each in enumerate(found):
         assert each.roots.shape == (degree,) and not each.roots.is_complex() and (each.roots > 0).all()
         C = evaluate(each, S)
-        torch.testing.assert_close(from_roots(each.roots, S), C, atol=1e-9, rtol=0)
+        eye = layers = torch.eye(5, dtype=f64)  # of every prompt
+        for root in each.roots:
+            layers = layers @ (eye - S.permute(2, 0, 1) / root)
+        torch.testing.assert_close(layers.expand(2000, 5, 5).permute(1, 2, 0), C, atol=1e-9, rtol=0)
         mean, error = mean_and_error(expected_loss(C, eigenvalues))
         assert (float(mean), float(error)) == pytest.approx((each.loss, each.error), rel=1e-6)
 
@@ -363,14 +351,11 @@ def test_one_prompt_has_a_floor_near_zero_and_no_nan():
     assert 0 <= best.loss < 1e-8 and torch.isfinite(best.coefficients).all()
 
 
-def test_roots_that_are_complex_make_no_layers():
+def test_roots_can_be_complex_unless_whitened():
     white = grams(20, 10, 400, generator(0), f64)  # fewer examples than dimensions
     eigenvalues = geometric(20, 100.0, 1.0)
-    best = best_polynomial(coloured(white, eigenvalues), eigenvalues, 4)
-    assert best.roots.is_complex()
-    with pytest.raises(ValueError, match="roots must be real"):
-        from_roots(best.roots, white)
-    assert not best_polynomial(white, None, 4).roots.is_complex()  # whitened ones are always real
+    assert best_polynomial(coloured(white, eigenvalues), eigenvalues, 4).roots.is_complex()
+    assert not best_polynomial(white, None, 4).roots.is_complex()
 
 
 # the tuned methods

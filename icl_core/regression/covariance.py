@@ -34,11 +34,6 @@ class Covariance:
         return len(self.eigenvalues)
 
     @property
-    def matrix(self) -> Float[Tensor, "d d"]:
-        """Sigma."""
-        return self._power(1.0)
-
-    @property
     def inverse(self) -> Float[Tensor, "d d"]:
         """Sigma^-1, the best preconditioner that knows no prompt."""
         return self._power(-1.0)

@@ -11,55 +11,44 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from icl_core.regression.solvers import Grams, Setting
 
-def identity(S: Float[Tensor, "d d prompts"]) -> Float[Tensor, "d d prompts"]:
+Eigenvalues = Float[Tensor, "d"]
+Losses = Float[Tensor, "... prompts"]
+
+
+def identity(S: Grams) -> Grams:
     """The identity for every prompt of S, without memory of its own."""
     return torch.eye(len(S), dtype=S.dtype, device=S.device)[:, :, None].expand_as(S)
 
 
-def error_maps(
-    method: Callable[..., Tensor], S: Float[Tensor, "d d prompts"], steps: int, *settings: float | Tensor
-) -> Float[Tensor, "iterates d d prompts"]:
-    """C after 0 to `steps` steps of `gradient_descent`, `momentum` or `nesterov` with their settings."""
+def error_maps(method: Callable[..., Tensor], S: Grams, steps: int, *settings: Setting) -> Tensor:
+    """C after 0 to `steps` steps, [steps + 1, d, d, prompts], of a method of `solvers` with its settings."""
     target = identity(S)
     return target - method(S, target, steps, *settings)
 
 
-def expected_loss(
-    C: Float[Tensor, "... d d prompts"], eigenvalues: Float[Tensor, "d"] | None
-) -> Float[Tensor, "... prompts"]:
+def expected_loss(C: Float[Tensor, "... d d prompts"], eigenvalues: Eigenvalues | None) -> Losses:
     """sum_ij D_i / D_j C_ij^2: the expected squared error of the query's label; d for C = I."""
     squares = C.square()
-    if eigenvalues is not None:
-        squares = squares * weight(eigenvalues).to(C)[:, :, None]
-    return squares.sum((-3, -2))
+    return (squares if eigenvalues is None else squares * weight(eigenvalues).to(C)[:, :, None]).sum((-3, -2))
 
 
-def weight(eigenvalues: Float[Tensor, "d"]) -> Float[Tensor, "d d"]:
+def weight(eigenvalues: Eigenvalues) -> Float[Tensor, "d d"]:
     """D_i / D_j, in float64."""
     D = eigenvalues.double()
     return D[:, None] / D
 
 
-def sampled_loss(
-    error: Float[Tensor, "... d prompts"], eigenvalues: Float[Tensor, "d"] | None
-) -> Float[Tensor, "... prompts"]:
+def sampled_loss(error: Float[Tensor, "... d prompts"], eigenvalues: Eigenvalues | None) -> Losses:
     """e^T Sigma e for e = w - w* with w* sampled, the query integrated out: for methods that are not linear in y."""
     squares = error.square()
-    if eigenvalues is not None:
-        squares = squares * eigenvalues.to(error)[:, None]
-    return squares.sum(-2)
+    return (squares if eigenvalues is None else squares * eigenvalues.to(error)[:, None]).sum(-2)
 
 
-def mean_and_error(losses: Float[Tensor, "... prompts"]) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
+def mean_and_error(losses: Losses) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
     """The mean over prompts and its standard error, in float64; the error of a single prompt is NaN."""
     losses = losses.double()
     mean, prompts = losses.mean(-1), losses.shape[-1]
     variance = (losses - mean[..., None]).square().sum(-1) / (prompts - 1)
     return mean, (variance / prompts).sqrt()
-
-
-def log_loss(losses: Float[Tensor, "... prompts"]) -> tuple[Float[Tensor, "..."], Float[Tensor, "..."]]:
-    """The natural log of the mean over prompts and its standard error by the delta method, error / mean."""
-    mean, error = mean_and_error(losses)
-    return mean.log(), error / mean

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.regression.linear import expected_loss, identity, mean_and_error, weight
-from icl_core.regression.solvers import product
+from icl_core.regression.linear import Eigenvalues, expected_loss, identity, mean_and_error, weight
+from icl_core.regression.solvers import Grams, product
 
 CHUNK = 2**18  # numbers of the basis held at a time: it is to stay in the cache
 SEEN = 1024  # prompts whose eigenvalues set the basis's interval
@@ -42,7 +42,7 @@ class Moments:
     high: float
 
 
-def moments(S: Float[Tensor, "d d prompts"], eigenvalues: Float[Tensor, "d"] | None, degree: int) -> Moments:
+def moments(S: Grams, eigenvalues: Eigenvalues | None, degree: int) -> Moments:
     """G for polynomials up to `degree`, that of a lower degree being its leading block; float64 on the CPU."""
     if degree < 0:
         raise ValueError(f"degree must be at least 0, got {degree}")
@@ -57,19 +57,12 @@ def moments(S: Float[Tensor, "d d prompts"], eigenvalues: Float[Tensor, "d"] | N
     return Moments(G.cpu() / S.shape[-1], high)
 
 
-def best_polynomial(S: Float[Tensor, "d d prompts"], eigenvalues: Float[Tensor, "d"] | None, degree: int) -> Polynomial:
-    """The polynomial of this degree with the least expected loss on the pool, among those with p(0) = 1.
+def floors(S: Grams, eigenvalues: Eigenvalues | None, degrees: Sequence[int]) -> list[Polynomial]:
+    """The polynomial of each degree with the least expected loss on the pool, among those with p(0) = 1.
 
     With `coloured` S and its eigenvalues: the floor of layers A_l proportional to I. With whitened S and None: of
     layers proportional to Sigma^-1.
     """
-    return floors(S, eigenvalues, [degree])[0]
-
-
-def floors(
-    S: Float[Tensor, "d d prompts"], eigenvalues: Float[Tensor, "d"] | None, degrees: Sequence[int]
-) -> list[Polynomial]:
-    """The best polynomials of several degrees, in two passes over the pool."""
     found = moments(S, eigenvalues, max(degrees))
     C = torch.zeros(len(degrees), max(degrees) + 1, dtype=torch.float64)
     for row, degree in zip(C, degrees, strict=True):
@@ -80,20 +73,10 @@ def floors(
     return [Polynomial(mean[i], error[i], c, _roots(c, found.high), found.high) for i, c in enumerate(kept)]
 
 
-def evaluate(polynomial: Polynomial, S: Float[Tensor, "d d prompts"]) -> Float[Tensor, "d d prompts"]:
+def evaluate(polynomial: Polynomial, S: Grams) -> Grams:
     """C = p(S) by the three-term recurrence, in S's precision."""
     basis = _basis(S, len(polynomial.coefficients) - 1, polynomial.high)
     return torch.tensordot(polynomial.coefficients.to(S), basis, 1)
-
-
-def from_roots(roots: Float[Tensor, "degree"], S: Float[Tensor, "d d prompts"]) -> Float[Tensor, "d d prompts"]:
-    """C = prod_l (I - S / r_l), one layer after the other. `ValueError` for roots that are not real."""
-    if roots.is_complex():
-        raise ValueError(f"roots must be real, got {roots.tolist()}")
-    C = identity(S)
-    for root in roots.tolist():
-        C = C - product(S, C) / root
-    return C
 
 
 def chebyshev(x: Tensor, degree: int) -> Float[Tensor, "degree_1 ..."]:
@@ -131,11 +114,8 @@ def _best(G: Tensor) -> Tensor:
 
 
 def _losses(S: Tensor, eigenvalues: Tensor | None, C: Tensor, high: float) -> Float[Tensor, "polynomials prompts"]:
-    parts = []
-    for basis in _bases(S, C.shape[1] - 1, high):
-        maps = torch.tensordot(C.to(basis), basis, 1)  # [polynomials, d, d, chunk]
-        parts.append(expected_loss(maps, eigenvalues))
-    return torch.cat(parts, -1).cpu()
+    maps = (torch.tensordot(C.to(basis), basis, 1) for basis in _bases(S, C.shape[1] - 1, high))
+    return torch.cat([expected_loss(each, eigenvalues) for each in maps], -1).cpu()
 
 
 def _roots(c: Tensor, high: float) -> Tensor:

@@ -1,4 +1,4 @@
-"""Prompts: covariates, true weights and Gram matrices. Prompts are the last axis, so that every loop runs over memory
+"""Prompts: covariates and Gram matrices. Prompts are the last axis, so that every loop runs over memory
 in order; a batched matrix product of such small matrices is several times slower.
 
 One pool of whitened Gram matrices serves every covariance: the classical methods commute with rotations, so all is
@@ -8,6 +8,8 @@ computed in the eigenbasis of Sigma, where `coloured` turns the whitened matrice
 import torch
 from jaxtyping import Float
 from torch import Tensor
+
+from icl_core.regression.solvers import Grams
 
 CHUNK = 2**19  # covariate numbers held at a time
 
@@ -22,19 +24,7 @@ def covariates(
     return torch.randn(d, n, prompts, generator=generator, dtype=dtype, device=generator.device)
 
 
-def targets(
-    d: int,
-    prompts: int,
-    generator: torch.Generator,
-    eigenvalues: Float[Tensor, "d"] | None = None,
-    dtype: torch.dtype = torch.float32,
-) -> Float[Tensor, "d prompts"]:
-    """True weights w* ~ N(0, Sigma^-1) in the eigenbasis of Sigma; N(0, I), the whitened ones, without eigenvalues."""
-    white = torch.randn(d, prompts, generator=generator, dtype=dtype, device=generator.device)
-    return white if eigenvalues is None else white * eigenvalues.to(white).rsqrt()[:, None]
-
-
-def gram(U: Float[Tensor, "d n prompts"]) -> Float[Tensor, "d d prompts"]:
+def gram(U: Float[Tensor, "d n prompts"]) -> Grams:
     """S = U U^T / n of every prompt."""
     d, n, prompts = U.shape
     S = U.new_zeros(d, d, prompts)
@@ -43,22 +33,14 @@ def gram(U: Float[Tensor, "d n prompts"]) -> Float[Tensor, "d d prompts"]:
     return S / n
 
 
-def grams(
-    d: int,
-    n: int,
-    prompts: int,
-    generator: torch.Generator,
-    dtype: torch.dtype = torch.float32,
-    device: torch.device | str = "cpu",
-) -> Float[Tensor, "d d prompts"]:
-    """Whitened Gram matrices of fresh prompts. Drawn where the generator lives, chunk by chunk, then moved."""
+def grams(d: int, n: int, prompts: int, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Grams:
+    """Whitened Gram matrices of fresh prompts, drawn chunk by chunk."""
     chunk = max(CHUNK // (d * n), 1)
     sizes = [min(chunk, prompts - start) for start in range(0, prompts, chunk)] or [prompts]
-    parts = [gram(covariates(d, n, size, generator, dtype).to(device)) for size in sizes]
-    return torch.cat(parts, -1)
+    return torch.cat([gram(covariates(d, n, size, generator, dtype)) for size in sizes], -1)
 
 
-def coloured(S: Float[Tensor, "d d prompts"], eigenvalues: Float[Tensor, "d"]) -> Float[Tensor, "d d prompts"]:
+def coloured(S: Grams, eigenvalues: Float[Tensor, "d"]) -> Grams:
     """The Gram matrices of x in the eigenbasis of Sigma, sqrt(D_i D_j) S_ij, from whitened S."""
     root = eigenvalues.to(S).sqrt()
     return S * (root[:, None] * root)[:, :, None]

@@ -6,13 +6,15 @@ once, and thousands of settings are then tried in milliseconds, which makes a pl
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from icl_core.regression.linear import Eigenvalues
 from icl_core.regression.polynomial import Moments, chebyshev, moments
-from icl_core.regression.solvers import gradient_descent, momentum, nesterov
+from icl_core.regression.solvers import Grams, gradient_descent, momentum, nesterov
 
 LARGEST_BETA = 0.999
 RATES = (1e-3, 20.0)  # searched, in units of 1 / largest eigenvalue
@@ -21,38 +23,28 @@ ROUNDS, FINER = 20, 13  # zooms, each onto four spacings of the best, and points
 Box = list[tuple[float, float]]
 
 
-def best_rate(S: Float[Tensor, "d d prompts"], eigenvalues: Float[Tensor, "d"] | None, steps: int) -> float:
-    """The rate of gradient descent with the least expected loss on the pool; coordinates as in `best_polynomial`."""
+def best_rate(S: Grams, eigenvalues: Eigenvalues | None, steps: int) -> float:
+    """The rate of gradient descent with the least expected loss on the pool; coordinates as in `floors`."""
     return _best_rate(_checked(S, eigenvalues, steps), steps)
 
 
-def best_momentum(
-    S: Float[Tensor, "d d prompts"], eigenvalues: Float[Tensor, "d"] | None, steps: int
-) -> tuple[float, float]:
+def best_momentum(S: Grams, eigenvalues: Eigenvalues | None, steps: int) -> tuple[float, float]:
     """(rate, beta) of `momentum`, beta from 0 to 0.999. Beta is 0 where it makes no difference, as after one step."""
     return _best_pair(momentum, S, eigenvalues, steps)
 
 
-def best_nesterov(
-    S: Float[Tensor, "d d prompts"], eigenvalues: Float[Tensor, "d"] | None, steps: int
-) -> tuple[float, float]:
-    """(rate, beta) of `nesterov`, beta from 0 to 0.999. Beta is 0 where it makes no difference, as after one step."""
+def best_nesterov(S: Grams, eigenvalues: Eigenvalues | None, steps: int) -> tuple[float, float]:
+    """(rate, beta) of `nesterov`, as in `best_momentum`."""
     return _best_pair(nesterov, S, eigenvalues, steps)
 
 
 def _best_rate(found: Moments, steps: int) -> float:
-    def loss(at: Tensor) -> Tensor:
-        return _loss(gradient_descent, found, steps, at[:, :1].exp())
-
-    return math.exp(_minimise(loss, [_log_rates(found)], [401])[0])
+    return math.exp(_minimise(partial(_loss, gradient_descent, found, steps), [_log_rates(found)], [401])[0])
 
 
 def _best_pair(method: Callable[..., Tensor], S: Tensor, eigenvalues: Tensor | None, steps: int) -> tuple[float, float]:
     found = _checked(S, eigenvalues, steps)
-
-    def loss(at: Tensor) -> Tensor:
-        return _loss(method, found, steps, at[:, :1].exp(), at[:, 1:])
-
+    loss = partial(_loss, method, found, steps)
     log_rate, beta = _minimise(loss, [_log_rates(found), (0.0, LARGEST_BETA)], [97, 49])
     plain = math.log(_best_rate(found, steps))
     pair, without = loss(torch.tensor([[log_rate, beta], [plain, 0.0]], dtype=torch.float64)).tolist()
@@ -69,16 +61,14 @@ def _log_rates(found: Moments) -> tuple[float, float]:
     return math.log(RATES[0] / found.high), math.log(RATES[1] / found.high)
 
 
-def _loss(
-    method: Callable[..., Tensor], found: Moments, steps: int, *settings: Float[Tensor, "tried 1"]
-) -> Float[Tensor, "tried"]:
-    """The expected loss of every setting: the method itself, run on the Chebyshev nodes as prompts of one dimension,
-    gives the polynomial's values there, and these its coefficients."""
+def _loss(method: Callable[..., Tensor], found: Moments, steps: int, at: Tensor) -> Float[Tensor, "tried"]:
+    """The expected loss of every setting `at` [tried, 1 or 2], the rate's log and beta: the method itself, run on the
+    Chebyshev nodes as prompts of one dimension, gives the polynomial's values there, and these its coefficients."""
     count = steps + 1
     nodes = torch.cos(math.pi * (torch.arange(count, dtype=torch.float64) + 0.5) / count)
     S = (found.high * (nodes + 1) / 2).view(1, 1, count)
-    target = torch.ones(1, len(settings[0]), count, dtype=torch.float64)
-    values = (target - method(S, target, steps, *settings)[-1])[0]  # [tried, nodes]
+    target, (log_rate, *beta) = torch.ones(1, len(at), count, dtype=torch.float64), at.split(1, 1)
+    values = (target - method(S, target, steps, log_rate.exp(), *beta)[-1])[0]  # [tried, nodes]
     c = values @ chebyshev(nodes, steps).T * (2 / count)
     c[:, 0] /= 2
     return ((c @ found.G) * c).sum(1).nan_to_num(nan=torch.inf)
