@@ -8,32 +8,24 @@ import numpy as np
 import plotly.graph_objects as go
 
 from icl_core.figures.series import Curve, around, cursor, drawn, extent, ranged
-from icl_core.figures.style import DASHES, INK, PAPER, TICKS, axis, colour, layout, legend
+from icl_core.figures.style import DASHES, INK, PAPER, TICKS, axis, colour, layout, legend, note
 
 Line = tuple[str, float, str]  # label, value, kind
+Range = tuple[float, float]  # in data units
 Mark = tuple[float, str, str]  # x, label, kind or colour
+Marked = dict[str, list[dict[str, Any]]]  # what a layout takes as its shapes and annotations
 LEVEL = 19  # pixels between two staggered labels
 FLOOR = 0.25  # the share of the height below which a line is a floor
 LETTER = 7.5 / 310  # a letter's width as a share of the plot on a narrow screen
 
 
 def curves(
-    series: Sequence[Curve],
-    x_title: str,
-    y_title: str,
-    *,
-    log_x: bool = False,
-    log_y: bool = False,
-    x_range: tuple[float, float] | None = None,
-    y_range: tuple[float, float] | None = None,
-    lines: Sequence[Line] = (),
-    marks: Sequence[Mark] = (),
-    at: float | None = None,
-    height: int = 380,
-) -> go.Figure:
+    series: Sequence[Curve], x_title: str, y_title: str, *, log_x: bool = False, log_y: bool = False,
+    x_range: Range | None = None, y_range: Range | None = None, lines: Sequence[Line] = (), marks: Sequence[Mark] = (),
+    at: float | None = None, height: int = 380,
+) -> go.Figure:  # fmt: skip
     """Mean lines with bands over seeds. `lines` are horizontal references. `marks` are dotted verticals with their
-    labels above the plot. `at` is the current step: a thin vertical with a dot on every curve. Ranges in data units.
-    """
+    labels above the plot. `at` is the current step: a thin vertical with a dot on every curve."""
     plot = height - 94
     xs = x_range or extent([np.asarray(curve.x, dtype=float) for curve in series], log_x, 0.0)
     ys = widened(y_range or around(series, log_y, [value for _, value, _ in lines]), lines, log_y, plot)
@@ -53,7 +45,7 @@ def curves(
     )
 
 
-def widened(limits: tuple[float, float], lines: Sequence[Line], log: bool, pixels: int) -> tuple[float, float]:
+def widened(limits: Range, lines: Sequence[Line], log: bool, pixels: int) -> Range:
     """`limits` of an axis `pixels` long, so wide that the labels of the lines inside stand inside too."""
     low, high = np.log10(limits) if log else limits
     room = LEVEL * (high - low) / pixels
@@ -63,14 +55,12 @@ def widened(limits: tuple[float, float], lines: Sequence[Line], log: bool, pixel
     return (float(10**low), float(10**high)) if log else (float(low), float(high))
 
 
-def _under(value: float, limits: tuple[float, float], log: bool) -> bool:
+def _under(value: float, limits: Range, log: bool) -> bool:
     """Whether a line is a floor: the curves are above it, so that its label is free to stand below."""
     return _share(value, limits, log) < FLOOR
 
 
-def references(
-    lines: Sequence[Line], log: bool = False, limits: tuple[float, float] | None = None
-) -> dict[str, list[dict[str, Any]]]:
+def references(lines: Sequence[Line], log: bool = False, limits: Range | None = None) -> Marked:
     """Horizontal lines across the plot with their labels on them, one after the other from the left, where a curve
     that rises to a ceiling or falls to a floor is still far away; under a line at the foot of `limits`."""
     shapes, texts, x = [], [], 0.01
@@ -105,34 +95,23 @@ def stagger(shares: Sequence[float], widths: Sequence[float]) -> list[int]:
     return levels
 
 
-def _share(x: float, limits: tuple[float, float], log: bool) -> float:
+def _share(x: float, limits: Range, log: bool) -> float:
     """Where x lies between the limits, from 0 to 1."""
     low, high, x = (float(np.log10(value)) if log else value for value in (*limits, x))
     return (x - low) / ((high - low) or 1.0)
 
 
-def _named(
-    marks: Sequence[Mark], limits: tuple[float, float], log: bool, plot: float
-) -> tuple[int, dict[str, list[dict[str, Any]]]]:
-    """The pixels that the marks' labels need above a plot `plot` pixels high; their lines and their labels."""
-    shares = [_share(x, limits, log) for x, _, _ in marks]
+def _named(marks: Sequence[Mark], limits: Range, log: bool, plot: float) -> tuple[int, Marked]:
+    """The pixels that the marks' labels need above a plot `plot` pixels high; their lines, and their labels beside the
+    lines' tops, in paper units, so that a log axis makes no difference."""
+    shares, shapes, texts = [_share(x, limits, log) for x, _, _ in marks], [], []
     levels = stagger(shares, [len(label) * LETTER for _, label, _ in marks])
-    tops = [1 + LEVEL * (level + 0.5) / plot for level in levels]
-    lines = [_vertical(mark, y) for mark, y in zip(marks, tops, strict=True)]
-    labels = [_label(*each) for each in zip(marks, shares, tops, strict=True)]
-    return LEVEL * (max(levels, default=-1) + 1), {"shapes": lines, "annotations": labels}
-
-
-def _vertical(mark: Mark, top: float) -> dict[str, Any]:
-    line = {"color": colour(mark[2]), "width": 1.8, "dash": "dot"}
-    return {"type": "line", "x0": mark[0], "x1": mark[0], "yref": "paper", "y0": 0, "y1": top, "line": line}
-
-
-def _label(mark: Mark, share: float, y: float) -> dict[str, Any]:
-    """A mark's text beside the top of its line; in paper units, so that a log axis makes no difference."""
-    side = {"xanchor": "right", "xshift": -3} if share > 0.5 else {"xanchor": "left", "xshift": 3}
-    where = {"x": share, "xref": "paper", "y": y, "yref": "paper", "yanchor": "middle", "showarrow": False}
-    return {"text": mark[1], "font": {"size": TICKS, "color": INK}, **where, **side}
+    for (x, label, kind), share, level in zip(marks, shares, levels, strict=True):
+        top, line = 1 + LEVEL * (level + 0.5) / plot, {"color": colour(kind), "width": 1.8, "dash": "dot"}
+        shapes.append({"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": top, "line": line})
+        side = {"xanchor": "right", "xshift": -3} if share > 0.5 else {"xanchor": "left", "xshift": 3}
+        texts.append(note(label, share, top, font={"size": TICKS, "color": INK}, yanchor="middle", **side))
+    return LEVEL * (max(levels, default=-1) + 1), {"shapes": shapes, "annotations": texts}
 
 
 def spectrum(values: Mapping[str, Any], kinds: Sequence[str]) -> go.Figure:
@@ -145,17 +124,10 @@ def spectrum(values: Mapping[str, Any], kinds: Sequence[str]) -> go.Figure:
 
 
 def bars(
-    labels: Sequence[str],
-    values: Sequence[float],
-    y_title: str,
-    *,
-    errors: Sequence[float] | None = None,
-    kinds: Sequence[str] = (),
-    lines: Sequence[Line] = (),
-    y_range: tuple[float, float] | None = None,
-    text: Literal["value", "none"] = "value",
-    height: int = 340,
-) -> go.Figure:
+    labels: Sequence[str], values: Sequence[float], y_title: str, *, errors: Sequence[float] | None = None,
+    kinds: Sequence[str] = (), lines: Sequence[Line] = (), y_range: Range | None = None,
+    text: Literal["value", "none"] = "value", height: int = 340,
+) -> go.Figure:  # fmt: skip
     """One bar a label with its value above it, its standard error, and horizontal reference lines."""
     numbers = np.asarray(values, dtype=float)
     tops = numbers + np.nan_to_num(np.asarray(errors if errors is not None else numbers * 0, dtype=float))

@@ -1,7 +1,6 @@
 """A film of training that plays in the browser: curves with a moving marker, memories and attention."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,85 +19,58 @@ LABELS = 12  # at most on the longer side of a map
 DURATION = 100  # milliseconds a frame
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The film's heights in pixels, from the top: controls, legend, curves, rows of maps, colour bars."""
-
-    maps: int
-    boxes: bool
-
-    @property
-    def columns(self) -> int:
-        return self.maps if self.maps <= 4 else 3
-
-    @property
-    def grid(self) -> int:
-        rows, cell = -(-self.maps // self.columns), min(270, 1000 // self.columns - 20)
-        return rows * (cell + AXIS + TITLE) - AXIS - TITLE
-
-    @property
-    def plot(self) -> int:
-        return CURVES + AXIS + TITLE + self.grid
-
-    @property
-    def margin(self) -> dict[str, int]:
-        return {"t": CONTROLS + LEGEND, "b": AXIS + BAR + (MARKS if self.boxes else 0)}
-
-
 def film(
     steps: Sequence[int], series: Sequence[Curve], maps: Sequence[Moving], attentions: Sequence[Attending],
     y_title: str, y_range: tuple[float, float],
 ) -> go.Figure:  # fmt: skip
     """One frame a step: a marker moves along the curves, the maps and the attention change; axes and colours stay.
 
-    It starts paused on the last frame. Frames are left out evenly where all would exceed 3 MB.
+    From the top: controls, legend, curves, rows of maps, colour bars. It starts paused on the last frame. Frames are
+    left out evenly where all would exceed 3 MB.
     """
     charts, heads = [each.small() for each in maps], [each.small() for each in attentions]
-    kept = played(len(steps), sum(each.frames[0].size for each in (*charts, *heads)))
-    plan = Plan(len(charts) + len(heads), any(head.boxes for head in heads))
-    figure = go.Figure(layout=layout(plan.plot + sum(plan.margin.values()), plan.margin))
-    _add_curves(figure, steps, series, y_title, y_range, plan)
-    _add_maps(figure, charts, heads, plan)
+    parts = [*charts, *heads]
+    columns = len(parts) if len(parts) <= 4 else 3
+    rows, cell = -(-len(parts) // columns), min(270, 1000 // columns - 20)
+    plot = CURVES + rows * (cell + AXIS + TITLE)
+    margin = {"t": CONTROLS + LEGEND, "b": AXIS + BAR + (MARKS if any(head.boxes for head in heads) else 0)}
+    figure = go.Figure(layout=layout(plot + sum(margin.values()), margin))
+    _add_curves(figure, steps, series, y_title, y_range, plot)
+    _add_maps(figure, charts, heads, columns, plot)
     moves = [index for index, each in enumerate(traces(figure)) if each.type == "heatmap" or each.name == "step shown"]
-    figure.frames = [
-        go.Frame(name=str(steps[index]), traces=moves, data=_frame(index, steps, series, y_range, (*charts, *heads)))
-        for index in kept
-    ]
-    return figure.update_layout(_controls([steps[index] for index in kept], plan.plot))
 
+    def frame(index: int) -> go.Frame:
+        marker = cursor(series, steps[index], y_range)
+        grids = [{"type": "heatmap", "z": np.ascontiguousarray(each.frames[index])} for each in parts]
+        data = [{"type": "scatter", "x": marker.x, "y": marker.y}, *grids]  # in the order of the figure's traces
+        return go.Frame(name=str(steps[index]), traces=moves, data=data)
 
-def _frame(
-    index: int, steps: Sequence[int], series: Sequence[Curve], y_range: tuple[float, float],
-    parts: Sequence[Moving | Attending],
-) -> list[dict[str, Any]]:  # fmt: skip
-    """What the moving traces hold in one frame, in the order of the figure's traces."""
-    marker = cursor(series, steps[index], y_range)
-    grids = [{"type": "heatmap", "z": np.ascontiguousarray(each.frames[index])} for each in parts]
-    return [{"type": "scatter", "x": marker.x, "y": marker.y}, *grids]
+    kept = played(len(steps), sum(each.frames[0].size for each in parts))
+    figure.frames = [frame(index) for index in kept]
+    return figure.update_layout(_controls([steps[index] for index in kept], plot))
 
 
 def _add_curves(
     figure: go.Figure, steps: Sequence[int], series: Sequence[Curve], y_title: str, y_range: tuple[float, float],
-    plan: Plan,
+    plot: int,
 ) -> None:  # fmt: skip
     """Adds the curves over the steps, with the marker on the last one."""
     x_range = extent([*(np.asarray(each.x, float) for each in series), np.array(steps, float)], False, 0)
-    top = [1 - CURVES / plan.plot, 1]
     figure.update_layout(
         xaxis=axis("training step", showgrid=False, anchor="y", **ranged(x_range, False)),
-        yaxis=axis(y_title, domain=top, **ranged(y_range, False)),
-        legend=legend(1 + 4 / plan.plot),
+        yaxis=axis(y_title, domain=[1 - CURVES / plot, 1], **ranged(y_range, False)),
+        legend=legend(1 + 4 / plot),
     )
     figure.add_traces([trace for curve in series for trace in drawn(curve)])
     figure.add_trace(cursor(series, steps[-1], y_range))
 
 
-def _add_maps(figure: go.Figure, charts: Sequence[Moving], heads: Sequence[Attending], plan: Plan) -> None:
+def _add_maps(figure: go.Figure, charts: Sequence[Moving], heads: Sequence[Attending], columns: int, plot: int) -> None:
     """Adds the maps as they are in the last frame, each chart on its own fixed scale, and one colour bar a kind."""
     titles = [*(f"{chart.title} (±{chart.limit:.0f})" for chart in charts), *(head.title for head in heads)]
-    grid = subplots(titles, plan.columns, plan.grid, side=0.06)
-    where = [subplot.between(0, plan.grid / plan.plot, after=1) for subplot in grid]
-    low = -(AXIS + BAR - 22) / plan.plot
+    below = plot - CURVES - AXIS - TITLE
+    where = [each.between(0, below / plot, after=1) for each in subplots(titles, columns, below, side=0.06)]
+    low = -(AXIS + BAR - 22) / plot
     for number, (chart, subplot) in enumerate(zip(charts, where, strict=False)):
         scale = f"coloraxis{number + 1 if number else ''}"
         bar = diverging(chart.limit, "score" if number == 0 else "", low, (0.05, 0.45))

@@ -7,7 +7,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from icl_core.figures.grid import AXIS, BAR, TITLE, Subplot, diverging, frame, heat, names, subplots
-from icl_core.figures.style import LINE, PAPER, largest, layout
+from icl_core.figures.style import LINE, PAPER, largest, layout, written
 
 Labels = Sequence[str] | None  # None: positions from 1
 WIDE, TALLEST = 900, 400  # pixels that the maps of a row share, and of a map's height at most
@@ -118,7 +118,7 @@ def numbers(
     rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
     filled = np.argwhere(np.isfinite(matrix))
     colours = [PAPER if each else LINE for each in strong(matrix, limit)[tuple(filled.T)]]
-    texts = [f"{np.round(matrix[row, column], 2) + 0.0:.2f}".replace("-", "\N{MINUS SIGN}") for row, column in filled]
+    texts = [written(number, 2) for number in matrix[tuple(filled.T)]]
     font = {"size": int(np.clip(cell / 3.7, 9, 15)), "color": colours}
     shared = {"mode": "text", "hoverinfo": "skip", "showlegend": False, **subplot.axes}
     x, y = [columns[column] for _, column in filled], [rows[row] for row, _ in filled]

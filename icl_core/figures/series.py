@@ -31,22 +31,18 @@ class Curve:
     error: Any = None
     markers: bool = False
 
-    def seeds(self) -> np.ndarray:
-        """y as [seeds, points], with NaN for everything that is not finite."""
-        y = np.atleast_2d(np.asarray(self.y, dtype=float))
-        return np.where(np.isfinite(y), y, np.nan)
-
     def mean(self) -> np.ndarray:
         """`mean_of` its seeds."""
         return mean_of(self.y)
 
     def spread(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The band's lower and upper edge, [points] each; None for a single seed without an error."""
-        y, mean = self.seeds(), self.mean()
+        mean, y = self.mean(), np.atleast_2d(np.asarray(self.y, dtype=float))
         if self.error is not None:
             return mean - np.asarray(self.error), mean + np.asarray(self.error)
         if len(y) < 2:
             return None
+        y = np.where(np.isfinite(y), y, np.nan)
         if self.band == "minmax":
             return np.fmin.reduce(y), np.fmax.reduce(y)
         deviation = np.sqrt(np.nansum((y - mean) ** 2, 0) / np.maximum(np.isfinite(y).sum(0), 1))
