@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from icl_core.figures.style import FAINT, MONO, NEGATIVE_TO_POSITIVE, NONE_TO_ALL, TEXT, TICKS, axis
+from icl_core.figures.style import FAINT, MONO, NEGATIVE_TO_POSITIVE, NONE_TO_ALL, TEXT, TICKS, axis, note
 
 STRIDES = (1, 2, 3, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 100, 128, 256, 512)
 BAR = 64  # pixels that a colour bar takes above the maps
@@ -41,10 +41,8 @@ class Subplot:
 
     def heading(self) -> dict[str, Any]:
         """The title above the map."""
-        middle, font = (self.x[0] + self.x[1]) / 2, {"size": TEXT + 1}
-        where = {"x": middle, "xref": "paper", "y": self.y[1], "yref": "paper", "yanchor": "bottom", "yshift": 4}
-        where["xanchor"] = "center"
-        return {"text": self.title, "showarrow": False, "font": font, **where}
+        where = {"xanchor": "center", "yanchor": "bottom", "yshift": 4}
+        return note(self.title, (self.x[0] + self.x[1]) / 2, self.y[1], font={"size": TEXT + 1}, **where)
 
 
 def subplots(titles: Sequence[str], columns: int, pixels: float, side: float = 0.055) -> list[Subplot]:
@@ -79,16 +77,11 @@ def labelled(every: Sequence[str], shown: Sequence[str], most: int, title: str =
     stride = next((stride for stride in STRIDES if count <= stride * most), count)
     written = range(stride - 1 if every[0] == "1" else 0, count, stride)  # of positions 16, 32, …, not 1, 17, …
     # A tick that sits exactly on a category would lend the pointer its short label; a hair beside it, it does not.
-    settings = {
-        "tickvals": [index + count / 2000 for index in written],
-        "ticktext": [shown[index] for index in written],
-        "tickangle": 0,
-    }
+    ticks = {"tickvals": [index + count / 2000 for index in written], "ticktext": [shown[index] for index in written]}
     size = 9 if len(written) > 48 else 10 if len(written) > 30 else 11 if len(written) > 20 else TICKS
-    font = {"size": size, "family": MONO}
     order = {"type": "category", "categoryorder": "array", "categoryarray": list(every), "constrain": "domain"}
-    plain = {"automargin": False, "showgrid": False, "showline": False, "ticks": ""}
-    found = axis(title, tickfont=font, **plain, **settings, **order, **more)
+    plain = {"automargin": False, "showgrid": False, "showline": False, "ticks": "", "tickangle": 0}
+    found = axis(title, tickfont={"size": size, "family": MONO}, **plain, **ticks, **order, **more)
     return found | {"title": {"text": title, "font": {"size": TEXT}}}  # a standoff would run into labels of thin maps
 
 
@@ -129,18 +122,14 @@ def _bar(title: str, ticks: tuple[list[float], list[str]], y: float, x: tuple[fl
             "ticks": "outside", "ticklen": 4, "tickcolor": FAINT}  # fmt: skip
 
 
-def _scale(colours: Sequence[str]) -> list[list[Any]]:
-    return [[index / (len(colours) - 1), each] for index, each in enumerate(colours)]
-
-
 def diverging(limit: float, title: str = "", y: float = 1.0, x: tuple[float, float] = (0.2, 0.8)) -> dict[str, Any]:
     """The colour axis of weights and scores: -limit to limit, grey at zero. Without a title it shows no bar."""
     ticks = [-limit, 0.0, limit], [f"\N{MINUS SIGN}{limit:.3g}", "0", f"{limit:.3g}"]
     shown = {"colorbar": _bar(title, ticks, y, x)} if title else {"showscale": False}
-    return {"colorscale": _scale(NEGATIVE_TO_POSITIVE), "cmin": -limit, "cmax": limit, **shown}
+    return {"colorscale": NEGATIVE_TO_POSITIVE, "cmin": -limit, "cmax": limit, **shown}
 
 
 def sequential(y: float, x: tuple[float, float] = (0.2, 0.8)) -> dict[str, Any]:
     """The colour axis of attention: 0, the background's colour, to 1."""
     ticks = [0.0, 0.5, 1.0], ["0", "0.5", "1"]
-    return {"colorscale": _scale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "colorbar": _bar("attention", ticks, y, x)}
+    return {"colorscale": NONE_TO_ALL, "cmin": 0, "cmax": 1, "colorbar": _bar("attention", ticks, y, x)}

@@ -11,11 +11,7 @@ CROSS_TALK = ("kept", "within", "stream")
 
 
 def construct(
-    weights: Weights,
-    task: Task,
-    logit: float = 15.0,
-    output_scale: float = 10.0,
-    cross_talk: str = "kept",
+    weights: Weights, task: Task, logit: float = 15.0, output_scale: float = 10.0, cross_talk: str = "kept"
 ) -> Weights:
     """The weights with W_K1, W_K2, W_O2, and W_F if the model has one, put in the place of their own.
 
