@@ -10,12 +10,6 @@ from icl_core.papers.birth.shared.task import Batch, Task
 AT_ONCE = 128  # sequences evaluated together, to bound the memory
 
 
-def repeat_token(batch: Batch) -> float:
-    """Accuracy on in-context positions of predicting the token just read: an output may equal its trigger, and such
-    a sequence repeats it to the end."""
-    return share(batch.inputs == batch.targets, batch.in_context)[0]
-
-
 def inclusion(task: Task) -> Float[Tensor, "N"]:
     """The probability of each token to be among the K triggers of a sequence, float64; sums to K.
 
@@ -75,16 +69,11 @@ def bayes(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor, "batch T 
     return predicted
 
 
-def bayes_accuracy(task: Task, batch: Batch) -> tuple[float, float]:
-    """Accuracy of the Bayes predictor on in-context positions, and where moreover the target is not the input."""
-    guesses = torch.cat([bayes(task, inputs).argmax(-1) for inputs in batch.inputs.split(AT_ONCE)])
-    right = guesses == batch.targets.cpu()
-    in_context, new = batch.in_context.cpu(), (batch.in_context & (batch.inputs != batch.targets)).cpu()
-    return share(right, in_context)[0], share(right, new)[0]
-
-
 def accuracies(task: Task, batch: Batch) -> dict[str, float]:
-    """Accuracies to compare a model's with: repeat and bayes, and the same with suffix _new where target and input
-    differ, as `gradient.evaluate` names them."""
-    best, best_new = bayes_accuracy(task, batch)
-    return {"repeat": repeat_token(batch), "repeat_new": 0.0, "bayes": best, "bayes_new": best_new}
+    """Accuracies on in-context positions to draw beside a model's: of `bayes`, and of repeating the token just read,
+    as an output may equal its trigger, and such a sequence repeats it to the end. With suffix _new where target and
+    input differ, as `gradient.evaluate` names them."""
+    guesses = torch.cat([bayes(task, inputs).argmax(-1) for inputs in batch.inputs.split(AT_ONCE)])
+    right, repeats = guesses.to(batch.targets.device) == batch.targets, batch.inputs == batch.targets
+    best, best_new = (share(right, where)[0] for where in (batch.in_context, batch.in_context & ~repeats))
+    return {"repeat": share(repeats, batch.in_context)[0], "repeat_new": 0.0, "bayes": best, "bayes_new": best_new}

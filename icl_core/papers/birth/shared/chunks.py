@@ -37,16 +37,11 @@ def counted_positions(batch: Batch, positions: str) -> Bool[Tensor, "batch T"]:
     return batch.in_context if positions == "in_context" else torch.ones_like(batch.in_context)
 
 
-def default_size(batch: Batch) -> int:
-    """Sequences per chunk: what fits a CPU's cache; on a GPU sixteen times as many."""
-    per_chunk = TOKENS * (16 if batch.tokens.is_cuda else 1)
-    return max(1, per_chunk // batch.in_context.shape[1])
-
-
-def chunks(batch: Batch, counted: Bool[Tensor, "batch T"], size: int) -> Iterator[Chunk]:
-    """The batch in chunks of `size` sequences, in order of their numbers of counted positions, which saves padding.
-    Sequences without one are left out."""
+def chunks(batch: Batch, counted: Bool[Tensor, "batch T"], size: int | None) -> Iterator[Chunk]:
+    """The batch in chunks of `size` sequences (None: what fits a CPU's cache, on a GPU sixteen times as many), in order
+    of their numbers of counted positions, which saves padding. Sequences without one are left out."""
     T = counted.shape[1]
+    size = size or max(1, TOKENS * (16 if batch.tokens.is_cuda else 1) // T)
     numbers = counted.sum(1)
     by_time = torch.arange(T, device=counted.device) + T * ~counted  # sorts counted positions first, in order
     numbers, order = numbers.sort(stable=True)

@@ -14,11 +14,6 @@ from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task
 
 
-def cross_talk(W: Float[Tensor, "d d"], stored: Memory) -> Float[Tensor, "rows columns"]:
-    """What the readings V W U^T hold beside their target."""
-    return stored.V @ W @ stored.U.T - stored.target
-
-
 def without_cross_talk(stored: Memory) -> Float[Tensor, "d d"]:
     """The smallest W whose readings V W U^T equal the target: exactly if the vectors on either side are linearly
     independent (so at most d), else in least squares."""

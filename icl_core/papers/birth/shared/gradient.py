@@ -11,22 +11,14 @@ In the comments dX is the derivative of the summed loss with respect to X.
 """
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from icl_core.papers.birth.shared.chunks import (
-    Chunk,
-    chunks,
-    counted_positions,
-    deal,
-    default_size,
-    flat,
-    query_blocks,
-    row_blocks,
-)
+from icl_core.papers.birth.shared.chunks import Chunk, chunks, counted_positions, deal, flat, query_blocks, row_blocks
 from icl_core.papers.birth.shared.fast_forward import Tables, layer1, layer2, make_tables
 from icl_core.papers.birth.shared.model import TRAINED, Weights
 from icl_core.papers.birth.shared.task import Batch
@@ -115,19 +107,25 @@ def loss_and_gradient(
     chunk      sequences a chunk; None: what fits the cache.  threads: Python threads, give torch one itself
 
     The second result holds, in nats and shares, in_context_loss, global_loss (NaN unless positions is "all"),
-    in_context_accuracy, loss (the mean that was differentiated) and the counts in_context_count, global_count.
-    Raises `ValueError` for unknown positions.
+    in_context_accuracy and loss (the mean that was differentiated). Raises `ValueError` for unknown positions.
     """
     counted = counted_positions(batch, positions)
     wanted = frozenset(train) & set(weights.trained()) - ({"W_K1"} if layers == 1 else set())
-    tables = make_tables(weights, layers)
-    loss, right = torch.zeros_like(counted, dtype=tables.U.dtype), torch.zeros_like(counted)
-    total: dict[str, Tensor] = {}
-    parts = chunks(batch, counted, chunk or default_size(batch))
-    for part, (sums, losses, hits) in deal(lambda part: chunk_gradient(tables, part, wanted), parts, threads):
+    tables, parts = make_tables(weights, layers), chunks(batch, counted, chunk)
+    work = partial(chunk_gradient, tables, train=wanted)
+    total, loss, right = _gathered(work, parts, counted, tables.U.dtype, threads)
+    return _gradients(weights, tables, total, wanted, int(counted.sum())), _measures(loss, right, batch, counted)
+
+
+def _gathered(
+    work: Callable[[Chunk], tuple], parts: Iterable[Chunk], counted: Tensor, dtype: torch.dtype, threads: int
+) -> tuple[dict[str, Tensor], Float[Tensor, "batch T"], Bool[Tensor, "batch T"]]:
+    """The sums of all chunks, and each loss and hit at its place; `work` gives a chunk's."""
+    total, loss, right = {}, torch.zeros_like(counted, dtype=dtype), torch.zeros_like(counted)
+    for part, (sums, losses, hits) in deal(work, parts, threads):
         loss[part.rows[:, None], part.queries], right[part.rows[:, None], part.queries] = losses, hits
         add(total, sums)
-    return _gradients(weights, tables, total, wanted, int(counted.sum())), _measures(loss, right, batch, counted)
+    return total, loss, right
 
 
 def _gradients(
@@ -159,19 +157,12 @@ def _measures(loss: Tensor, right: Tensor, batch: Batch, counted: Tensor) -> dic
         "in_context_loss": mean(loss, in_context),
         "global_loss": mean(loss, global_),
         "in_context_accuracy": mean(right, in_context),
-        "in_context_count": int(in_context.sum()),
-        "global_count": int(global_.sum()),
     }
 
 
 @torch.no_grad()
 def evaluate(
-    weights: Weights,
-    batch: Batch,
-    layers: int = 2,
-    positions: str = "all",
-    chunk: int | None = None,
-    threads: int = 1,
+    weights: Weights, batch: Batch, layers: int = 2, positions: str = "all", threads: int = 1
 ) -> dict[str, float]:
     """What the model achieves on held-out sequences, forward only.
 
@@ -181,10 +172,8 @@ def evaluate(
     leaves global_loss NaN and is two to three times as fast.
     """
     counted, tables = counted_positions(batch, positions), make_tables(weights, layers)
-    loss, right = torch.zeros_like(counted, dtype=tables.U.dtype), torch.zeros_like(counted)
-    parts = chunks(batch, counted, chunk or default_size(batch))
-    for part, (losses, hits) in deal(lambda part: _chunk_losses(tables, part), parts, threads):
-        loss[part.rows[:, None], part.queries], right[part.rows[:, None], part.queries] = losses, hits
+    parts = chunks(batch, counted, None)
+    _, loss, right = _gathered(partial(_chunk_losses, tables), parts, counted, tables.U.dtype, threads)
     new = batch.in_context & (batch.targets != batch.inputs)
     found = {
         "accuracy": share(right, batch.in_context),
@@ -195,7 +184,7 @@ def evaluate(
     return {name: pair[0] for name, pair in found.items()} | {f"{name}_error": pair[1] for name, pair in found.items()}
 
 
-def _chunk_losses(tables: Tables, part: Chunk) -> tuple[Tensor, Tensor]:
+def _chunk_losses(tables: Tables, part: Chunk) -> tuple[dict, Tensor, Tensor]:
     h = layer1(tables, part.tokens)[0]
     losses, hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device), torch.zeros_like(part.valid)
     for some, columns in query_blocks(part):
@@ -203,7 +192,7 @@ def _chunk_losses(tables: Tables, part: Chunk) -> tuple[Tensor, Tensor]:
         logits = layer2(tables, h[some], part.queries[some, columns])[-1]
         losses[some, columns] = -logits.log_softmax(-1).gather(1, targets.reshape(-1, 1)).view(targets.shape)
         hits[some, columns] = logits.argmax(1).view(targets.shape) == targets
-    return losses, hits
+    return {}, losses, hits
 
 
 def share(values: Tensor, where: Bool[Tensor, "batch T"]) -> tuple[float, float]:

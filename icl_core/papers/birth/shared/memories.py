@@ -46,10 +46,10 @@ def memory(name: str, weights: Weights, task: Task) -> Memory:
     return Memory(V, U, torch.eye(len(V)).to(V), weight)
 
 
-def log_bigram(task: Task, floor: float = FLOOR) -> Float[Tensor, "N N"]:
+def log_bigram(task: Task) -> Float[Tensor, "N N"]:
     """log pi_b(j | i) at [j, i], floored, each input's mean over outputs removed (the softmax cannot see it);
     zero for fixed triggers, whose successor only the context knows."""
-    log = task.bigram.clamp(min=floor).log()
+    log = task.bigram.clamp(min=FLOOR).log()
     log = log - log.mean(1, keepdim=True)
     if task.fixed_triggers is not None:
         log[task.fixed_triggers] = 0.0

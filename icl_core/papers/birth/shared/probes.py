@@ -5,14 +5,13 @@ code does so for W_O2, but for W_K1 and W_K2 takes it over keys, which is what t
 suffix are the code's; `_paper` is eq. 9's; `_weighted` weights tokens by pi_u, closer to what the model uses.
 """
 
-import math
 from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.birth.shared.memories import Memory, memory, memory_tokens
+from icl_core.papers.birth.shared.memories import memory, memory_tokens
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task
 
@@ -28,13 +27,6 @@ class Scores(NamedTuple):
     columns: tuple[str, ...]
     row_kind: str
     column_kind: str
-
-
-def scores(
-    W: Float[Tensor, "d d"], queries: Float[Tensor, "rows d"], keys: Float[Tensor, "columns d"]
-) -> Float[Tensor, "rows columns"]:
-    """queries_j^T W keys_i."""
-    return queries @ W @ keys.T
 
 
 def recall(S: Float[Tensor, "n n"], over: str, weight: Float[Tensor, "n"] | None = None) -> float:
@@ -58,46 +50,30 @@ def early_positions(T: int) -> int:
     return 64 if T > 64 else max(2, T // 4)
 
 
-def _probed(weights: Weights, task: Task) -> dict[str, tuple[Float[Tensor, "n n"], str, Memory]]:
-    found = {}
-    for name, over in OVER.items():
-        stored = memory(name, weights, task)
-        found[name] = scores(weights[name], stored.V, stored.U), over, stored
-    early = early_positions(len(weights.P)) - 1  # pairs among the first positions
-    S, over, stored = found["W_K1"]
-    return {**found, "W_K1_early": (S[:early, :early], over, stored)}
-
-
 def recalls(weights: Weights, task: Task) -> dict[str, float]:
     """The recall of W_O2, W_K2, W_K1 (all positions) and W_K1_early, in [0, 1], with suffixes as above, and kl_W_F
     in nats if there is a W_F. With fixed triggers W_K2's is a choice among K only."""
-    found = {}
-    for name, (S, over, stored) in _probed(weights, task).items():
-        found[name] = recall(S, over)
-        tokens = name in ("W_O2", "W_K2")
-        if tokens:
-            found[f"{name}_weighted"] = recall(S, over, stored.weight)
-        if over == "keys":
-            found[f"{name}_paper"] = recall(S, "queries")
-        if over == "keys" and tokens:
-            found[f"{name}_paper_weighted"] = recall(S, "queries", stored.weight)
+    found, early = {}, early_positions(len(weights.P)) - 1  # pairs among the first positions
+    for name, over in OVER.items():
+        stored = memory(name, weights, task)
+        S = stored.V @ weights[name] @ stored.U.T
+        found |= _suffixed(name, S, over, None if name == "W_K1" else stored.weight)
+        if name == "W_K1":
+            found |= _suffixed("W_K1_early", S[:early, :early], over, None)
     return found if weights.W_F is None else {**found, "kl_W_F": kl_W_F(weights, task)}
 
 
-def margins(weights: Weights, task: Task) -> dict[str, float]:
-    """Mean margin of W_O2, W_K2, W_K1 and W_K1_early in logits: W_K's readings are divided by sqrt d."""
-    scale = {"W_O2": 1.0}
-    return {
-        name: margin(S, over) * scale.get(name, 1 / math.sqrt(weights.d))
-        for name, (S, over, _) in _probed(weights, task).items()
-    }
+def _suffixed(name: str, S: Tensor, over: str, weight: Tensor | None) -> dict[str, float]:
+    found = {name: recall(S, over)}
+    if weight is not None:
+        found[f"{name}_weighted"] = recall(S, over, weight)
+    return found | _suffixed(f"{name}_paper", S, "queries", weight) if over == "keys" else found
 
 
 def kl_W_F(weights: Weights, task: Task) -> float:
     """Mean over tokens, fixed triggers left out, of KL(pi_b(. | k) || softmax(W_U W_F w_E(k))), in nats. Eq. 10 has
     it the other way round, which is infinite: two thirds of all bigrams never occur."""
-    if weights.W_F is None:
-        raise ValueError("weights must have a W_F, got None")
+    assert weights.W_F is not None
     kept = torch.ones(task.N, dtype=torch.bool)
     if task.fixed_triggers is not None:
         kept[task.fixed_triggers] = False
@@ -109,7 +85,7 @@ def kl_W_F(weights: Weights, task: Task) -> float:
 def memory_scores(name: str, weights: Weights, task: Task) -> Scores:
     """The readings of W_K1, W_K2, W_O2 or W_F on the vectors it stores, with labels. Raw, not divided by sqrt d."""
     stored = memory(name, weights, task)
-    matrix = scores(weights[name], stored.V, stored.U)
+    matrix = stored.V @ weights[name] @ stored.U.T
     if name == "W_K1":
         places = tuple(str(t) for t in range(1, len(weights.P) + 1))
         return Scores(matrix, places[1:], places[:-1], "position of the query", "position of the key")
