@@ -16,20 +16,21 @@ from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import OVER, Scores, margin, memory_scores, recall
 from icl_core.papers.birth.shared.train import task_of
 
+Readings = Float[Tensor, "rows columns"]
+Seen = Bool[Tensor, "rows columns"]
+
 
 class Aligned(NamedTuple):
     """Readings V W U^T of both memories without what the softmax cannot see."""
 
-    trained: Float[Tensor, "rows columns"]
-    constructed: Float[Tensor, "rows columns"]  # times the factor
-    difference: Float[Tensor, "rows columns"]
+    trained: Readings
+    constructed: Readings  # times the factor
+    difference: Readings
     factor: float
     explained: float  # R^2: share of the trained readings' square that the construction accounts for
 
 
-def visible(
-    name: str, S: Float[Tensor, "rows columns"], seen: Bool[Tensor, "rows columns"] | None = None
-) -> Float[Tensor, "rows columns"]:
+def visible(name: str, S: Readings, seen: Seen | None = None) -> Readings:
     """S less what a softmax cannot see. For W_K1 and W_K2 that is each query's mean over its keys (rows); for W_O2 and
     W_F each input's mean over outputs (columns). Entries not `seen`, such as future keys, become zero."""
     if name not in ("W_K1", "W_K2", "W_O2", "W_F"):
@@ -40,16 +41,9 @@ def visible(
     return (S - mean) * seen
 
 
-def align(
-    name: str,
-    trained: Float[Tensor, "rows columns"],
-    constructed: Float[Tensor, "rows columns"],
-    seen: Bool[Tensor, "rows columns"] | None = None,
-) -> Aligned:
+def align(name: str, trained: Readings, constructed: Readings, seen: Seen | None = None) -> Aligned:
     """Fit the construction's readings to the trained ones by one factor, in least squares. The result does not depend
     on the scale of `constructed`, nor on anything that the softmax cannot see. Zero readings give the factor 0."""
-    if trained.shape != constructed.shape:
-        raise ValueError(f"readings must have one shape, got {tuple(trained.shape)} and {tuple(constructed.shape)}")
     goal, model = visible(name, trained, seen).double(), visible(name, constructed, seen).double()
     square, whole = float(model.square().sum()), float(goal.square().sum())
     factor = float((goal * model).sum()) / square if square > 0 else 0.0
