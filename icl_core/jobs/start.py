@@ -53,16 +53,13 @@ def check_count(count: int | None) -> None:
 
 
 def ready(job: queue.JobState) -> bool:
-    """Whether a worker of this version may take the job now."""
-    return job.status in WAITING and not put_off(job.retry_at) and not _newer(job)
-
-
-def _newer(job: queue.JobState) -> bool:
-    """Whether it was asked for by a version of the experiment that is yet to come here: its own worker trains it."""
+    """Whether a worker of this version may take the job now. One of a version that is yet to come here trains itself
+    the jobs that were asked for by it."""
     try:
-        return job.version > registry.version(job.experiment)
+        version = registry.version(job.experiment)
     except BadSetting:  # there is no such experiment
-        return job.version > 0
+        version = 0
+    return job.status in WAITING and not put_off(job.retry_at) and job.version <= version
 
 
 def slot_lock(slot: int) -> Path:

@@ -19,10 +19,11 @@ def presets(setting: Setting) -> None:
     for number, (group, members) in enumerate(groups.items()):
         # the first group stands open, and so does the one that holds the preset of the page
         here = number == 0 or setting.preset in members
-        with nullcontext() if here else st.expander(group):
+        heading = group[:1].upper() + group[1:]
+        with nullcontext() if here else st.expander(heading):
             titles = {preset.name: preset.title for preset in members}
             key = f"{setting.id}:preset of {group}"
-            widgets.pills(group, key, titles, "preset", {"experiment": setting.name, "preset": setting.preset.name})
+            widgets.pills(heading, key, titles, "preset", {"experiment": setting.name, "preset": setting.preset.name})
     if setting.preset.about:
         st.caption(setting.preset.about)
 

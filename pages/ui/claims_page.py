@@ -33,8 +33,7 @@ def _filtered(found: list[Summary]) -> list[Summary]:
     paper = st.pills("Paper", papers, format_func=menu.short_title, selection_mode="multi", key="claims: paper")
     present = [verdict for verdict in verdicts.MARKS if any(summary.verdict == verdict for summary in found)]
     verdict = st.pills("Verdict", present, selection_mode="multi", key="claims: verdict")
-    kept = [summary for summary in found if not paper or summary.first.paper in paper]
-    return [summary for summary in kept if not verdict or summary.verdict in verdict]
+    return [one for one in found if one.first.paper in (paper or papers) and one.verdict in (verdict or present)]
 
 
 def _section(paper: str, found: list[Summary]) -> None:

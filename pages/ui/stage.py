@@ -20,12 +20,9 @@ _SECONDS_A_SNAPSHOT = 0.5
 def show(setting: Setting, run: Run, found: Sequence[Finding], faded: bool = False) -> None:
     """Draw a run with what it measured. `faded`: it is not the one asked for."""
     ticking = _playing(setting)
-    st.fragment(_stage, run_every=_pace(setting) if ticking else None)(setting, run, found, faded, ticking)
-
-
-def _pace(setting: Setting) -> float:
-    """Seconds a snapshot: longer than the stage last took to be drawn, or the next tick would cut it short."""
-    return max(_SECONDS_A_SNAPSHOT, 1.5 * st.session_state.get(f"took:{setting.id}", 0.0))
+    # longer than the stage last took to be drawn, or the next tick would cut it short
+    pace = max(_SECONDS_A_SNAPSHOT, 1.5 * st.session_state.get(f"took:{setting.id}", 0.0))
+    st.fragment(_stage, run_every=pace if ticking else None)(setting, run, found, faded, ticking)
 
 
 def _stage(setting: Setting, run: Run, found: Sequence[Finding], faded: bool, ticking: bool) -> None:
