@@ -65,7 +65,7 @@ class Claim:
     @property
     def setting_words(self) -> str:
         """The setting for a reader: "d = 128, T = 256"."""
-        parts = [f"{name} = {_worded(wanted)}" for name, wanted in (self.at or {}).items()]
+        parts = [_worded(name, wanted) for name, wanted in (self.at or {}).items()]
         return ", ".join(filter(None, [self.setting, *parts])) or "any setting"
 
 
@@ -73,10 +73,13 @@ def _agrees(value: Any, wanted: Any) -> bool:
     return value in wanted if isinstance(wanted, (tuple, range)) else value == wanted
 
 
-def _worded(wanted: Any) -> str:
+def _worded(name: str, wanted: Any) -> str:
+    """A field of a setting; what is off goes without saying."""
+    if isinstance(wanted, bool):
+        return name if wanted else ""
     if isinstance(wanted, range):
-        return f"{wanted.start} to {wanted[-1]}"
-    return " or ".join(map(str, wanted)) if isinstance(wanted, tuple) else str(wanted)
+        return f"{name} = {wanted.start} to {wanted[-1]}"
+    return f"{name} = " + (" or ".join(map(str, wanted)) if isinstance(wanted, tuple) else str(wanted))
 
 
 @dataclass(frozen=True)

@@ -154,16 +154,19 @@ def rank(verdict: str) -> int:
 
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows for a reader's eye."""
-    said = ("verdict", "kind", "setting", "source", "quote", "reason")
-    lines = [("experiment", "preset", "claim", "value", "bound", *said[:-1], "why")]
+    """The rows for a reader's eye; what each claim says, where and of which setting stands at the end of its row."""
+    lines = [(("experiment", "preset", "claim", "value", "bound", "verdict", "kind"), "source; setting; quote; why")]
     for row in rows:
         value = "not run" if row["value"] is None else f"{row['value']:.4g}"
         told = (row["experiment"], row["preset"] or row["run"][:6], row["label"], value, _bound(row))
-        lines.append((*told, *(row[name] for name in said)))
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    aligned = ("  ".join(f"{word:<{width}}" for word, width in zip(line, widths, strict=True)) for line in lines)
-    return "\n".join(line.rstrip() for line in aligned)
+        quote = f"“{row['quote']}”" if row["quote"] else ""
+        said = filter(None, (row["source"], row["setting"], quote, row["reason"]))
+        lines.append(((*told, row["verdict"], row["kind"]), "; ".join(said)))
+    widths = [max(map(len, column)) for column in zip(*(cells for cells, _ in lines), strict=True)]
+    return "\n".join(
+        "  ".join([*(f"{word:<{width}}" for word, width in zip(cells, widths, strict=True)), said])
+        for cells, said in lines
+    )
 
 
 def _bound(row: Mapping[str, Any]) -> str:

@@ -68,9 +68,9 @@ def test_a_training_that_is_not_at_its_end_decides_nothing():
 
 
 def test_the_setting_is_said_in_words():
-    assert claim(near=0.0, at={"d": 128, "T": (64, 256), "f": range(5, 21)}).setting_words == (
-        "d = 128, T = 64 or 256, f = 5 to 20"
-    )
+    assert claim(
+        near=0.0, at={"d": 128, "T": (64, 256), "f": range(5, 21), "skip": True, "raw": False}
+    ).setting_words == ("d = 128, T = 64 or 256, f = 5 to 20, skip")
     assert claim(near=0.0, at=None, setting="the full transformer").setting_words == "the full transformer"
     assert claim(near=0.0).setting_words == "any setting"
 

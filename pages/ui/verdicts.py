@@ -12,10 +12,10 @@ MARKS = {
     **{failed: "✗" for _, failed in VERDICTS.values()},
     NOT_DECIDED: "?",
     NOT_RUN: "?",
-    ELSEWHERE: "·",
+    ELSEWHERE: "–",
     **{kept: "✓" for kept, _ in VERDICTS.values()},
 }
-KINDS = {"paper": "The paper", "theory": "Exact theory", "ours": "Found here"}
+KINDS = {"paper": "The paper", "theory": "Exact theory", "ours": "Ours"}
 
 
 def measured(metric: Metric) -> str:
