@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         return options.command(options)
-    except (BadSetting, CannotDraw, Failed, OSError) as problem:
+    except (BadSetting, CannotDraw, Failed) as problem:
         print(problem, file=sys.stderr)
         return BAD_VALUE if isinstance(problem, (BadSetting, CannotDraw)) else FAILED
     except KeyboardInterrupt:
@@ -152,7 +152,11 @@ def _figure(options: argparse.Namespace) -> int:
     drawn = [d for d in experiment.drawings if options.drawing in (None, d.name) and d.applies(run.config)]
     panels = {drawing.name: drawing.draw(run, view) for drawing in drawn}
     write = export.json_text if options.out.suffix == ".json" else export.html_text
-    options.out.write_text(write(experiment.title, experiment.headline(run, view), panels), encoding="utf-8")
+    page = write(experiment.title, experiment.headline(run, view), panels)
+    try:
+        options.out.write_text(page, encoding="utf-8")
+    except OSError as problem:
+        raise BadSetting(f"--out must be a file that can be written, got {problem}") from problem
     return 0
 
 

@@ -13,10 +13,14 @@ from icl_core import registry
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Metric
 from icl_core.experiment import Experiment, Run
 from icl_core.forms import from_kept
+from icl_core.knobs import BadSetting
 from icl_core.runs.store import Header, Store
 
 # The least favourable first: a claim is what it is at the worst of the runs at its setting.
 RANK = (*(failed for _, failed in VERDICTS.values()), NOT_DECIDED, *(kept for kept, _ in VERDICTS.values()))
+
+
+FAILED = tuple(failed for _, failed in VERDICTS.values())
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Finding:
             "tolerance": claim.tolerance,
             "verdict": self.verdict,
             "source": claim.source,
-            "reason": metric.unfinished or metric.reason,
+            "reason": metric.unfinished or metric.reason or ("not known" if self.verdict in FAILED else ""),
             "run": self.header.key if self.header else "",
         }
 
@@ -79,15 +83,25 @@ def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
     ]
 
 
-def of_run(header: Header) -> list[Finding]:
-    """What one run measured. A claim that is no longer declared is left out. Imports the experiment, hence torch."""
+def of_run(header: Header, run: Run | None = None) -> list[Finding]:
+    """What one run measured, or `run`, the same one loaded, measures where its file keeps that in an older form.
+
+    A claim that is no longer declared is left out, and so is a run whose settings are out of range today. Imports the
+    experiment, hence torch.
+    """
     experiment = registry.experiment(header.experiment)
     declared = {claim.id: claim for claim in experiment.claims}
-    config = from_kept(experiment.config, header.config)
+    try:
+        config = from_kept(experiment.config, header.config)
+    except (BadSetting, TypeError):  # the store says so
+        return []
+    records = header.info.get("metrics", ())
+    if run is not None and not all("verdict" in record for record in records):
+        records = measure(experiment, run)
     found = []
-    for record in header.info.get("metrics", ()):
-        if claim := declared.get(record.get("claim", record.get("id"))):  # "id": as files once named it
-            metric = Metric(claim, record["value"], record["error"], record.get("unfinished", ""), record["reason"])
+    for record in records:
+        if "verdict" in record and (claim := declared.get(record["claim"])):
+            metric = Metric(claim, *(record[name] for name in ("value", "error", "unfinished", "reason")))
             found.append(Finding(header.experiment, metric, metric.verdict(config), header))
     return found
 
@@ -122,15 +136,15 @@ class Summary:
 
 
 def summaries(findings: Iterable[Finding]) -> list[Summary]:
-    """The findings by claim, failing first. Runs made here count only where no shipped run measured the claim."""
+    """The findings by claim, failing first. Runs made here count only where no shipped run is at the setting."""
     groups = defaultdict(list)
     for finding in findings:
         groups[finding.experiment, finding.metric.claim.id].append(finding)
     made = []
     for group in groups.values():
-        group = [f for f in group if f.header and f.header.origin == "shipped"] or group
-        here = tuple(f for f in group if f.verdict not in (ELSEWHERE, NOT_RUN))
-        made.append(Summary(here, tuple(f for f in group if f not in here)))
+        at = [f for f in group if f.verdict not in (ELSEWHERE, NOT_RUN)]
+        here = [f for f in at if f.header and f.header.origin == "shipped"] or at
+        made.append(Summary(tuple(here), tuple(f for f in group if f.verdict in (ELSEWHERE, NOT_RUN))))
     return sorted(made, key=lambda summary: rank(summary.verdict))
 
 
@@ -139,7 +153,7 @@ def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
     worst: dict[tuple[str, str, str], str] = {}
     for header in store.headers():
         for record in header.info.get("metrics", ()) if header.origin == "shipped" else ():
-            if record["verdict"] not in (ELSEWHERE, NOT_RUN):
+            if record.get("verdict", NOT_RUN) not in (ELSEWHERE, NOT_RUN):  # an older form has none
                 key = (header.experiment, record["claim"], record["kind"])
                 worst[key] = min(worst.get(key, RANK[-1]), record["verdict"], key=rank)
     found = defaultdict(lambda: defaultdict(Counter))
@@ -149,7 +163,7 @@ def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
 
 
 def rank(verdict: str) -> int:
-    """Failing first, what is kept last, what was not judged behind it."""
+    """Failing first, what is kept last, what has no verdict behind it."""
     return RANK.index(verdict) if verdict in RANK else len(RANK)
 
 

@@ -166,6 +166,32 @@ def test_a_claim_is_what_it_is_at_the_worst_run_at_its_setting(capsys, runs, cha
     assert findings.counts(runs)["toy"] == {"paper": {"reproduced": 1}, "theory": {"fails": 1}}
 
 
+def test_a_run_made_here_counts_where_no_shipped_one_is_at_the_setting(runs, changed):
+    first, *others = registry.experiment(TOY).claims
+    claims = (dataclasses.replace(first, at={"d": 3}), *others)
+    measured = registry.experiment(TOY).metrics
+    by_id = {claim.id: claim for claim in claims}
+    changed(
+        claims=claims,
+        metrics=lambda run: [dataclasses.replace(metric, claim=by_id[metric.claim.id]) for metric in measured(run)],
+    )
+    assert main(["build", TOY, "--preset", "classroom"]) == 0 and main(["run", TOY, "--set", "d=3"]) == 0
+    (found,) = [each for each in findings.summaries(findings.collect(runs)) if each.here and each.elsewhere]
+    assert found.verdict == "reproduced" and found.here[0].header.origin == "local"
+
+
+def test_records_of_an_older_form_are_measured_anew_and_settings_out_of_range_are_passed_over(runs):
+    main(["run", TOY, *FAST])
+    (header,) = runs.headers(TOY)
+    old = [{"id": "toy.recovered", "value": 9.0, "error": None, "reason": "an old one"}]
+    older = dataclasses.replace(header, info={**header.info, "metrics": old})
+    assert findings.of_run(older) == []
+    assert [f.metric.value for f in findings.of_run(older, runs.load(header))] == [
+        f.metric.value for f in findings.of_run(header)
+    ]
+    assert findings.of_run(dataclasses.replace(header, config={**header.config, "d": 10**6})) == []
+
+
 def test_build_ships_every_preset_skips_what_is_there_and_prunes(capsys, runs):
     experiment = registry.experiment(TOY)
     old = runs.ship(TOY, experiment.config(steps=11), {}, {"seconds": 1})

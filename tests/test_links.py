@@ -4,14 +4,17 @@ is lost."""
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import parse_qsl, quote
 
+import plotly.graph_objects as go
 import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
 from icl_core.experiment import CannotDraw
+from pages.ui import sharing
 
 ROOT = Path(__file__).parents[1]
 MANY = "9" * 400
@@ -113,3 +116,36 @@ def test_what_a_view_cannot_show_is_said_as_advice(monkeypatch) -> None:
     _with_first_drawing(monkeypatch, "gdssm.corrections", refuse)
     app = opened("gdssm", "experiment=corrections")
     assert [warning.value for warning in app.warning] == ["nothing to see at this step"] and not app.error
+
+
+@pytest.mark.parametrize(
+    ("page", "link"),
+    [
+        ("birth", "moment=3&rate=0.1"),
+        ("gdssm", "moment=3&rate=0.01"),
+        ("memformers", "experiment=convergence&moment=2"),
+        ("memformers", "experiment=variances&tried=2"),
+    ],
+)
+def test_a_link_in_words_of_before_still_opens(page: str, link: str) -> None:
+    app = opened(page, link)
+    assert not app.exception and not app.error and not app.warning
+    assert len(app.get("plotly_chart")) >= 2
+
+
+def test_an_old_links_snapshot_is_the_one_shown() -> None:
+    (now,) = [app.select_slider for app in [opened("birth", "snapshot=3")]]
+    (then,) = [app.select_slider for app in [opened("birth", "moment=3")]]
+    assert [slider.value for slider in now] == [slider.value for slider in then]
+    assert [slider.value for slider in now] != [slider.value for slider in opened("birth", "").select_slider]
+
+
+@pytest.mark.parametrize("id", ["birth.induction", "gdssm.sizes"])
+def test_the_python_of_export_runs(id: str, monkeypatch) -> None:
+    experiment = registry.experiment(id)
+    preset = experiment.presets[0]
+    parts = {"id": id, "experiment": experiment, "preset": preset, "config": preset.config}
+    shown = []
+    monkeypatch.setattr(go.Figure, "show", lambda figure: shown.append(figure))
+    exec(sharing.snippet(SimpleNamespace(**parts)), {})
+    assert len(shown) == 1

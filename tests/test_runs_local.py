@@ -169,3 +169,11 @@ def test_a_run_that_is_known_not_to_fit_can_be_refused_before_it_is_trained(tmp_
     with pytest.raises(ValueError, match=f"must fit ICL_CACHE_LIMIT, 100000 bytes, got {size}"):
         runs.check_room(runs.least_size(TOY, larger))
     runs.check_room(100_000)
+
+
+def test_a_damaged_stray_beside_a_whole_run_takes_it_not_away(runs, configs):
+    saved = runs.save(TOY, configs[0], TENSORS, INFO)
+    (saved.path.parent / f"{saved.key}-00000000.safetensors").write_bytes(b"garbage" * 20)
+    runs = afresh(runs)
+    assert keys(runs) == {saved.key} and runs.load(runs.headers(TOY)[0]) is not None
+    assert len(list((runs.local / "aside").glob("*.safetensors"))) == 1

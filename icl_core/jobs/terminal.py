@@ -8,6 +8,7 @@ from typing import Any
 from tqdm import tqdm
 
 from icl_core.jobs import queue, start
+from icl_core.jobs.folder import trouble
 from icl_core.runs import store
 from icl_core.runs.store import Header
 
@@ -22,7 +23,10 @@ def obtain(experiment_id: str, config: Any) -> Header:
     """The run of `config`, trained if need be with a progress bar on stderr. Raises `Failed`; Ctrl-C cancels."""
     header = store.default().find(experiment_id, config)
     if header is None:
-        key = queue.submit(experiment_id, config)
+        try:
+            key = queue.submit(experiment_id, config)
+        except OSError as problem:
+            raise Failed(f"the run cannot be asked for: {trouble(problem)}") from problem
         try:
             _watch(key, experiment_id)
         except KeyboardInterrupt:

@@ -44,7 +44,8 @@ def read(paper: Paper) -> Setting:
     preset = presets[_pick("preset", tuple(presets), warnings)]
     _check_version(id, warnings)
     known = {**knobs.knobs(experiment.config), **knobs.knobs(experiment.view)}
-    raw = {field: text for field, text in st.query_params.items() if field not in _OWN}
+    passed_over = (*_OWN, *getattr(experiment.view, "GONE", ()))  # fields that were given up change nothing
+    raw = {field: text for field, text in st.query_params.items() if field not in passed_over}
     names = {field: forms.today(known, field) for field in raw}
     asked = _readable({names[field]: text for field, text in raw.items()}, known, warnings)
     view = _view(experiment, preset, asked, warnings)

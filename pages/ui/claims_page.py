@@ -16,7 +16,7 @@ def show() -> None:
     menu.frame("Claims")
     st.title("What the papers claim, and what comes out here", anchor=False)
     st.markdown(
-        "A claim is judged where a run is at the setting it speaks of, and is reproduced only if it is in all of them. "
+        "A claim gets its verdict from the runs at the setting it speaks of: it is reproduced if it is in all of them. "
         "Runs at other settings stand beside as “elsewhere”."
     )
     found = _filtered(findings.summaries(findings.collect(store.default())))

@@ -1,7 +1,8 @@
 """A panel: its title, figure, caption and knobs. Only the panel whose knob moves is drawn again."""
 
 import logging
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +51,19 @@ def draw(run: Run, drawing: Drawing, view: Any, dark: bool) -> Panel:
     return replace(panel, figure=figures.themed(panel.figure, dark))
 
 
+@contextmanager
+def telling(setting: Setting, what: str) -> Iterator[None]:
+    """Say what cannot be drawn as advice; show a fault of the program as one, and go on with the rest of the page."""
+    try:
+        yield
+    except (CannotDraw, BadSetting) as problem:
+        st.warning(plain(problem))
+    except Exception as fault:
+        logging.getLogger(__name__).exception("%s: %s was not drawn", setting.id, what)
+        with st.container(key=f"fault-{what}"):
+            st.error(f"A fault of the program, not of your setting: {type(fault).__name__}. The log tells where.")
+
+
 @st.fragment
 def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
     """One panel with its knobs; a fragment, so that its knobs redraw it alone."""
@@ -59,15 +73,9 @@ def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
         view, chosen = address.refreshed(setting, own), address.chosen_now(setting, own)
         shown = seen_by(setting.experiment, drawing, view)
         items = tuple(knobs.values(shown).items())
-        try:
+        with telling(setting, drawing.name):
             drawn = _drawn(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, shown)
             show(drawn, drawing.name)
-        except CannotDraw as problem:
-            st.warning(plain(problem))
-        except Exception as fault:  # of the program: the other panels are drawn all the same
-            logging.getLogger(__name__).exception("%s: %s was not drawn", setting.id, drawing.name)
-            with st.container(key=f"fault-{drawing.name}"):
-                st.error(f"A fault of the program, not of your setting: {type(fault).__name__}. The log tells where.")
         if refused := address.refusal(setting, chosen):
             st.warning(f"{plain(refused)}. The figure does not show it.")
         for field, value in chosen.items():  # good or refused

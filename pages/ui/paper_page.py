@@ -6,7 +6,7 @@ import streamlit as st
 
 from icl_core import findings, forms, knobs, registry
 from icl_core.experiment import Paper
-from icl_core.jobs import queue, start
+from icl_core.jobs import queue
 from icl_core.runs import store
 from pages.ui import address, choose, menu, sharing, stage, training, widgets
 from pages.ui.address import Setting
@@ -86,7 +86,7 @@ def _main(setting: Setting, found: Any, shown: Any) -> None:
         st.warning("The file of this run is damaged or gone. Load the page again to see what is left.")
         return
     # A refused setting keeps the last good figures, at full strength.
-    stage.show(setting, run, findings.of_run(shown), faded=found is None and not setting.refused)
+    stage.show(setting, run, findings.of_run(shown, run), faded=found is None and not setting.refused)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -107,7 +107,7 @@ def _pending(setting: Setting, shown: Any) -> None:
     key = store.key_of(setting.id, setting.config)
     job = queue.state(key)
     if job is not None and not job.ended:
-        start.ensure_workers()  # a server that was started again goes on with what it finds
+        training.ensure_workers()  # a server that was started again goes on with what it finds
         training.watch(setting, key)
     elif job is not None and job.status != "done":
         training.ended(setting, job)

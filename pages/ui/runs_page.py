@@ -5,7 +5,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core import forms, registry
-from icl_core.jobs import queue, start
+from icl_core.jobs import queue
 from icl_core.knobs import BadSetting
 from icl_core.runs import store
 from pages.ui import address, menu, training
@@ -30,7 +30,7 @@ def show() -> None:
 
 @st.fragment(run_every=1.0)
 def _jobs() -> None:
-    start.ensure_workers()  # for what a killed one left behind
+    training.ensure_workers()  # for what a killed one left behind
     active = [job for job in queue.states() if not job.ended]
     if not active:
         st.markdown("Nothing is being trained.")

@@ -39,7 +39,8 @@ def snippet(setting: Setting) -> str:
     default = knobs.values(type(setting.config)())
     changed = {field: value for field, value in knobs.values(setting.config).items() if value != default[field]}
     fields = ", ".join(f"{field}={value!r}" for field, value in changed.items())
-    return f"""from icl_core import registry, store
+    return f"""from icl_core import registry
+from icl_core.runs import store
 
 experiment = registry.experiment("{setting.id}")
 config = experiment.config({fields})

@@ -35,9 +35,10 @@ def _stage(setting: Setting, run: Run, found: Sequence[Finding], faded: bool, ti
     if moves:
         snapshot = _snapshot(setting, len(steps))
         setting = replace(setting, view=replace(setting.view, snapshot=snapshot))
-    headline = setting.experiment.headline(run, setting.view)
     with st.container(key="faded-head" if faded else "head"):
-        st.html(f'<p class="headline" role="status">{escape(headline, quote=False)}</p>')
+        with panels.telling(setting, "headline"):
+            headline = setting.experiment.headline(run, setting.view)
+            st.html(f'<p class="headline" role="status">{escape(headline, quote=False)}</p>')
         verdicts.chips(found)
     if moves:
         _player(setting, steps, snapshot)

@@ -1,6 +1,7 @@
 """The Run button with its honest time, and the job it starts: its place, progress and curves, live."""
 
 import math
+from contextlib import suppress
 
 import streamlit as st
 
@@ -50,14 +51,22 @@ def _progress(key: str) -> None:
     job = queue.state(key)
     if job is None or job.ended:
         return st.rerun()  # the page shows what came of it
-    start.ensure_workers()  # its worker may have died
+    ensure_workers()  # its worker may have died
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=plain(describe(job)))
         st.button("Cancel", key="cancel", on_click=queue.cancel, args=(key,))
 
 
+def ensure_workers() -> None:
+    """Start workers for what waits; where nothing can be written the job's own message says so."""
+    with suppress(OSError):
+        start.ensure_workers()
+
+
 def describe(job: queue.JobState) -> str:
     """A job's state in one line."""
+    if job.status == "queued" and not start.ready(job):
+        return f"Waiting for version {job.version} of {job.experiment}, by which it was asked for"
     if job.status == "queued":
         return f"Waiting for its turn, number {job.position} in the queue" if job.position > 1 else "Starting"
     if job.status == "interrupted":
@@ -76,8 +85,8 @@ def _live(setting: Setting, key: str) -> None:
     with st.container(key="live"):
         for drawing in setting.experiment.drawings:
             if drawing.live and drawing.applies(partial.config):
-                panel = panels.draw(partial, drawing, setting.view, is_dark())
-                with st.container(key=f"live-{drawing.name}"):
+                with st.container(key=f"live-{drawing.name}"), panels.telling(setting, f"live-{drawing.name}"):
+                    panel = panels.draw(partial, drawing, setting.view, is_dark())
                     panels.show(panel, f"live {drawing.name}", with_data=False)
 
 

@@ -4,7 +4,7 @@ from icl_core.experiment import Claim
 
 # Section 4.2 leaves the scales open: these make attention sharp, and W_O² louder than the rest of the stream.
 EQ_7 = {"feed_forward": False, "embeddings": "random", "logit": 15.0, "output": 10.0}
-EQ_8 = {"feed_forward": True, "embeddings": "random", "triggers": "fixed"}  # their rows are left out of W_F
+EQ_8 = {"feed_forward": True, "embeddings": "random"}
 BESIDE = {**EQ_7, "d": 128, "beside": 300}
 
 WORKS = Claim(
@@ -22,7 +22,7 @@ WORKS_WITH_BIGRAMS = Claim(
     id="construction-with-bigrams",
     label="accuracy at d = 512, with W_F",
     kind="paper",
-    text="Eq. 8 adds the bigrams to the induction head; with fixed triggers their rows are left out.",
+    text="Eq. 8 adds the bigrams to the induction head.",
     source="Section 4.2, eq. 8",
     quote="The global bigram statistics can be encoded in the feed-forward layer as follows",
     at=EQ_8,

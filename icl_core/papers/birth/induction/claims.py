@@ -14,8 +14,9 @@ SECTION_5 = {
     "optimiser": "sgd",
     "batch": 512,
 }
-FIGURE_3 = {**SECTION_5, "positions": "in_context", "feed_forward": False, "triggers": "random", "K": 5}
-FIGURE_4 = {**SECTION_5, "positions": "all", "feed_forward": True}
+LONG = range(300, 2001)  # Figure 3 thaws at 300; fewer steps decide nothing
+FIGURE_3 = {**SECTION_5, "positions": "in_context", "feed_forward": False, "triggers": "random", "K": 5, "steps": LONG}
+FIGURE_4 = {**SECTION_5, "positions": "all", "feed_forward": True, "steps": LONG}
 FIGURE_4_RANDOM = {**FIGURE_4, "triggers": "random", "K": 3}
 SECTION_3 = "a transformer with ReLU MLPs, all of it trained, K = 3, T = 256"
 

@@ -47,10 +47,10 @@ def curves(name: str, state: loop.State) -> dict[str, np.ndarray]:
 
 def best(losses: Mapping[float, float]) -> float:
     """The rate with the lowest held-out loss, of equals the smallest. Infinite or NaN stands for a training that
-    diverged; raises `ValueError` if all did."""
+    diverged; raises `Diverged` if all did."""
     kept = {rate: loss for rate, loss in losses.items() if math.isfinite(loss)}
     if not kept:
-        raise ValueError(f"rates must include one that does not diverge, got {tuple(losses)}")
+        raise Diverged(f"the training diverged at every learning rate tried: {tuple(losses)}")
     return min(kept, key=lambda rate: (kept[rate], rate))
 
 

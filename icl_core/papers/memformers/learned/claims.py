@@ -2,7 +2,7 @@
 
 from icl_core.experiment import Claim
 
-TASK = {"d": 5, "n": 20, "spectrum": "isotropic"}
+TASK = {"d": 5, "n": 20, "spectrum": "isotropic", "steps": range(1000, 5001)}
 FIGURE = {**TASK, "memory": "learned shared", "layers": 4}
 
 FEW_FIT = Claim(

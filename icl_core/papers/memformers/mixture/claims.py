@@ -5,6 +5,7 @@ from typing import Any
 from icl_core.experiment import Claim
 
 FIGURE: dict[str, Any] = {
+    "steps": range(800, 3001), "gate_steps": range(200, 1001),  # trained as long as there, or longer
     "means": "2.5, 0, -1", "variances": "0.5, 1, 2", "weights": "0.2, 0.3, 0.5", "n": 20, "layers": 4,
 }  # fmt: skip
 

@@ -5,6 +5,7 @@ from typing import Any
 from icl_core.experiment import Claim
 
 FIGURE: dict[str, Any] = {
+    "steps": range(600, 3001), "gate_steps": range(100, 1001),  # trained as long as there, or longer
     "variances": "1, 2, 3", "unseen": "0.5, 1.5, 3.5", "layers": 4, "d": 5, "n": 20, "spectrum": "paper",
     "gate_prompts": range(1000, 5001),
 }  # fmt: skip

@@ -61,6 +61,8 @@ def model_of(config: Config, head: int) -> Model:
 class View:
     """What is drawn of the gates."""
 
+    GONE = ("tried",)  # in old links
+
     seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
 
 
