@@ -86,6 +86,31 @@ def test_no_import_runs_in_a_circle():
             del left[name]
 
 
+# The spine from its foundations up; papers stand on what is below `runs`, pages on all of it.
+LAYERS = (
+    ("claims", "run", "knobs", "trend"),
+    ("experiment", "forms", "number_lists", "device"),
+    ("registry", "figures", "regression", "training", "export"),
+    ("papers",),
+    ("runs",),
+    ("findings",),
+    ("jobs",),
+    ("build",),
+    ("cli", "__main__"),
+)
+
+
+def test_no_arrow_points_upwards():
+    """Imports inside functions too: they are late, not absent."""
+    height = {name: index for index, names in enumerate(LAYERS) for name in names}
+    inside = [(name, path) for name, path in MODULES.items() if name.startswith("icl_core.")]
+    assert {name.split(".")[1] for name, _ in inside} == height.keys()
+    for name, path in inside:
+        for other in imports(path):
+            if other.startswith("icl_core.") and other != "icl_core.papers":  # the registry looks into that folder
+                assert height[other.split(".")[1]] <= height[name.split(".")[1]], f"{name} imports {other}"
+
+
 def test_nothing_is_long():
     long = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in APP}
     assert not {name: lines for name, lines in long.items() if lines > 220}

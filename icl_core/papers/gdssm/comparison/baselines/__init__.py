@@ -38,7 +38,7 @@ POSITIONS = 21  # tokens of the paper's prompts: 10 pairs and the query
 
 @dataclass(frozen=True)
 class Model:
-    """A model of the comparison: its id in files, its label, its look, its layers. `module` is a baseline's file, None
+    """A model of the comparison: its id in files, its label, its style, its layers. `module` is a baseline's file, None
     for the GD-SSM itself; `needs` names what its `parameters` take beyond features, width, state, generator and seeds:
     "layers", "positions"."""
 
