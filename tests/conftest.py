@@ -3,7 +3,9 @@
 import os
 import sys
 import tempfile
+from contextlib import ExitStack
 from pathlib import Path
+from unittest.mock import patch
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -41,6 +43,18 @@ def pytest_xdist_make_scheduler(config, log):
     """The order of the files is kept: the browser's come first."""
     config.option.loadscopereorder = False
     return OneBrowser(config, log)
+
+
+@pytest.fixture
+def give_up():
+    """Takes an entry out of a table; after the test the table is as it was, in its order: runs are named by it."""
+    with ExitStack() as stack:
+
+        def take(table: dict, key: str) -> None:
+            stack.enter_context(patch.dict(table))
+            del table[key]
+
+        yield take
 
 
 def pytest_collection_modifyitems(items):

@@ -12,7 +12,7 @@ from icl_core.papers.birth.induction.metrics import metrics
 from icl_core.papers.birth.shared.settings import Config
 
 PRESETS = {preset.name: preset.config for preset in EXPERIMENT.presets}
-FIGURE_3 = Config(T=256, batch=512, optimiser="sgd", scale="code", learning_rate=0.2, steps=100)
+FIGURE_3 = Config(T=256, batch=512, optimiser="sgd", scale="code", learning_rate=0.2, steps=300)
 
 
 @pytest.mark.parametrize(

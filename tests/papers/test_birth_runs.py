@@ -59,26 +59,26 @@ def test_a_baseline_and_a_probe_of_tomorrow_change_no_run_of_today(monkeypatch):
     assert drawn(INDUCTION, run) == figures and measured(INDUCTION, run) == values
 
 
-def test_a_baseline_and_a_probe_given_up_leave_runs_drawable_by_their_ids(monkeypatch):
+def test_a_baseline_and_a_probe_given_up_leave_runs_drawable_by_their_ids(give_up):
     run = shipped("birth.induction", "fastest")
     values = measured(INDUCTION, run)
-    monkeypatch.delitem(curves.BASELINES, "one_layer")
-    monkeypatch.delitem(curves.PROBES, "W_K2")
+    give_up(curves.BASELINES, "one_layer")
+    give_up(curves.PROBES, "W_K2")
     found = drawn(INDUCTION, run)
     assert "one_layer" in found["accuracy"] and '"W_K2"' in found["memories"]
     assert measured(INDUCTION, run) == values
 
 
-def test_a_construction_of_tomorrow_or_given_up_leaves_runs_of_today_drawable(monkeypatch):
+def test_a_construction_of_tomorrow_or_given_up_leaves_runs_of_today_drawable(monkeypatch, give_up):
     run = shipped("birth.constructed", "by hand")
     figures, values = drawn(CONSTRUCTED, run), measured(CONSTRUCTED, run)
     monkeypatch.setattr(construction, "CROSS_TALK", (*construction.CROSS_TALK, "half"))
     monkeypatch.setattr(construction, "MEMORIES", (*construction.MEMORIES, "W_F"))
     monkeypatch.setitem(sweep.STYLE, "half", ("half of it", "layer 3", "dot"))
     assert drawn(CONSTRUCTED, run) == figures and measured(CONSTRUCTED, run) == values
-    monkeypatch.delitem(sweep.STYLE, "within")
-    monkeypatch.delitem(constructed_settings.TALK, "within")
-    monkeypatch.delitem(gap.ERRORS, "output")
+    give_up(sweep.STYLE, "within")
+    give_up(constructed_settings.TALK, "within")
+    give_up(gap.ERRORS, "output")
     found = drawn(CONSTRUCTED, run)
     assert '"within"' in found["accuracy"] and '"output"' in found["errors"]
     assert measured(CONSTRUCTED, run) == values

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+from icl_core.experiment import Diverged
 from icl_core.papers.gdssm.comparison.baselines import MODELS, griffin, s5
 from icl_core.papers.gdssm.comparison.baselines.scan import SHORT, scan
 from icl_core.papers.gdssm.comparison.baselines.seeds import all_seeds, count
@@ -245,5 +246,5 @@ def test_training_lowers_the_loss(name):
 def test_the_best_rate_is_that_of_the_lowest_loss():
     assert best({1e-3: 0.5, 3e-3: 0.4, 1e-2: math.inf}) == 3e-3
     assert best({3e-3: 0.4, 1e-3: 0.4, 1e-2: math.nan}) == 1e-3  # of equals the smallest
-    with pytest.raises(ValueError, match="rates must include one that does not diverge"):
+    with pytest.raises(Diverged, match="diverged at every learning rate tried"):
         best({1e-3: math.inf, 1e-2: math.nan})

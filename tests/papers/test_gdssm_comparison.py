@@ -359,10 +359,10 @@ def test_a_baseline_added_tomorrow_leaves_todays_run_as_it_is(whole, monkeypatch
     learners.cache_clear()
 
 
-def test_a_baseline_that_is_gone_tomorrow_is_drawn_under_its_id(whole, monkeypatch):
+def test_a_baseline_that_is_gone_tomorrow_is_drawn_under_its_id(whole, give_up):
     run = Run(SMALL, whole["N-D"])
     said, _, metrics = drawn(run)
-    monkeypatch.delitem(baselines.MODELS, "mamba")
+    give_up(baselines.MODELS, "mamba")
     learners.cache_clear()
     now, _, again = drawn(run)
     assert again == metrics and all("Mamba" not in str(panel) for panel in now.values())

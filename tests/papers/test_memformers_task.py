@@ -64,12 +64,12 @@ def test_seeds_have_rotations_of_their_own():
     found = covariances(config)
     for each in found:
         torch.testing.assert_close(each.rotation @ each.rotation.T, torch.eye(5, dtype=torch.float64))
-        torch.testing.assert_close(torch.linalg.eigvalsh(each.matrix), eigenvalues_of(config).sort().values)
-    assert not torch.allclose(found[0].matrix, found[1].matrix)
+        torch.testing.assert_close(torch.linalg.eigvalsh(each.root @ each.root), eigenvalues_of(config).sort().values)
+    assert not torch.allclose(found[0].root, found[1].root)
     alone = covariances(replace(config, seeds=1, seed=5))[0]
     assert alone.rotation.equal(found[1].rotation)
     root = roots(config)
-    torch.testing.assert_close(root @ root, torch.stack([each.matrix for each in found]).float())
+    torch.testing.assert_close(root @ root, torch.stack([each.root @ each.root for each in found]).float())
 
 
 @pytest.mark.parametrize(
