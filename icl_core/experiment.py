@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
-import plotly.graph_objects as go
 
 from icl_core.claims import Claim, Metric
+from icl_core.figures.figure import Figure
 from icl_core.run import Run, Tensors, compact, names  # noqa: F401 (all that an experiment needs, in one place)
 
 
@@ -31,7 +31,7 @@ class Panel:
 
     title: str
     caption: str
-    figure: go.Figure | None = None
+    figure: Figure | None = None
     table: pd.DataFrame | None = None
     data: pd.DataFrame | None = None
     note: str = ""

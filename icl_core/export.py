@@ -22,7 +22,8 @@ def html_text(title: str, headline: str, panels: Mapping[str, Panel]) -> str:
     for name, panel in panels.items():
         parts.append(f"<h2>{html.escape(panel.title)}</h2><p>{html.escape(panel.caption)}</p>")
         if panel.figure is not None:
-            parts.append(panel.figure.to_html(full_html=False, include_plotlyjs=not loaded, div_id=f"drawing-{name}"))
+            shown = panel.figure.plotly()
+            parts.append(shown.to_html(full_html=False, include_plotlyjs=not loaded, div_id=f"drawing-{name}"))
             loaded = True
         if panel.table is not None:
             parts.append(panel.table.to_html(index=False, border=0))
@@ -34,7 +35,7 @@ def json_text(title: str, headline: str, panels: Mapping[str, Panel]) -> str:
     """A list, one object a drawing: drawing, title, caption, note, figure (plotly's JSON or null), table (rows)."""
     objects = []
     for name, panel in panels.items():
-        figure = None if panel.figure is None else json.loads(panel.figure.to_json() or "null")
+        figure = None if panel.figure is None else json.loads(panel.figure.plotly().to_json() or "null")
         table = None if panel.table is None else json.loads(panel.table.to_json(orient="records") or "null")
         said = {"drawing": name, "title": panel.title, "caption": panel.caption, "note": panel.note}
         objects.append({**said, "figure": figure, "table": table})

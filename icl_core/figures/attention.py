@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
+from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.grid import AXIS, BAR, TITLE, Subplot, frame, heat, labelled, sequential, subplots
-from icl_core.figures.style import COLOURS, MONO, PAPER, axis, characters, layout, traces
+from icl_core.figures.style import COLOURS, MONO, PAPER, axis, characters, layout
 
 Box = tuple[int, int, str]  # query and key, from 0; "trigger", "correct output" or "other output"
 SYMBOLS = {"trigger": "square-open", "correct output": "square-open-dot", "other output": "square-x-open"}
@@ -38,7 +38,7 @@ def positions(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def add_attention(
-    figure: go.Figure, weights: Any, tokens: Sequence[str], boxes: Sequence[Box], subplot: Subplot,
+    figure: Figure, weights: Any, tokens: Sequence[str], boxes: Sequence[Box], subplot: Subplot,
     scale: str = "coloraxis", most: int = WRITTEN,
 ) -> None:  # fmt: skip
     """Adds weights [T, T], rows the queries, with the keys after each query left blank."""
@@ -48,11 +48,11 @@ def add_attention(
     figure.add_trace(heat(weights, full, full, "query %{y} attends to key %{x}: %{z:.4f}", subplot, scale))
     frame(figure, subplot, (full, shown, "query"), (full, shown, "key"), 16 if len(full) > WRITTEN else most)
     if boxes:
-        listed = {""} | {trace.name for trace in traces(figure) if trace.showlegend}
-        figure.add_traces([box.update(showlegend=box.name not in listed) for box in _boxes(boxes, full, subplot)])
+        listed = {""} | {trace.get("name") for trace in figure.data if trace.get("showlegend")}
+        figure.add_traces([box.update(showlegend=box["name"] not in listed) for box in _boxes(boxes, full, subplot)])
 
 
-def _boxes(boxes: Sequence[Box], full: Sequence[str], subplot: Subplot) -> list[go.Scatter]:
+def _boxes(boxes: Sequence[Box], full: Sequence[str], subplot: Subplot) -> list[Trace]:
     """One trace a kind, over one in the background's colour that sets them off from dark cells."""
     size = float(np.clip(360 / len(full), 5, 24))
     thick = 2 if size > 6 else 1
@@ -63,34 +63,34 @@ def _boxes(boxes: Sequence[Box], full: Sequence[str], subplot: Subplot) -> list[
         line = {"width": thick, "color": COLOURS[kind]} if kind else {"width": 2 * thick + 1, "color": PAPER}
         marker = {"symbol": SYMBOLS.get(kind, "square-open"), "size": size, "line": line, "color": line["color"]}
         shared = {"legendgroup": kind, "hoverinfo": "skip"}
-        found.append(go.Scatter(x=x, y=y, mode="markers", name=kind, marker=marker, **shared, **subplot.axes))
+        found.append(Trace(x=x, y=y, mode="markers", name=kind, marker=marker, **shared, **subplot.axes))
     return found
 
 
-def attention(weights: Any, tokens: Sequence[str], boxes: Sequence[Box] = ()) -> go.Figure:
+def attention(weights: Any, tokens: Sequence[str], boxes: Sequence[Box] = ()) -> Figure:
     """One head's attention weights [T, T] over the characters `tokens`."""
     height, bottom = 560, AXIS - 10 + (LEGEND if boxes else 0)
     scale = sequential(1 + 8 / (height - BAR - bottom))
-    figure = go.Figure(layout=layout(height, {"t": BAR, "b": bottom}, legend=legend_of_boxes(), coloraxis=scale))
+    figure = Figure(layout=layout(height, {"t": BAR, "b": bottom}, legend=legend_of_boxes(), coloraxis=scale))
     add_attention(figure, weights, tokens, boxes, Subplot())
     return figure
 
 
 def attention_pair(
     first: Any, second: Any, tokens: Sequence[str], boxes: Sequence[Box], predictions: Predictions
-) -> go.Figure:
+) -> Figure:
     """Two layers' attention [T, T] side by side, with `boxes` on the second, and under them the predicted tokens."""
     room, plot = AXIS + (LEGEND if boxes else 0), MAPS + STRIP
     scale = sequential(1 + (TITLE + 8) / plot)
     margin = {"t": BAR + TITLE, "b": room}
-    figure = go.Figure(layout=layout(plot + sum(margin.values()), margin, legend=legend_of_boxes(), coloraxis=scale))
+    figure = Figure(layout=layout(plot + sum(margin.values()), margin, legend=legend_of_boxes(), coloraxis=scale))
     for weights, each, subplot in zip((first, second), ((), boxes), subplots(TITLES, 2, MAPS), strict=True):
         add_attention(figure, weights, tokens, each, subplot.between(STRIP / plot, 1))
     add_strip(figure, tokens, predictions, Subplot(3, y=(0.0, (STRIP - AXIS - 60) / plot)))
     return figure
 
 
-def add_strip(figure: go.Figure, tokens: Sequence[str], predictions: Predictions, subplot: Subplot) -> None:
+def add_strip(figure: Figure, tokens: Sequence[str], predictions: Predictions, subplot: Subplot) -> None:
     """Adds one bar a position, as high as the likeliest next token's probability, with that token above it: full
     where it comes next, hollow where another does, pale where the model could not have known."""
     full, shown = positions(tokens)
@@ -102,13 +102,13 @@ def add_strip(figure: go.Figure, tokens: Sequence[str], predictions: Predictions
     figure.update_layout({f"xaxis{end}": x | {"anchor": f"y{end}", "range": [-0.6, len(full) - 0.4]}, f"yaxis{end}": y})
 
 
-def _guesses(full: Sequence[str], predictions: Predictions) -> go.Bar:
+def _guesses(full: Sequence[str], predictions: Predictions) -> Trace:
     """The bars over the positions named `full`."""
     blue, right = COLOURS["trained"], np.asarray(predictions.right, bool)
     guesses = list(zip(characters(predictions.tokens), right, strict=True))
     marker = {"color": [blue if each else PAPER for each in right], "line": {"color": blue, "width": 1.2}}
     marker["opacity"] = np.where(np.asarray(predictions.known, bool), 1, 0.35)
-    trace = go.Bar(x=full, y=np.asarray(predictions.probability, np.float32), marker=marker, showlegend=False)
+    trace = Trace("bar", x=full, y=np.asarray(predictions.probability, np.float32), marker=marker, showlegend=False)
     trace.update(customdata=[f"'{guess}', {'right' if each else 'wrong'}" for guess, each in guesses])
     trace.update(hovertemplate="after %{x}: %{customdata}, probability %{y:.2f}<extra></extra>")
     if len(full) <= LETTERS:

@@ -5,8 +5,8 @@ from textwrap import wrap
 from typing import Any, Literal
 
 import numpy as np
-import plotly.graph_objects as go
 
+from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.series import Curve, around, cursor, drawn, extent, ranged
 from icl_core.figures.style import DASHES, INK, PAPER, TICKS, axis, colour, layout, legend, note
 
@@ -23,14 +23,14 @@ def curves(
     series: Sequence[Curve], x_title: str, y_title: str, *, log_x: bool = False, log_y: bool = False,
     x_range: Range | None = None, y_range: Range | None = None, lines: Sequence[Line] = (), marks: Sequence[Mark] = (),
     at: float | None = None, height: int = 380,
-) -> go.Figure:  # fmt: skip
+) -> Figure:  # fmt: skip
     """Mean lines with bands over seeds. `lines` are horizontal references. `marks` are dotted verticals with their
     labels above the plot. `at` is the current step: a thin vertical with a dot on every curve."""
     plot = height - 94
     xs = x_range or extent([np.asarray(curve.x, dtype=float) for curve in series], log_x, 0.0)
     ys = widened(y_range or around(series, log_y, [value for _, value, _ in lines]), lines, log_y, plot)
     top, named = _named(marks, xs, log_x, plot)
-    figure = go.Figure(layout=layout(height + top, {"t": top + 38, "b": 56}, hovermode="x unified"))
+    figure = Figure(layout=layout(height + top, {"t": top + 38, "b": 56}, hovermode="x unified"))
     figure.add_traces([trace for curve in series for trace in drawn(curve, log_y)])
     if at is not None:
         figure.add_trace(cursor(series, at, ys))
@@ -114,7 +114,7 @@ def _named(marks: Sequence[Mark], limits: Range, log: bool, plot: float) -> tupl
     return LEVEL * (max(levels, default=-1) + 1), {"shapes": shapes, "annotations": texts}
 
 
-def spectrum(values: Mapping[str, Any], kinds: Sequence[str]) -> go.Figure:
+def spectrum(values: Mapping[str, Any], kinds: Sequence[str]) -> Figure:
     """Singular values, largest first, of several matrices: name to [rank]. Log scale."""
     series = [
         Curve(name, np.arange(1, len(value) + 1), value, kind, markers=len(value) <= 40)
@@ -127,14 +127,14 @@ def bars(
     labels: Sequence[str], values: Sequence[float], y_title: str, *, errors: Sequence[float] | None = None,
     kinds: Sequence[str] = (), lines: Sequence[Line] = (), y_range: Range | None = None,
     text: Literal["value", "none"] = "value", height: int = 340,
-) -> go.Figure:  # fmt: skip
+) -> Figure:  # fmt: skip
     """One bar a label with its value above it, its standard error, and horizontal reference lines."""
     numbers = np.asarray(values, dtype=float)
     tops = numbers + np.nan_to_num(np.asarray(errors if errors is not None else numbers * 0, dtype=float))
     low, high = extent([tops, np.array([0.0, *(value for _, value, _ in lines)])], False, 0.0)
-    figure = go.Figure(layout=layout(height, {"t": 26}, showlegend=False, bargap=0.35))
+    figure = Figure(layout=layout(height, {"t": 26}, showlegend=False, bargap=0.35))
     colours = [colour(kind) for kind in kinds] or colour("trained")
-    trace = go.Bar(x=["<br>".join(wrap(label, 16)) for label in labels], y=numbers, marker={"color": colours})
+    trace = Trace("bar", x=["<br>".join(wrap(label, 16)) for label in labels], y=numbers, marker={"color": colours})
     if errors is not None:
         trace.update(error_y={"array": errors, "color": INK, "thickness": 2, "width": 6})
     if text == "value":  # at the bar's foot, where neither the error bar nor a reference line crosses it

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from icl_core.figures.attention import SYMBOLS, add_attention, legend_of_boxes
+from icl_core.figures.figure import Figure
 from icl_core.figures.grid import AXIS, TITLE, diverging, sequential, subplots
 from icl_core.figures.heatmaps import add_map
 from icl_core.figures.moving import Attending, Moving, played
 from icl_core.figures.series import Curve, cursor, drawn, extent, ranged
-from icl_core.figures.style import FAINT, GRID, INK, PAPER, TICKS, axis, layout, legend, traces
+from icl_core.figures.style import FAINT, GRID, INK, PAPER, TICKS, axis, layout, legend
 
 CURVES, BAR, MARKS = 210, 76, 34  # pixels of the curves, of the colour bars, of the boxes' legend
 LEGEND, CONTROLS = 34, 106  # pixels of the curves' legend, of the slider and the buttons above it
@@ -22,7 +22,7 @@ DURATION = 100  # milliseconds a frame
 def film(
     steps: Sequence[int], series: Sequence[Curve], maps: Sequence[Moving], attentions: Sequence[Attending],
     y_title: str, y_range: tuple[float, float],
-) -> go.Figure:  # fmt: skip
+) -> Figure:  # fmt: skip
     """One frame a step: a marker moves along the curves, the maps and the attention change; axes and colours stay.
 
     From the top: controls, legend, curves, rows of maps, colour bars. It starts paused on the last frame. Frames are
@@ -34,16 +34,18 @@ def film(
     rows, cell = -(-len(parts) // columns), min(270, 1000 // columns - 20)
     plot = CURVES + rows * (cell + AXIS + TITLE)
     margin = {"t": CONTROLS + LEGEND, "b": AXIS + BAR + (MARKS if any(head.boxes for head in heads) else 0)}
-    figure = go.Figure(layout=layout(plot + sum(margin.values()), margin))
+    figure = Figure(layout=layout(plot + sum(margin.values()), margin))
     _add_curves(figure, steps, series, y_title, y_range, plot)
     _add_maps(figure, charts, heads, columns, plot)
-    moves = [index for index, each in enumerate(traces(figure)) if each.type == "heatmap" or each.name == "step shown"]
+    moves = [
+        index for index, each in enumerate(figure.data) if each["type"] == "heatmap" or each.get("name") == "step shown"
+    ]
 
-    def frame(index: int) -> go.Frame:
+    def frame(index: int) -> dict[str, Any]:
         marker = cursor(series, steps[index], y_range)
         grids = [{"type": "heatmap", "z": np.ascontiguousarray(each.frames[index])} for each in parts]
-        data = [{"type": "scatter", "x": marker.x, "y": marker.y}, *grids]  # in the order of the figure's traces
-        return go.Frame(name=str(steps[index]), traces=moves, data=data)
+        data = [{"type": "scatter", "x": marker["x"], "y": marker["y"]}, *grids]  # in the order of the figure's traces
+        return {"name": str(steps[index]), "traces": moves, "data": data}
 
     kept = played(len(steps), sum(each.frames[0].size for each in parts))
     figure.frames = [frame(index) for index in kept]
@@ -51,7 +53,7 @@ def film(
 
 
 def _add_curves(
-    figure: go.Figure, steps: Sequence[int], series: Sequence[Curve], y_title: str, y_range: tuple[float, float],
+    figure: Figure, steps: Sequence[int], series: Sequence[Curve], y_title: str, y_range: tuple[float, float],
     plot: int,
 ) -> None:  # fmt: skip
     """Adds the curves over the steps, with the marker on the last one."""
@@ -65,7 +67,7 @@ def _add_curves(
     figure.add_trace(cursor(series, steps[-1], y_range))
 
 
-def _add_maps(figure: go.Figure, charts: Sequence[Moving], heads: Sequence[Attending], columns: int, plot: int) -> None:
+def _add_maps(figure: Figure, charts: Sequence[Moving], heads: Sequence[Attending], columns: int, plot: int) -> None:
     """Adds the maps as they are in the last frame, each chart on its own fixed scale, and one colour bar a kind."""
     titles = [*(f"{chart.title} (±{chart.limit:.0f})" for chart in charts), *(head.title for head in heads)]
     below = plot - CURVES - AXIS - TITLE
@@ -82,7 +84,9 @@ def _add_maps(figure: go.Figure, charts: Sequence[Moving], heads: Sequence[Atten
     for head, subplot in zip(heads, where[len(charts) :], strict=True):
         add_attention(figure, head.frames[-1], head.tokens, head.boxes, subplot, "coloraxis9", LABELS)
     figure.update_layout(coloraxis9=sequential(low, (0.55, 0.95)), legend2=legend_of_boxes())
-    figure.update_traces({"legend": "legend2"}, lambda trace: trace.name in SYMBOLS)
+    for trace in figure.data:
+        if trace.get("name") in SYMBOLS:
+            trace["legend"] = "legend2"
 
 
 def _controls(steps: Sequence[int], pixels: int) -> dict[str, Any]:

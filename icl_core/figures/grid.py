@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
+from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.style import FAINT, MONO, NEGATIVE_TO_POSITIVE, NONE_TO_ALL, TEXT, TICKS, axis, note
 
 STRIDES = (1, 2, 3, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 100, 128, 256, 512)
@@ -95,23 +95,23 @@ def map_axes(subplot: Subplot, rows: Side, columns: Side, down: int, across: int
     return {f"xaxis{end}": x, f"yaxis{end}": y}
 
 
-def frame(figure: go.Figure, subplot: Subplot, rows: Side, columns: Side, most: int) -> None:
+def frame(figure: Figure, subplot: Subplot, rows: Side, columns: Side, most: int) -> None:
     """Adds the axes of a map, with at most `most` labels along its longer side, and its title."""
     longer, letters = max(len(rows[0]), len(columns[0])), max(map(len, columns[1]))
     down = max(2, most * len(rows[0]) // longer)
     across = max(2, 2 * most * len(columns[0]) // longer // (1 + letters))
     figure.update_layout(map_axes(subplot, rows, columns, down, across))
     if subplot.title:
-        figure.add_annotation(subplot.heading())
+        figure.add_annotation(**subplot.heading())
 
 
 def heat(
     matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], hover: str, subplot: Subplot, scale: str
-) -> go.Heatmap:
+) -> Trace:
     """The trace of a map: matrix [rows, columns] in single precision, which halves what the browser is sent."""
     z = np.ascontiguousarray(matrix, dtype=np.float32)
     shared = {"coloraxis": scale, "hoverongaps": False, "hovertemplate": hover + "<extra></extra>"}
-    return go.Heatmap(z=z, x=list(columns), y=list(rows), **shared, **subplot.axes)
+    return Trace("heatmap", z=z, x=list(columns), y=list(rows), **shared, **subplot.axes)
 
 
 def _bar(title: str, ticks: tuple[list[float], list[str]], y: float, x: tuple[float, float]) -> dict[str, Any]:

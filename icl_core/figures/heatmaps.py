@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
+from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.grid import AXIS, BAR, TITLE, Subplot, diverging, frame, heat, names, subplots
 from icl_core.figures.style import LINE, PAPER, largest, layout, written
 
@@ -19,7 +19,7 @@ STRONG = 0.58  # the share of the limit from which a cell's colour is far from t
 
 
 def add_map(
-    figure: go.Figure, matrix: np.ndarray, labels: tuple[Labels, Labels], titles: tuple[str, str], value_name: str,
+    figure: Figure, matrix: np.ndarray, labels: tuple[Labels, Labels], titles: tuple[str, str], value_name: str,
     subplot: Subplot, most: int = 12, scale: str = "coloraxis",
 ) -> None:  # fmt: skip
     """Adds a matrix [rows, columns] with its axes; only the first of a row of maps has the rows' title on it."""
@@ -33,7 +33,7 @@ def add_map(
 def heatmap(
     matrix: Any, row_labels: Labels, column_labels: Labels, value_name: str, *, limit: float | None = None,
     row_title: str = "", column_title: str = "",
-) -> go.Figure:  # fmt: skip
+) -> Figure:  # fmt: skip
     """A matrix [rows, columns] in square cells, rows from top to bottom, on the range -limit to limit.
 
     Sixteen labels at most stand on an axis; the pointer shows every one.
@@ -41,7 +41,7 @@ def heatmap(
     matrix = np.asarray(matrix, dtype=np.float32)
     height = BAR + AXIS + int(min(400, max(90, 560 * matrix.shape[0] / matrix.shape[1])))
     scale = diverging(limit or largest(matrix), value_name, 1 + 8 / (height - BAR - AXIS))
-    figure = go.Figure(layout=layout(height, {"t": BAR, "b": AXIS - 10}, coloraxis=scale))
+    figure = Figure(layout=layout(height, {"t": BAR, "b": AXIS - 10}, coloraxis=scale))
     add_map(figure, matrix, (row_labels, column_labels), (row_title, column_title), value_name, Subplot(), 16)
     return figure
 
@@ -50,14 +50,14 @@ def triple(
     trained: Any, constructed: Any, difference: Any, row_labels: Labels, column_labels: Labels, value_name: str, *,
     limit: float | None = None, row_title: str = "", column_title: str = "",
     titles: Sequence[str] = ("trained", "constructed", "difference"),
-) -> go.Figure:  # fmt: skip
+) -> Figure:  # fmt: skip
     """Three matrices [rows, columns] side by side on one symmetric scale with one colour bar. `difference` None is
     trained minus constructed. Zooming one zooms all."""
     values = [np.asarray(matrix, dtype=np.float32) for matrix in (trained, constructed)]
     values.append(values[0] - values[1] if difference is None else np.asarray(difference, dtype=np.float32))
     height, plot = 450, 450 - BAR - TITLE - AXIS
     scale = diverging(limit or largest(*values), value_name, 1 + (TITLE + 8) / plot)
-    figure = go.Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}, coloraxis=scale))
+    figure = Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}, coloraxis=scale))
     for matrix, subplot in zip(values, subplots(titles, 3, plot), strict=True):
         add_map(figure, matrix, (row_labels, column_labels), (row_title, column_title), value_name, subplot)
     for number in (2, 3):
@@ -69,7 +69,7 @@ def triple(
 def maps(
     titles: Sequence[str], matrices: Sequence[Any], row_labels: Labels, column_labels: Labels, value_name: str, *,
     limit: float | None = None, row_title: str = "", column_title: str = "", columns: int = 4, written: bool = False,
-) -> go.Figure:  # fmt: skip
+) -> Figure:  # fmt: skip
     """Matrices [rows, columns] in square cells on one range from -limit to limit with one colour bar; NaN is blank.
 
     `written` puts its number into every cell, up to 10 x 10, in fewer columns if they would not fit.
@@ -79,7 +79,7 @@ def maps(
     rows = -(-len(values) // columns)
     plot, limit, top = rows * tall + (rows - 1) * (AXIS + TITLE), limit or largest(*values), BAR + TITLE + PUSHED
     scale = diverging(limit, value_name, 1 + (TITLE + 8) / plot)
-    figure = go.Figure(layout=layout(top + plot + AXIS - 10, {"t": top, "b": AXIS - 10}, coloraxis=scale))
+    figure = Figure(layout=layout(top + plot + AXIS - 10, {"t": top, "b": AXIS - 10}, coloraxis=scale))
     for matrix, subplot in zip(values, subplots(titles, columns, plot), strict=True):
         labels = row_labels, column_labels
         add_map(figure, matrix, labels, (row_title, column_title), value_name, subplot)
@@ -111,9 +111,7 @@ def strong(matrix: np.ndarray, limit: float) -> np.ndarray:
     return np.abs(matrix) > STRONG * limit
 
 
-def numbers(
-    matrix: np.ndarray, labels: tuple[Labels, Labels], limit: float, cell: float, subplot: Subplot
-) -> go.Scatter:
+def numbers(matrix: np.ndarray, labels: tuple[Labels, Labels], limit: float, cell: float, subplot: Subplot) -> Trace:
     """The numbers of a matrix [rows, columns] whose cells are `cell` pixels wide, as text over them."""
     rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
     filled = np.argwhere(np.isfinite(matrix))
@@ -122,4 +120,4 @@ def numbers(
     font = {"size": int(np.clip(cell / 3.7, 9, 15)), "color": colours}
     shared = {"mode": "text", "hoverinfo": "skip", "showlegend": False, **subplot.axes}
     x, y = [columns[column] for _, column in filled], [rows[row] for row, _ in filled]
-    return go.Scatter(x=x, y=y, text=texts, textfont=font, name="numbers", **shared)
+    return Trace(x=x, y=y, text=texts, textfont=font, name="numbers", **shared)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
+from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.series import EDGE
 from icl_core.figures.style import DASHES, FAINT, INK, PAPER, TEXT, WIDTHS, axis, colour, layout, legend
 
@@ -73,13 +73,13 @@ class Track:
         return [f"{self.name}, after {k} layer{'s' * (k != 1)}, loss {loss:.3g}" for k, loss in numbers]
 
 
-def paths(tracks: Sequence[Track], bowl: Bowl, x_title: str, y_title: str, at: int) -> go.Figure:
+def paths(tracks: Sequence[Track], bowl: Bowl, x_title: str, y_title: str, at: int) -> Figure:
     """The tracks, which share their start, over contour lines of the loss about the bowl's centre, their target.
     `at`: the layers after which they are shown; what comes later is faint. Both axes have one scale, and a track
     that explodes leaves the picture instead of widening it."""
     goal, start = np.asarray(bowl.centre, dtype=float), tracks[0].points()[0]
     low, high = window([track.points() for track in tracks], start, goal)
-    figure = go.Figure(layout=layout(HEIGHT, {"t": 38, "b": 56}))
+    figure = Figure(layout=layout(HEIGHT, {"t": 38, "b": 56}))
     figure.add_trace(_ground(bowl, low, high))
     figure.add_trace(_sign(goal, "w*, the target", "star", STAR))
     for track in tracks:
@@ -106,17 +106,17 @@ def window(tracks: Sequence[np.ndarray], start: np.ndarray, target: np.ndarray) 
     return low - room, high + room
 
 
-def contours(bowl: Bowl, levels: Iterable[float], reach: float, scale: tuple[float, float] = (1.0, 1.0)) -> go.Scatter:
+def contours(bowl: Bowl, levels: Iterable[float], reach: float, scale: tuple[float, float] = (1.0, 1.0)) -> Trace:
     """Lines on which the loss is one of the `levels`, as far as `reach`, as one trace with gaps; x and y by `scale`."""
     x, y = [], []
     for half in (half for level in levels for half in bowl.ring(level, reach)):
         x += [*(half[:, 0] * scale[0]).tolist(), None]
         y += [*(half[:, 1] * scale[1]).tolist(), None]
     line = {"color": FAINT, "width": 1}
-    return go.Scatter(x=x, y=y, mode="lines", line=line, opacity=FADED, hoverinfo="skip", showlegend=False, name="loss")
+    return Trace(x=x, y=y, mode="lines", line=line, opacity=FADED, hoverinfo="skip", showlegend=False, name="loss")
 
 
-def _ground(bowl: Bowl, low: np.ndarray, high: np.ndarray) -> go.Scatter:
+def _ground(bowl: Bowl, low: np.ndarray, high: np.ndarray) -> Trace:
     """Contour lines over the window and what a wide or tall screen shows beside it."""
     middle, size = (low + high) / 2, high - low
     corners = middle + np.array([[-1, -1], [-1, 1], [1, -1], [1, 1]]) * size
@@ -131,7 +131,7 @@ def staying(points: np.ndarray, low: np.ndarray, high: np.ndarray) -> int:
     return int(np.flatnonzero(inside).max(initial=0)) + 2
 
 
-def _drawn(track: Track, count: int, at: int) -> list[go.Scatter]:
+def _drawn(track: Track, count: int, at: int) -> list[Trace]:
     """The traces of the first `count` points of a track: from layer `at` on faint, up to it full."""
     points, texts = track.points()[:count], track.texts()[:count]
     last = len(points) - 1
@@ -149,18 +149,18 @@ def _line(track: Track, points: np.ndarray, texts: list[str], sizes: list[int], 
     width, dash = WIDTHS.get(track.kind, 2.5), DASHES.get(track.kind, "solid")
     pale, own = track.kind == "nesterov", colour(track.kind)
     shared = {"x": points[:, 0], "y": points[:, 1], "legendgroup": track.name, "opacity": opacity}
-    edge = go.Scatter(mode="lines", line={"color": EDGE, "width": width + 1}, hoverinfo="skip", showlegend=False)
+    edge = Trace(mode="lines", line={"color": EDGE, "width": width + 1}, hoverinfo="skip", showlegend=False)
     marker = {"size": sizes, "color": own, "opacity": 1, "line": {"color": EDGE if pale else PAPER, "width": 1}}
-    line = go.Scatter(mode="lines+markers", marker=marker, line={"color": own, "width": width, "dash": dash})
+    line = Trace(mode="lines+markers", marker=marker, line={"color": own, "width": width, "dash": dash})
     line.update(name=track.name, text=texts, hovertemplate="%{text}<extra></extra>", showlegend=opacity == 1)
     return [each.update(shared) for each in ([edge, line] if pale else [line])]
 
 
-def _sign(point: np.ndarray, text: str, symbol: str, size: int) -> go.Scatter:
+def _sign(point: np.ndarray, text: str, symbol: str, size: int) -> Trace:
     """The mark of the start or the target."""
     marker = {"symbol": symbol, "size": size, "color": PAPER, "opacity": 1, "line": {"color": INK, "width": 2}}
     shown = {"mode": "markers", "marker": marker, "showlegend": False, "name": text}
-    return go.Scatter(x=[point[0]], y=[point[1]], hovertemplate=f"{text}<extra></extra>", **shown)
+    return Trace(x=[point[0]], y=[point[1]], hovertemplate=f"{text}<extra></extra>", **shown)
 
 
 def _label(text: str, point: np.ndarray, side: np.ndarray, more: int) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import plotly.graph_objects as go
 
+from icl_core.figures.figure import Trace
 from icl_core.figures.style import DASHES, INK, PAPER, WIDTHS, colour
 
 EDGE = "#57511a"  # yellow is invisible on white without an edge
@@ -56,20 +56,20 @@ def mean_of(seeds: Any) -> np.ndarray:
     return np.where(known.any(0), np.where(known, y, 0).sum(0) / np.maximum(known.sum(0), 1), np.nan)
 
 
-def drawn(curve: Curve, log_y: bool = False, **where: Any) -> list[go.Scatter]:
+def drawn(curve: Curve, log_y: bool = False, **where: Any) -> list[Trace]:
     """The traces of one curve: its band, an edge if it is pale, its line. `where` names the axes."""
     x, y = np.asarray(curve.x, dtype=float), curve.mean()
     shared = {"legendgroup": curve.name, **where}
     mode = "lines+markers" if curve.markers or np.isfinite(y).sum() == 1 else "lines"
     width, dash = WIDTHS.get(curve.kind, 2.5), curve.dash or DASHES.get(curve.kind, "solid")
     silent = {"hoverinfo": "skip", "showlegend": False, **shared}
-    edge = go.Scatter(x=x, y=y, mode="lines", line={"color": EDGE, "width": width + 1}, **silent)
-    line = go.Scatter(x=x, y=y, name=curve.name, mode=mode, marker={"size": 7}, **shared)
+    edge = Trace(x=x, y=y, mode="lines", line={"color": EDGE, "width": width + 1}, **silent)
+    line = Trace(x=x, y=y, name=curve.name, mode=mode, marker={"size": 7}, **shared)
     line.update(line={"color": colour(curve.kind), "width": width, "dash": dash}, hovertemplate="%{y:.3g}")
     return [*_band(curve, x, log_y, silent), *([edge] if curve.kind == "nesterov" else []), line]
 
 
-def _band(curve: Curve, x: np.ndarray, log_y: bool, silent: dict[str, Any]) -> list[go.Scatter]:
+def _band(curve: Curve, x: np.ndarray, log_y: bool, silent: dict[str, Any]) -> list[Trace]:
     """The band as one closed polygon over the points that have one."""
     edges = curve.spread()
     if edges is None:
@@ -79,17 +79,17 @@ def _band(curve: Curve, x: np.ndarray, log_y: bool, silent: dict[str, Any]) -> l
     seen = np.isfinite(low) & np.isfinite(high)
     outline = np.concatenate([low[seen], high[seen][::-1]])
     around = np.concatenate([x[seen], x[seen][::-1]])
-    polygon = go.Scatter(x=around, y=outline, mode="lines", line={"width": 0, "color": colour(curve.kind)}, **silent)
+    polygon = Trace(x=around, y=outline, mode="lines", line={"width": 0, "color": colour(curve.kind)}, **silent)
     return [polygon.update(fill="toself", fillcolor=colour(curve.kind), opacity=0.2)]
 
 
-def cursor(series: Sequence[Curve], at: float, y_range: tuple[float, float], **where: Any) -> go.Scatter:
+def cursor(series: Sequence[Curve], at: float, y_range: tuple[float, float], **where: Any) -> Trace:
     """The moving marker: a thin vertical at x = `at`, with a dot where each curve crosses it. y_range in data units."""
     crossings = [np.interp(at, np.asarray(curve.x, dtype=float), curve.mean()) for curve in series]
     y = np.array([y_range[0], *crossings, y_range[1]], dtype=np.float32)
     colours = [INK, *(colour(curve.kind) for curve in series), INK]
     marker = {"opacity": 1, "size": [0, *[11] * len(series), 0], "color": colours}
-    trace = go.Scatter(x=np.full(len(y), at, dtype=np.float32), y=y, mode="lines+markers", **where)
+    trace = Trace(x=np.full(len(y), at, dtype=np.float32), y=y, mode="lines+markers", **where)
     trace.update(line={"color": INK, "width": 1.5}, marker={**marker, "line": {"color": INK, "width": 1.5}})
     return trace.update(hoverinfo="skip", showlegend=False, name="step shown", cliponaxis=False)
 
@@ -134,7 +134,7 @@ def _ticks(low: float, high: float) -> dict[str, Any]:
     return {"tickvals": inside, "ticktext": [f"{value:g}" for value in inside]} if len(inside) > 1 else {}
 
 
-def dots(points: np.ndarray, name: str) -> go.Scatter:
+def dots(points: np.ndarray, name: str) -> Trace:
     """Single points [points, 2] that stand out over curves."""
     marker = {"size": 11, "color": INK, "line": {"color": PAPER, "width": 1.5}}
-    return go.Scatter(x=points[:, 0], y=points[:, 1], mode="markers", marker=marker, name=name)
+    return Trace(x=points[:, 0], y=points[:, 1], mode="markers", marker=marker, name=name)

@@ -1,10 +1,11 @@
 """One look: colours, line styles, axes and labels that every figure shares, and the change to a dark background."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
+
+from icl_core.figures.figure import Figure
 
 # Each colour of the paper and the ink is spelled once per theme, and no other thing has it: `themed` swaps them.
 INK, FAINT, GRID, LINE, PAPER = "#1d2126", "#5c6470", "#e2e5ea", "#000000", "#ffffff"
@@ -107,11 +108,6 @@ def largest(*matrices: np.ndarray) -> float:
     return float(max(tops, default=0)) or 1.0
 
 
-def traces(figure: go.Figure) -> list[Any]:
-    """The figure's traces. (Plotly's own annotation of `data` is too wide to be of use.)"""
-    return list(cast(Any, figure).data)
-
-
 def _swapped(value: Any, colours: Mapping[str, str]) -> Any:
     """`value` with every colour replaced; numbers and arrays go through untouched."""
     if isinstance(value, str):
@@ -123,11 +119,12 @@ def _swapped(value: Any, colours: Mapping[str, str]) -> Any:
     return value
 
 
-def themed(figure: go.Figure, dark: bool) -> go.Figure:
+def themed(figure: Figure, dark: bool) -> Figure:
     """A copy of the figure for a dark (or light) background: the same data and layout in other colours."""
     theme = "dark" if dark else "light"
-    found = cast(Any, figure).layout.to_plotly_json()
-    colours = {} if found.get("meta", {}).get("theme") == theme else TO_DARK if dark else TO_LIGHT
-    data = [_swapped(trace.to_plotly_json(), colours) for trace in traces(figure)]
-    found = _swapped(found, colours) | {"meta": {"theme": theme}}
-    return go.Figure(data=data, layout=found, frames=figure.frames)  # frames hold data, and no colour
+    if figure.layout.get("meta", {}).get("theme") == theme:
+        return figure
+    colours = TO_DARK if dark else TO_LIGHT
+    found = Figure([_swapped(trace, colours) for trace in figure.data], _swapped(figure.layout, colours))
+    found.frames = figure.frames  # they hold data, and no colour
+    return found.update_layout(meta={"theme": theme})

@@ -115,5 +115,5 @@ def _data(panel: Panel, key: str) -> None:
             st.download_button("Table (csv)", csv, f"{key}.csv", key=f"csv {key}", on_click="ignore")
         if panel.figure is not None:
             # a page of its own, which needs no network
-            html = lambda: panel.figure.to_html(include_plotlyjs=True).encode()  # noqa: E731
+            html = lambda: panel.figure.plotly().to_html(include_plotlyjs=True).encode()  # noqa: E731
             st.download_button("Figure (html)", html, f"{key}.html", key=f"html {key}", on_click="ignore")

@@ -46,4 +46,4 @@ experiment = registry.experiment("{setting.id}")
 config = experiment.config({fields})
 header = store.default().find("{setting.id}", config)
 run = store.default().load(header)
-experiment.drawings[0].draw(run, experiment.view()).figure.show()"""
+experiment.drawings[0].draw(run, experiment.view()).figure.plotly().show()"""

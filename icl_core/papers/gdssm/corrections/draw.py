@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, written
+from icl_core.figures.figure import Figure
 from icl_core.papers.gdssm.corrections.run import best_gain, gain
 from icl_core.papers.gdssm.shared.read_run import percent
 
@@ -42,7 +42,7 @@ def gains(run: Run, view: Any) -> Panel:
     )
 
 
-def _bars(values: dict[str, float]) -> go.Figure:
+def _bars(values: dict[str, float]) -> Figure:
     colours = {"1 sign": KINDS["sign"], "2 Q": KINDS["Q"], "3 windows": KINDS["odd"]}  # as in the curves below
     right = ("corrected", "two steps")
     kinds = ["construction" if name in right else colours.get(name, "gradient descent") for name in values]

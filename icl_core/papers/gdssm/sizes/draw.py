@@ -86,7 +86,8 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
     ]
     unit = "share of predicting zero" if view.relative else "loss at the query"
     figure = figures.curves(series, title, unit, y_range=(0, 1.08 * float((zero / share).max())))
-    figure.update_traces(mode="markers", selector={"name": "trained"})  # a line between them would hide the curve
+    dots = next(trace for trace in figure.data if trace.get("name") == "trained")
+    dots.update(mode="markers")  # a line between them would hide the curve
     figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x], range=[x.min() - 0.5, x.max() + 0.5])
     away = float(np.abs(run["evaluated/ratio"][:, order] - 1).max())
     ends = f"{written(float(trained[:, 0].mean()), 2)} to {written(float(trained[:, -1].mean()), 2)}"

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
+from icl_core.figures.figure import Figure
 from icl_core.papers.memformers.learned.risk import excess, power
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.draw.losses import roomy, written
@@ -101,7 +101,7 @@ def _top(run: Run) -> float:
     return float(np.log(run.config.d)) + 1.0
 
 
-def _against_steps(run: Run, series: list[Curve]) -> go.Figure:
+def _against_steps(run: Run, series: list[Curve]) -> Figure:
     lowest = min(float(np.nanmin(curve.mean())) for curve in series)
     highest = min(_top(run), max(float(np.nanmax(curve.mean())) for curve in series) + 0.3)
     zero = ("predicting zero", float(np.log(run.config.d)), "floor")

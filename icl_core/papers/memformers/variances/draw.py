@@ -40,7 +40,7 @@ def losses(run: Run, view: View) -> Panel:
     floor, cg = (float(log_of(run[f"baseline/{name}"])[-1]) for name in ("floor", "cg"))
     rows = [(*_named(run, method), values) for method, values in logs.items()]
     figure = dots(rows, _variances(run), np.log(d) + 1, [("floor", floor, "floor"), ("CGD", cg, "conjugate gradient")])
-    figure.update_xaxes(title_text="variance σ² of the prompts")
+    figure.update_xaxes(title={"text": "variance σ² of the prompts"})
     unseen = len(met_by(run.config))
     ends = {method: float(values[:, :unseen].mean()) for method, values in logs.items()}
     table = pd.DataFrame(
@@ -98,7 +98,7 @@ def learned(run: Run, view: View) -> Panel:
     value = one * np.array(trained) / variances[:, None]
     figure = stacks([(share, gates, "learned"), (one, value, "one head")], _heads(trained), _variances(run))
     figure.update_layout(references([("a whole step", 1.0, "floor")]))
-    figure.update_xaxes(title_text="variance σ² of the prompts")
+    figure.update_xaxes(title={"text": "variance σ² of the prompts"})
     columns = {f"gate of the head of {each:g}": gates[:, h].round(4) for h, each in enumerate(trained)}
     total, right = share.sum(1), (share * one).sum(1)
     who = "The last head" if common else "The head that knows U"
@@ -136,7 +136,7 @@ def starts(run: Run, view: View) -> Panel:
     labels = [f"{SHORT.get(name, name)}<br>{written(value)}" for name, value in zip(names, loss, strict=True)]
     figure = stacks([(share, gates, "learned")], _heads(trained), labels)
     figure.update_layout(references([("a whole step", 1.0, "floor")]))
-    figure.update_xaxes(title_text="gates start from; log-loss reached")
+    figure.update_xaxes(title={"text": "gates start from; log-loss reached"})
     columns = {f"gate of the head of {each:g}": gates[:, h].round(4) for h, each in enumerate(trained)}
     return Panel(
         f"Four starts end with the {who} at {written(float(right.min()))} to "

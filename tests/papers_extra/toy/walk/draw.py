@@ -1,10 +1,10 @@
 """How the student comes to agree with its teacher."""
 
-import plotly.graph_objects as go
 from icl_core.papers.toy.walk.settings import View
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figures.figure import Figure, Trace
 
 
 def loss(run: Run, view: View) -> Panel:
@@ -18,5 +18,5 @@ def weights(run: Run, view: View) -> Panel:
     """The weights at the step shown beside the teacher's."""
     seed = min(view.seed_shown, run.config.seeds - 1)
     bars = {"student": run["snapshot/weights"][view.snapshot, seed], "teacher": run["final/teacher"][seed]}
-    figure = go.Figure([go.Bar(y=values, name=name) for name, values in bars.items()])
+    figure = Figure([Trace("bar", y=values, name=name) for name, values in bars.items()])
     return Panel("The student meets the teacher", f"Weights at step {run.snapshot_steps[view.snapshot]}.", figure)

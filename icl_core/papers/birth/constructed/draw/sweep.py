@@ -2,11 +2,11 @@
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
+from icl_core.figures.figure import Figure
 from icl_core.papers.birth.constructed.settings import TALK, View
 from icl_core.papers.birth.shared.draw import GREY, KINDS, NAMES
 
@@ -46,7 +46,7 @@ def style(talk: str) -> tuple[str, str, str]:
     return STYLE.get(talk, (talk, GREY, "solid"))
 
 
-def _mark_widths(figure: go.Figure, run: Run) -> None:
+def _mark_widths(figure: Figure, run: Run) -> None:
     """Every width tried is written on the axis: powers of ten would say little."""
     figure.update_xaxes(tickvals=run["sweep/width"], ticktext=[str(width) for width in run["sweep/width"]])
 

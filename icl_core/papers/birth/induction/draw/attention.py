@@ -1,10 +1,9 @@
 """Where both layers look on a sequence, and what is predicted there (Figure 2)."""
 
-import plotly.graph_objects as go
-
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import characters
+from icl_core.figures.figure import Figure
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import predictions, right, table
@@ -29,7 +28,7 @@ def draw(run: Run, view: View) -> Panel:
     )
 
 
-def _figure(reading: Reading, sequence: Shown) -> go.Figure:
+def _figure(reading: Reading, sequence: Shown) -> Figure:
     if reading.attention1 is None:
         return figures.attention(reading.attention2, sequence.characters, boxes(sequence))
     return figures.attention_pair(

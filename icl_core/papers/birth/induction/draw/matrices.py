@@ -2,11 +2,11 @@
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import characters
+from icl_core.figures.figure import Figure
 from icl_core.papers.birth.induction.beside_construction import Comparison, compare, rank, wrong
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View
@@ -33,7 +33,7 @@ def draw(run: Run, view: View) -> Panel:
     )
 
 
-def _triple(name: str, read: Scores, maps: Maps, limit: float) -> go.Figure:
+def _triple(name: str, read: Scores, maps: Maps, limit: float) -> Figure:
     rows, columns = characters(read.rows), characters(read.columns)
     titles = {"row_title": read.row_kind, "column_title": read.column_kind}
     return figures.triple(*maps, rows, columns, READ[name][0], **titles, limit=limit)

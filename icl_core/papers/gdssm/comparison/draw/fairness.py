@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, references
+from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.style import INK, TICKS, axis, layout
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.read_run import entries, levels, levels_on
@@ -21,7 +21,7 @@ def parameters(run: Run, view: Any) -> Panel:
     """Loss against the number of parameters."""
     loss, sizes = run["evaluated/loss"].mean(0), run["size/parameters"]
     most = float(np.log10(sizes.max())) + 0.25
-    figure = go.Figure(_dots(run, loss), layout(380, {"t": 26}, showlegend=False))
+    figure = Figure(_dots(run, loss), layout(380, {"t": 26}, showlegend=False))
     figure.update_xaxes(axis("parameters (log scale)", type="log", range=[LEAST, most]))
     figure.update_xaxes(tickvals=[10, 100, 1000, 10000], ticktext=["10", "100", "1,000", "10,000"])
     figure.update_yaxes(axis("loss at the query", range=list(style.limits(run, loss))))
@@ -38,7 +38,7 @@ def parameters(run: Run, view: Any) -> Panel:
     )
 
 
-def _dots(run: Run, loss: np.ndarray) -> list[go.Scatter]:
+def _dots(run: Run, loss: np.ndarray) -> list[Trace]:
     """A dot a model that stayed finite; one too far off stands at the edge, as an arrow."""
     edge, found = style.limits(run, loss)[1], []
     for each in entries(run):
@@ -46,12 +46,12 @@ def _dots(run: Run, loss: np.ndarray) -> list[go.Scatter]:
         if np.isfinite(y):
             at, more = (edge, {"symbol": "triangle-up"}) if y > edge else (y, {})
             hover = f"{each.label}: %{{x}} parameters, loss {y:.4g}<extra></extra>"
-            dot = go.Scatter(x=[x], y=[at], mode="markers", name=each.label, hovertemplate=hover, cliponaxis=False)
+            dot = Trace(x=[x], y=[at], mode="markers", name=each.label, hovertemplate=hover, cliponaxis=False)
             found.append(dot.update(marker=style.marker(each.model, 12, **more)))
     return found
 
 
-def _names(run: Run, figure: go.Figure, loss: np.ndarray, most: float) -> None:
+def _names(run: Run, figure: Figure, loss: np.ndarray, most: float) -> None:
     """Names the lines, away from the GD-SSM's dots; these, each towards the side that has more room; the others."""
     across, sizes = references(style.lines(*levels(run))), np.log10(run["size/parameters"])
     if sizes[0] > LEAST + 0.35 * (most - LEAST):  # the dot of one layer, near its line
@@ -84,7 +84,7 @@ def rates(run: Run, view: Any) -> Panel:
     )
 
 
-def _tuned(run: Run) -> go.Figure:
+def _tuned(run: Run) -> Figure:
     x, tuned, zero = run["tuned/rate"], run["tuned/loss"], levels_on(run, TUNED_ON)[0]
     styled = [(each.label, tuned[each.place], each.model) for each in entries(run)]
     series = [Curve(label, x, row, model.colour, model.dash, markers=True) for label, row, model in styled]
@@ -98,8 +98,8 @@ def _tuned(run: Run) -> go.Figure:
     )  # fmt: skip
     ring = {"size": 18, "color": "rgba(0,0,0,0)", "line": {"color": INK, "width": 2}}
     chosen, best = _chosen(run)
-    figure.add_trace(go.Scatter(x=chosen, y=best, mode="markers", marker=ring, hoverinfo="skip"))
-    figure.update_traces(showlegend=False)
+    figure.add_trace(Trace(x=chosen, y=best, mode="markers", marker=ring, hoverinfo="skip"))
+    figure.update_layout(showlegend=False)
     return figure.update_xaxes(tickvals=x, ticktext=[f"{each:g}" for each in x])
 
 

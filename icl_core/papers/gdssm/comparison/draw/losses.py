@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 import icl_core.papers.gdssm.comparison.train as train
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
+from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.style import DASHES, PAPER, TICKS, axis, colour, layout
 from icl_core.papers.gdssm.comparison.baselines import Model, model
 from icl_core.papers.gdssm.comparison.draw import style
@@ -31,11 +31,11 @@ def ends(run: Run, view: Any) -> Panel:
     )
 
 
-def _rows(run: Run) -> go.Figure:
+def _rows(run: Run) -> Figure:
     """A row a model, the first on top."""
     found, loss = entries(run), run["evaluated/loss"]  # [seeds, models]
     shown, rows = style.limits(run, loss), len(found)
-    figure = go.Figure(layout=layout(120 + 40 * rows, {"t": 70}, showlegend=False))
+    figure = Figure(layout=layout(120 + 40 * rows, {"t": 70}, showlegend=False))
     _lines(run, figure, 40 * rows)
     for each in found:
         figure.add_trace(_dots(each, loss[:, each.place], shown[1]))
@@ -47,7 +47,7 @@ def _rows(run: Run) -> go.Figure:
     return figure.update_yaxes(axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks))
 
 
-def _lines(run: Run, figure: go.Figure, height: int) -> None:
+def _lines(run: Run, figure: Figure, height: int) -> None:
     """The reference lines with their names above the plot, each so high that no other line crosses it."""
     for level, (label, value, kind) in enumerate(style.lines(*levels(run))):
         y, left = 1 + (14 + 19 * level) / height, level == 0  # the line of predicting zero is the rightmost
@@ -58,14 +58,14 @@ def _lines(run: Run, figure: go.Figure, height: int) -> None:
         figure.add_annotation(text=label, showarrow=False, **where, **side)
 
 
-def _dots(each: Entry, losses: np.ndarray, edge: float) -> go.Scatter:
+def _dots(each: Entry, losses: np.ndarray, edge: float) -> Trace:
     """One model's seeds in its row; one too far off stands at the edge, as an arrow."""
     spread = np.linspace(-0.12, 0.12, len(losses)) if len(losses) > 1 else np.zeros(1)
     seen = np.isfinite(losses)
     arrows = [("triangle-right" if value > edge else each.model.symbol) for value in losses[seen]]
     at = {"x": np.minimum(losses[seen], edge), "y": each.place + spread[seen]}
     marker = style.marker(each.model, 11, symbol=arrows)
-    dots = go.Scatter(**at, mode="markers", marker=marker, name=each.label, cliponaxis=False)
+    dots = Trace(**at, mode="markers", marker=marker, name=each.label, cliponaxis=False)
     hover = [f"{each.label}: {value:.4g}" for value in losses[seen]]
     return dots.update(text=hover, hovertemplate="%{text}<extra></extra>")
 
@@ -117,7 +117,7 @@ def _so_far(run: Run, count: int) -> str:
 
 def _falling(
     x: np.ndarray, losses: dict[Model, np.ndarray], levels: tuple[float, float, float], single_seeds: bool
-) -> go.Figure:
+) -> Figure:
     """A curve a model, and one a seed behind it if asked for."""
     single = [
         Curve(f"{each.label}, seed {i + 1}", x, row, each.colour, "dot")

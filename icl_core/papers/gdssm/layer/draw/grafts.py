@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 import icl_core.papers.gdssm.layer.surgery as surgery
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import written
+from icl_core.figures.figure import Figure
 from icl_core.figures.style import PAPER
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, train
@@ -49,7 +49,7 @@ def draw(run: Run, view: Any) -> Panel:
     )
 
 
-def _bars(labels: list[str], losses: list[float], zero: float) -> go.Figure:
+def _bars(labels: list[str], losses: list[float], zero: float) -> Figure:
     """A bar a model, cut off at twice the loss of predicting zero."""
     figure = figures.bars(
         labels, [min(value, 2 * zero) for value in losses], "loss at the query",

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import plotly.graph_objects as go
 
 from icl_core.experiment import Run
+from icl_core.figures.figure import Figure
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.read_run import percent
 
@@ -63,17 +63,13 @@ def foot(found: Sequence[Level], others: Sequence[float], zero: float, top: floa
     return max(0.0, low)
 
 
-def settle(figure: go.Figure) -> None:
+def settle(figure: Figure) -> None:
     """Moves labels to where the falling curve is not, and to where none is above another."""
-
-    def moved(label: go.layout.Annotation) -> None:
-        text = str(label["text"])
-        if text == SINGLE:
+    for label in figure.layout["annotations"]:
+        if label["text"] == SINGLE:
             label.update(x=0.42)
-        elif text == ZERO or text.endswith(SHARED):
+        elif label["text"] == ZERO or label["text"].endswith(SHARED):
             label.update(x=0.97, xanchor="right")
-
-    figure.for_each_annotation(moved)
 
 
 def beaten(run: Run, ratio: float) -> str:

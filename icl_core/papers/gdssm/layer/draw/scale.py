@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, written
+from icl_core.figures.figure import Figure
 from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, train
@@ -35,7 +35,7 @@ def draw(run: Run, view: Any) -> Panel:
     )
 
 
-def _lines(run: Run, rows: dict[str, np.ndarray], at: float) -> go.Figure:
+def _lines(run: Run, rows: dict[str, np.ndarray], at: float) -> Figure:
     alpha, beyond = run["sweep/alpha"], [(2**0.5, "α = √2", "floor")] if run.config.layers == 1 else []
     series = [
         Curve("constructed", alpha, rows["constructed"], "construction"),

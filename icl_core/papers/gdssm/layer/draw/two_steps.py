@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Bowl, Curve, written
+from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.style import INK, PAPER
 from icl_core.papers.gdssm.layer.symmetries import quantities
 from icl_core.papers.gdssm.shared import closed_forms
@@ -45,7 +45,7 @@ def draw(run: Run, view: Any) -> Panel:
     )
 
 
-def _plane(run: Run, free: TwoSteps, shared: TwoSteps, path: np.ndarray) -> go.Figure:
+def _plane(run: Run, free: TwoSteps, shared: TwoSteps, path: np.ndarray) -> Figure:
     """The path [snapshots, 2] of one seed over the contours of the loss, and the two optima."""
     rates = np.linspace(0, 1.7 * shared.A / 2, 60)
     series = [
@@ -60,7 +60,7 @@ def _plane(run: Run, free: TwoSteps, shared: TwoSteps, path: np.ndarray) -> go.F
     optima = (shared, "best shared rate", "gradient descent"), (free, "best two rates", "construction")
     contours = _contours(run.config.f, run.config.N, run.config.r)
     figure.add_traces([contours, *(_best(*optimum) for optimum in optima)])
-    return figure.update_layout(hovermode="closest", showlegend=True, yaxis_exponentformat="none")
+    return figure.update_layout(hovermode="closest", showlegend=True, yaxis={"exponentformat": "none"})
 
 
 def coefficients(run: Run, snapshot: int) -> np.ndarray:
@@ -75,7 +75,7 @@ def _penalised(run: Run) -> str:
     return f" The built-in penalty λ = {run.config.penalty:g} shrinks the first step; training makes up for it."
 
 
-def _contours(f: int, N: int, r: float) -> go.Scatter:
+def _contours(f: int, N: int, r: float) -> Trace:
     """Lines of equal loss: ellipses about the best pair."""
     _, m2, m3, m4 = closed_forms.moments(f, N, r)
     free = closed_forms.two_steps_free(f, N, r)
@@ -86,10 +86,9 @@ def _contours(f: int, N: int, r: float) -> go.Scatter:
     return found.update(opacity=0.4)
 
 
-def _best(best: closed_forms.TwoSteps, name: str, kind: str) -> go.Scatter:
+def _best(best: closed_forms.TwoSteps, name: str, kind: str) -> Trace:
     marker = {"size": 14, "color": figures.colour(kind), "line": {"color": INK, "width": 1.5}}
     marker |= {"symbol": "star" if kind == "construction" else "circle", "opacity": 1}
-    return go.Scatter(
-        x=[best.A], y=[best.B], mode="markers", marker=marker, name=f"{name}: {best.loss:.3f}",
+    return Trace(x=[best.A], y=[best.B], mode="markers", marker=marker, name=f"{name}: {best.loss:.3f}",
         hoverlabel={"bgcolor": PAPER},
     )  # fmt: skip

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
+from icl_core.figures.figure import Figure
 from icl_core.figures.grid import BAR, TITLE, Subplot, diverging, heat, map_axes, names
 from icl_core.figures.heatmaps import CELL, PUSHED, SIDE, WIDE, numbers
 from icl_core.figures.style import FAINT, TICKS, layout, note
@@ -61,7 +61,7 @@ def laid(parts: Sequence[Part]) -> list[Block]:
     return found
 
 
-def figure(blocks: Sequence[Block], limit: float) -> go.Figure:
+def figure(blocks: Sequence[Block], limit: float) -> Figure:
     """Every block's three maps, from the top; the numbers are written where the cells have room for them."""
     heights = [block.height for block in blocks]
     pixels, top = sum(heights) + (UNDER + OVER) * (len(blocks) - 1), BAR + TITLE + PUSHED
@@ -81,7 +81,7 @@ def figure(blocks: Sequence[Block], limit: float) -> go.Figure:
         left -= height + UNDER + OVER
     axes["coloraxis"] = diverging(limit, "entry", 1 + (TITLE + 8) / pixels)
     style = layout(top + pixels + UNDER + 8, {"t": top, "b": UNDER + 8}, annotations=texts, **axes)
-    return go.Figure(data=traces, layout=style)  # at once: adding map by map takes three times as long
+    return Figure(data=traces, layout=style)  # at once: adding map by map takes three times as long
 
 
 def _map(block: Block, matrix: np.ndarray, limit: float, subplot: Subplot) -> list[Any]:

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Curve, written
+from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.style import FAINT
 from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,
@@ -95,7 +95,7 @@ class _Fit:
         at = np.interp(self.pairs[:, 0], self.queries, self.found[name])
         return float(np.sqrt(np.mean((at - self.pairs[:, 1]) ** 2)))
 
-    def figure(self, dots: str, truth: str, y_range: tuple[float, float]) -> go.Figure:
+    def figure(self, dots: str, truth: str, y_range: tuple[float, float]) -> Figure:
         x = self.queries
         series = [
             Curve("gradient descent on sin x, cos x", x, self.found["gradient descent"], "gradient descent"),
@@ -138,7 +138,7 @@ def features(run: Run, view: Any) -> Panel:
     )
 
 
-def _waves(found: Learned, count: int) -> go.Figure:
+def _waves(found: Learned, count: int) -> Figure:
     series = [
         Curve("nearest to sin x", GRID, found.fitted[:, 0], "trained"),
         Curve("nearest to cos x", GRID, found.fitted[:, 1], "layer 1"),
@@ -149,6 +149,6 @@ def _waves(found: Learned, count: int) -> go.Figure:
     raw = found.features / (np.abs(found.features).max() or 1.0)
     line = {"color": FAINT, "width": 1}
     for number, each in enumerate(raw.T[:count]):
-        single = go.Scatter(x=GRID, y=each, mode="lines", line=line, opacity=0.35, hoverinfo="skip")
+        single = Trace(x=GRID, y=each, mode="lines", line=line, opacity=0.35, hoverinfo="skip")
         figure.add_trace(single.update(name="single features", legendgroup="single", showlegend=number == 0))
     return figure

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
-from icl_core.figures.style import INK, PAPER, colour, legend, traces
+from icl_core.figures.figure import Figure, Trace
+from icl_core.figures.style import INK, PAPER, colour, legend
 from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
 from icl_core.papers.gdssm.shared.read_run import percent
@@ -39,21 +39,21 @@ def losses(run: Run, view: Any) -> Panel:
     )
 
 
-def _bars(run: Run, seeds: dict[str, np.ndarray], mean: dict[str, float], blind: dict[str, float]) -> go.Figure:
+def _bars(run: Run, seeds: dict[str, np.ndarray], mean: dict[str, float], blind: dict[str, float]) -> Figure:
     base = {name: float(run[f"baseline/{name}"][0]) for name in ("zero", "mean", "line", "ideal")}
     shown, values, hidden = [variant(id) for id in mean], list(mean.values()), list(blind.values())
     figure = figures.bars(
         [each.label for each in shown], values, "loss at the query", kinds=[each.colour for each in shown], text="none",
         y_range=(0, 1.18 * max(base["zero"], *values, *hidden)), height=420,
     )  # fmt: skip
-    bar = traces(figure)[0].update(showlegend=False)
-    figure.add_traces(_marks(bar.x, list(seeds.values()), hidden))
-    _write(figure, bar.x, values, base["zero"])
+    bar = figure.data[0].update(showlegend=False)
+    figure.add_traces(_marks(bar["x"], list(seeds.values()), hidden))
+    _write(figure, bar["x"], values, base["zero"])
     _level(figure, run, base)
     return figure
 
 
-def _write(figure: go.Figure, labels: Sequence[str], values: Sequence[float], zero: float) -> None:
+def _write(figure: Figure, labels: Sequence[str], values: Sequence[float], zero: float) -> None:
     """Every bar's number, in the bar or, where there is no room, above it."""
     for label, value in zip(labels, values, strict=True):
         inside = value > 0.3 * zero
@@ -61,7 +61,7 @@ def _write(figure: go.Figure, labels: Sequence[str], values: Sequence[float], ze
         figure.add_annotation(x=label, text=f"{value:.4f}", showarrow=False, bgcolor=PAPER, **where)
 
 
-def _level(figure: go.Figure, run: Run, base: dict[str, float]) -> None:
+def _level(figure: Figure, run: Run, base: dict[str, float]) -> None:
     """The reference lines, named in the legend: on the lines their names would hide diamonds."""
     what = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
     named = {
@@ -71,19 +71,20 @@ def _level(figure: go.Figure, run: Run, base: dict[str, float]) -> None:
         f"{what} on sin x, cos x": (base["ideal"], "gradient descent", "dash"),
     }
     for name, (value, kind, dash) in named.items():
-        figure.add_hline(value, line={"color": colour(kind), "width": 2, "dash": dash}, name=name, showlegend=True)
+        where = {"xref": "x domain", "x0": 0, "x1": 1, "y0": value, "y1": value, "name": name, "showlegend": True}
+        figure.add_shape(type="line", line={"color": colour(kind), "width": 2, "dash": dash}, **where)
     figure.update_layout(showlegend=True, legend=legend(1.02))
 
 
-def _marks(labels: Sequence[str], rows: list[np.ndarray], blind: list[float]) -> list[go.Scatter]:
+def _marks(labels: Sequence[str], rows: list[np.ndarray], blind: list[float]) -> list[Trace]:
     """The single seeds, and the losses without labels."""
     labelled = [label for label, row in zip(labels, rows, strict=True) for _ in row]
     dots = {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}}
     diamonds = {"size": 13, "symbol": "diamond-open", "color": INK, "line": {"color": INK, "width": 2}}
     every = [float(value) for row in rows for value in row]
     return [
-        go.Scatter(x=labelled, y=every, mode="markers", marker=dots, name="single seeds"),
-        go.Scatter(x=list(labels), y=blind, mode="markers", marker=diamonds, name="labels hidden"),
+        Trace(x=labelled, y=every, mode="markers", marker=dots, name="single seeds"),
+        Trace(x=list(labels), y=blind, mode="markers", marker=diamonds, name="labels hidden"),
     ]
 
 

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import torch
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figures.figure import Figure
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.methods.token_form import forward, takes_whitened
 from icl_core.papers.memformers.shared.draw.losses import written
@@ -87,7 +87,7 @@ def _tokens(found: Forms) -> list[str]:
     return [*(str(token + 1) for token in range(len(found.given))), "q"]
 
 
-def _attention(found: Forms, last: Forms) -> go.Figure:
+def _attention(found: Forms, last: Forms) -> Figure:
     limit = figures.largest(found.attention, last.attention)  # the same for every training step before the last
     names = _tokens(found)
     return figures.heatmap(
@@ -95,7 +95,7 @@ def _attention(found: Forms, last: Forms) -> go.Figure:
     )
 
 
-def _labels(found: Forms) -> go.Figure:
+def _labels(found: Forms) -> Figure:
     """On the scale of the prompt's own labels, in which every layer can be compared."""
     rows = np.stack([found.labels, found.residuals if found.residuals is not None else found.labels, found.gap])
     limit = figures.largest(found.given)

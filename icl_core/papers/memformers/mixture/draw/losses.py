@@ -140,7 +140,7 @@ def gates(run: Run, view: View) -> Panel:
     names = [f"head of N({m:g}, {v:g})" for m, v in zip(mixture.means, mixture.variances, strict=True)]
     share = found * ratio
     figure = stacks([(share, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in learned])
-    figure.update_yaxes(title_text="gate × E x² / E_h x²")
+    figure.update_yaxes(title={"text": "gate × E x² / E_h x²"})
     sums = [written(float(each)) for each in share.sum(1)]
     table = pd.DataFrame(found, [SHORT.get(each, (each, each))[1] for each in learned], names)
     return Panel(

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from icl_core.figures import references
 from icl_core.figures.curves import widened
+from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layout, legend
 from icl_core.papers.memformers.shared.draw.losses import roomy, window
 
@@ -16,11 +16,9 @@ HEIGHT = 420
 MANY = 8  # bars: on a narrow screen their numbers only fit upright
 
 
-def dots(
-    rows: Sequence[Row], categories: Sequence[str], top: float, lines: Sequence[tuple[str, float, str]]
-) -> go.Figure:
+def dots(rows: Sequence[Row], categories: Sequence[str], top: float, lines: Sequence[tuple[str, float, str]]) -> Figure:
     """A marker a method and category, seeds as a bar from lowest to highest; above `top` an arrow at the edge."""
-    figure = go.Figure(layout=layout(HEIGHT, {"t": 44, "b": 62}))
+    figure = Figure(layout=layout(HEIGHT, {"t": 44, "b": 62}))
     limits = window([np.minimum(values, top) for *_, values in rows] + [[value for _, value, _ in lines]])
     low, high = limits = widened(limits, lines, False, HEIGHT - 106)
     apart = 0.62 / max(len(rows), 1)
@@ -33,7 +31,7 @@ def dots(
         up, down = np.where(beyond, 0.0, up), np.where(beyond, 0.0, down)
         bars = {"array": up, "arrayminus": down, "symmetric": False, "color": INK, "thickness": 1.5, "width": 4}
         style = {"size": 11, "color": colour(kind), "symbol": ["triangle-up" if each else marker for each in beyond]}
-        dot = go.Scatter(x=x, y=y, name=name, mode="markers", customdata=mean, marker=style)
+        dot = Trace(x=x, y=y, name=name, mode="markers", customdata=mean, marker=style)
         dot.update(error_y=bars if len(values) > 1 else None)
         figure.add_trace(dot.update(hovertemplate=name + ": %{customdata:.3g}<extra></extra>", legendgroup=name))
     figure.update_xaxes(_named(categories) | {"range": [-0.5, len(categories) - 0.5]})
@@ -44,9 +42,9 @@ def dots(
 
 def stacks(
     bars: Sequence[tuple[np.ndarray, np.ndarray, str]], names: Sequence[str], categories: Sequence[str]
-) -> go.Figure:
+) -> Figure:
     """Stacked blocks [categories, H] side by side, with what is written on them; `names` of the H kinds of block."""
-    figure = go.Figure(layout=layout(400, {"t": 44, "b": 62}, barmode="relative"))
+    figure = Figure(layout=layout(400, {"t": 44, "b": 62}, barmode="relative"))
     wide, turned = 0.8 / len(bars), -90 if len(categories) * len(bars) > MANY else 0
     for number, (height, written_on, what) in enumerate(bars):
         x = np.arange(len(categories)) + (number - (len(bars) - 1) / 2) * wide
@@ -55,7 +53,7 @@ def stacks(
                 f"{v:.2g}" if abs(h) > 0.12 else "" for h, v in zip(height[:, head], written_on[:, head], strict=True)
             ]
             shape = {"shape": "/" if number else "", "fillmode": "overlay", "fgcolor": PAPER, "size": 7}
-            bar = go.Bar(x=x, y=height[:, head], width=wide * 0.92, name=name, text=text, showlegend=number == 0)
+            bar = Trace("bar", x=x, y=height[:, head], width=wide * 0.92, name=name, text=text, showlegend=number == 0)
             bar.update(marker={"color": colour(f"layer {head + 1}"), "pattern": shape, "line": {"width": 0}})
             bar.update(textposition="inside", insidetextanchor="middle", textangle=turned, textfont={"size": TICKS - 1})
             bar.update(constraintext="none", legendgroup=name, customdata=written_on[:, head])

@@ -1,13 +1,13 @@
 """What the panels on losses share: natural logarithms, names, colours, ranges and a legend that has room."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
 
 from icl_core import figures
 from icl_core.experiment import Run
+from icl_core.figures.figure import Figure
 from icl_core.papers.memformers.shared.read_run import knows_covariance
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
@@ -73,13 +73,13 @@ def window(kept: Sequence[Any], falling: Sequence[Any] = ()) -> tuple[float, flo
     return float(low - 0.05 * span), float(high + 0.07 * span)
 
 
-def roomy(figure: go.Figure) -> go.Figure:
+def roomy(figure: Figure) -> Figure:
     """The figure, taller by the rows that its legend needs on a narrow screen."""
-    shown = [trace.name for trace in cast(Any, figure).data if trace.name and trace.showlegend is not False]
+    shown = [trace["name"] for trace in figure.data if trace.get("name") and trace.get("showlegend", True)]
     rows, used = 1, 0.0
     for name in shown:
         width = len(name) * LETTER + SAMPLE
         rows, used = (rows + 1, width) if used and used + width > WIDTH else (rows, used + width)
-    style = cast(Any, figure).layout
     more = ROW * (rows - 1)
-    return figure.update_layout(height=style.height + more, margin={"t": style.margin.t + more})
+    height, top = figure.layout["height"], figure.layout["margin"]["t"]
+    return figure.update_layout(height=height + more, margin={"t": top + more})

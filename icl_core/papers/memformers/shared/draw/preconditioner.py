@@ -1,15 +1,15 @@
 """What A_l has learned of Σ⁻¹ (Figures 18 to 21)."""
 
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figures.figure import Figure
 from icl_core.figures.grid import diverging
 from icl_core.papers.memformers.shared import variants
 from icl_core.papers.memformers.shared.draw.losses import written
@@ -114,9 +114,9 @@ def _low(number: int) -> str:
     return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
-def _own_scale(figure: go.Figure, limit: float) -> go.Figure:
+def _own_scale(figure: Figure, limit: float) -> Figure:
     """The figure with a range of its own for the last map, in units other than those of the others."""
-    cast(Any, figure).data[-1].update(coloraxis="coloraxis2")
+    figure.data[-1].update(coloraxis="coloraxis2")
     return figure.update_layout(coloraxis2=diverging(limit))
 
 
