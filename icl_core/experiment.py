@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import pandas as pd
 
 from icl_core.claims import Claim, Metric
-from icl_core.figures.figure import Figure
+from icl_core.figure import Figure
 from icl_core.run import Run, Tensors, compact, names  # noqa: F401 (all that an experiment needs, in one place)
 
 

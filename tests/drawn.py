@@ -17,7 +17,7 @@ def without_words(panel) -> None:
     """No text of the panel says "nan" or "inf", and no axis reaches there."""
     texts = [panel.title, panel.caption, panel.note]
     if panel.figure is not None:
-        layout = panel.figure.layout
+        layout = panel.figure.plotly().layout
         texts += [each.text or "" for each in layout.annotations]
         for each in layout.to_plotly_json().values():
             if isinstance(each, dict) and each.get("range") is not None:
@@ -36,7 +36,7 @@ def without_nan(experiment, run, view) -> None:
         if drawing.applies(run.config):
             panel = drawing.draw(run, view)
             without_words(panel)
-            for trace in panel.figure.data if panel.figure else ():
+            for trace in panel.figure.plotly().data if panel.figure else ():
                 for values in (trace.y, getattr(trace, "z", None)):
                     if values is not None and trace.name != "numbers":
                         assert np.isfinite(numbers_of(values)).all(), (drawing.name, trace.name)

@@ -5,7 +5,6 @@ import json
 import os
 from pathlib import Path
 
-import plotly.graph_objects as go
 import pytest
 
 EXTRA = str(Path(__file__).parent / "papers_extra")
@@ -150,7 +149,9 @@ def test_every_drawing_of_a_shipped_run_draws(header):
             continue
         panel = drawing.draw(run, view)
         assert panel.title and len(panel.caption) > 40
-        assert isinstance(panel.figure, go.Figure) or panel.table is not None
+        assert panel.table is not None or panel.figure is not None
+        if panel.figure is not None:
+            panel.figure.plotly()  # refuses what plotly does not know
 
 
 def test_artifacts_stay_small():

@@ -183,7 +183,7 @@ def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
     assert known.status == "running" and known.total == 100_000 and known.pid == process.pid
     experiment = registry.experiment(TOY)
     panels = [drawing.draw(run, experiment.view()) for drawing in experiment.drawings if drawing.live]
-    assert panels[0].figure.data
+    assert panels[0].figure.plotly().data
     queue.cancel(key)
     wait_for(lambda: queue.state(key).status == "cancelled", "the job to stop")
     assert process.wait(90) == 0

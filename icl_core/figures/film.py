@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from icl_core.figure import Figure
 from icl_core.figures.attention import SYMBOLS, add_attention, legend_of_boxes
-from icl_core.figures.figure import Figure
 from icl_core.figures.grid import AXIS, TITLE, diverging, sequential, subplots
 from icl_core.figures.heatmaps import add_map
 from icl_core.figures.moving import Attending, Moving, played

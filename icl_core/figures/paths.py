@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.figures.figure import Figure, Trace
+from icl_core.figure import Figure, Trace
 from icl_core.figures.series import EDGE
 from icl_core.figures.style import DASHES, FAINT, INK, PAPER, TEXT, WIDTHS, axis, colour, layout, legend
 

@@ -8,6 +8,7 @@ from icl_core import figures, findings, registry
 from icl_core.experiment import Paper
 from icl_core.runs import store
 from pages.ui import menu, verdicts
+from pages.ui.chart import chart
 from pages.ui.plain import plain
 from pages.ui.style import is_dark
 
@@ -52,7 +53,7 @@ def _picture(paper: Paper) -> None:
         st.caption("The picture appears once its run is built: `python -m icl_core build`.")
         return
     title, caption, figure = drawn
-    st.plotly_chart(figure, key=f"picture {paper.name}", theme=None, config=figures.CONFIG, alt=title)
+    chart(figure, f"picture {paper.name}", title)
     st.caption(f"{title}. {caption}")
 
 

@@ -13,6 +13,7 @@ from icl_core.experiment import CannotDraw, Drawing, Experiment, Panel, Run
 from icl_core.knobs import BadSetting
 from pages.ui import address, widgets
 from pages.ui.address import Setting
+from pages.ui.chart import chart
 from pages.ui.plain import plain
 from pages.ui.style import is_dark
 
@@ -87,7 +88,7 @@ def show(panel: Panel, key: str, with_data: bool = True) -> None:
     """Title, figure or table, note, caption and the data behind it."""
     st.subheader(panel.title, anchor=False)
     if panel.figure is not None:
-        st.plotly_chart(panel.figure, key=f"figure {key}", theme=None, config=figures.CONFIG, alt=panel.title)
+        chart(panel.figure, f"figure {key}", panel.title)
     if panel.table is not None:
         if _prose(panel.table):
             st.table(panel.table, hide_index=True, alt=panel.title)

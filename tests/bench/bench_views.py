@@ -6,6 +6,7 @@ Wanted: a panel in 0.3 s up to 128 positions and 0.5 s at 256; a shipped run ope
 warm-up, without the browser's own drawing.
 """
 
+import json
 import statistics
 import sys
 import time
@@ -55,7 +56,9 @@ def main() -> None:
                 view = replace(view, length=header.config["T"])
             for drawing in experiment.drawings:
                 if drawing.applies(run.config):
-                    seconds = median(lambda d=drawing, run=run, view=view: d.draw(run, view).figure.to_json())
+                    seconds = median(
+                        lambda d=drawing, run=run, view=view: json.dumps(d.draw(run, view).figure.to_dict())
+                    )
                     print(f"  {drawing.name:13s} {seconds:.3f} s")
 
 

@@ -42,7 +42,7 @@ def drawn(experiment, run: Run) -> dict[str, str]:
     found = {
         drawing.name: drawing.draw(run, experiment.view()) for drawing in experiment.drawings if drawing.name in names
     }
-    return {name: panel.figure.to_json() + panel.title for name, panel in found.items()}
+    return {name: panel.figure.plotly().to_json() + panel.title for name, panel in found.items()}
 
 
 def measured(experiment, run: Run) -> dict[str, float]:

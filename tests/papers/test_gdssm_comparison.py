@@ -227,14 +227,14 @@ def test_what_diverged_is_told_and_not_drawn(astray):
     panels = {drawing.name: drawing.draw(run, View(single_seeds=True)) for drawing in comparison.EXPERIMENT.drawings}
     for panel in panels.values():
         without_words(panel)
-        for trace in panel.figure.data:
+        for trace in panel.figure.plotly().data:
             assert not np.isinf(numbers_of(trace.y)).any() and not np.isinf(numbers_of(trace.x)).any()
-        panel.figure.to_json()
+        panel.figure.plotly().to_json()
     for name in ("ends", "parameters"):
         assert "Diverged: Mamba, Griffin." in panels[name].note
-        assert all(np.isfinite(numbers_of(trace.y)).all() for trace in panels[name].figure.data)
+        assert all(np.isfinite(numbers_of(trace.y)).all() for trace in panels[name].figure.plotly().data)
         assert list(panels[name].data["loss"]).count("diverged") == 2
-    assert [each.text for each in panels["ends"].figure.layout.annotations].count("diverged") == 2
+    assert [each.text for each in panels["ends"].figure.plotly().layout.annotations].count("diverged") == 2
     assert panels["ends"].data.set_index("model")["rate"]["Griffin"] == "none"
     assert panels["training"].note == "Diverged: Mamba after step 5, Griffin at every rate."
     assert "Diverged: S5 at 0.03, Griffin at every rate, linear transformer, 1 layer at 0.03." in panels["rates"].note
@@ -249,7 +249,7 @@ def test_a_run_in_which_all_diverged_is_drawn(astray):
     for drawing in comparison.EXPERIMENT.drawings:
         panel = drawing.draw(Run(SEEDS, tensors), View())
         without_words(panel)
-        panel.figure.to_json()
+        panel.figure.plotly().to_json()
 
 
 def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
@@ -260,10 +260,10 @@ def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
     for name in ("ends", "parameters"):
         drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == name)
         panel = drawing.draw(Run(SMALL, far), View())
-        axis = panel.figure.layout.xaxis if name == "ends" else panel.figure.layout.yaxis
+        axis = panel.figure.plotly().layout.xaxis if name == "ends" else panel.figure.plotly().layout.yaxis
         assert axis.range[1] < 2 * zero
         assert f"Beyond the edge: softmax transformer, 2 layers at {100 * zero:.3g}." in panel.note
-        places = numbers_of([trace.x[0] if name == "ends" else trace.y[0] for trace in panel.figure.data])
+        places = numbers_of([trace.x[0] if name == "ends" else trace.y[0] for trace in panel.figure.plotly().data])
         assert (places <= axis.range[1]).all() and places.max() == axis.range[1]
 
 
@@ -273,7 +273,7 @@ def test_names_in_the_drawing_of_sizes_stand_on_the_side_with_room(whole, many, 
     sizes[0] = many
     drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "parameters")
     panel = drawing.draw(Run(replace(SMALL, model="1-D"), whole["1-D"] | {"size/parameters": sizes}), View())
-    names = {each.text: each for each in panel.figure.layout.annotations}
+    names = {each.text: each for each in panel.figure.plotly().layout.annotations}
     assert names["GD-SSM, 1 layer"].xanchor == side and names["the others"].xanchor == "right"
 
 

@@ -70,7 +70,7 @@ def holding(run: Run, model: models.Model) -> Run:
 
 def maps(panel) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Learned, constructed and difference of every block, in double precision."""
-    drawn = [np.asarray(trace.z, dtype=float) for trace in panel.figure.data if trace.type == "heatmap"]
+    drawn = [np.asarray(trace.z, dtype=float) for trace in panel.figure.plotly().data if trace.type == "heatmap"]
     return [(drawn[i], drawn[i + 1], drawn[i + 2]) for i in range(0, len(drawn), 3)]
 
 
@@ -115,7 +115,7 @@ def test_raw_shows_every_number_as_training_left_it(kind):
         ours = np.sort(np.concatenate([block[0].ravel() for block in maps(panel)]))
         tensors = trained_at(run, 0, seed - 1).tensors().values()
         np.testing.assert_allclose(ours, np.sort(np.concatenate([t.numpy().ravel() for t in tensors])), rtol=1e-6)
-        cmax = panel.figure.layout.coloraxis.cmax
+        cmax = panel.figure.plotly().layout.coloraxis.cmax
         assert cmax == pytest.approx(max(np.abs(each).max() for block in maps(panel) for each in block))
 
 
@@ -179,7 +179,7 @@ def test_three_layers_are_divided_by_their_largest_entry_unless_raw():
 
 def lines(panel) -> dict[str, float]:
     """Names of the horizontal lines and where they are, of which the labels must agree."""
-    texts, shapes = panel.figure.layout.annotations, panel.figure.layout.shapes
+    texts, shapes = panel.figure.plotly().layout.annotations, panel.figure.plotly().layout.shapes
     assert [text.y for text in texts] == [shape.y0 for shape in shapes]
     return {text.text: float(shape.y0) for text, shape in zip(texts, shapes, strict=True)}
 
@@ -247,6 +247,6 @@ def test_the_construction_of_two_layers_lies_at_the_best_two_rates():
     panel = two_steps.draw(built, View())
     found = [float(number) for number in re.findall(r"\d+\.\d+", panel.title)]
     assert found == pytest.approx([rates.sum(), rates.prod(), free.loss], abs=2e-3)
-    stars = {trace.name: trace for trace in panel.figure.data if trace.mode == "markers"}
+    stars = {trace.name: trace for trace in panel.figure.plotly().data if trace.mode == "markers"}
     assert stars["best two rates: 0.565"].x[0] == pytest.approx(free.A)
     assert stars["best shared rate: 0.626"].y[0] == pytest.approx(stars["best shared rate: 0.626"].x[0] ** 2 / 4)

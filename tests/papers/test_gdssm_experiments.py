@@ -83,7 +83,7 @@ def check(panel: Panel):
     if panel.figure is None:
         assert panel.table is not None
     else:
-        panel.figure.to_json()
+        panel.figure.plotly().to_json()
 
 
 def draw_all(experiment, run, view):
@@ -129,7 +129,7 @@ def test_a_run_that_is_still_going_is_drawn(experiment, run):
                 partial = Run(whole_run.config, tensors, finished=False)
                 panel = drawing.draw(partial, experiment.EXPERIMENT.view())
                 assert panel.title and panel.figure is not None
-                panel.figure.to_json()
+                panel.figure.plotly().to_json()
 
 
 LEAST = {

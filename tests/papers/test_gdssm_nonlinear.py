@@ -223,7 +223,7 @@ def test_every_drawing_metric_and_headline(changes):
         for drawing in experiment.drawings:
             panel = drawing.draw(run, view)
             assert panel.title and len(panel.caption) > 40 and panel.figure is not None
-            panel.figure.to_json()
+            panel.figure.plotly().to_json()
         without_nan(experiment, run, view)
         assert experiment.headline(run, view).endswith(".")
     assert all(np.isfinite(metric.value) for metric in experiment.metrics(run))
@@ -246,7 +246,7 @@ def test_a_run_that_is_still_going_is_drawn():
                 panel = drawing.draw(Run(run.config, tensors, finished=False), View())
                 assert panel.title and panel.figure is not None
                 without_words(panel)
-                panel.figure.to_json()
+                panel.figure.plotly().to_json()
 
 
 def test_what_is_refused(monkeypatch):

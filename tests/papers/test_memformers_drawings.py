@@ -70,7 +70,7 @@ def drawn(run: Run, view: View):
 
 def check(panel: Panel):
     assert panel.title and panel.caption and panel.figure is not None
-    panel.figure.to_json()
+    panel.figure.plotly().to_json()
     assert "nan" not in (panel.title + panel.note).lower()
 
 

@@ -1,5 +1,7 @@
 """The experiments on methods, on convergence to Σ⁻¹ and on learning from few prompts: small runs and their panels."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -85,4 +87,4 @@ def test_one_prompt_learned_by_heart_gives_no_infinite_number():
     ).all()
     for drawing in experiment.drawings:
         figure = drawing.draw(run, experiment.view()).figure
-        assert figure is None or "Infinity" not in str(figure.to_json())
+        assert figure is None or "Infinity" not in json.dumps(figure.to_dict())

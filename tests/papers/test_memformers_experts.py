@@ -264,7 +264,7 @@ def draw_live(experiment, run):
 
 def check(panel: Panel):
     assert panel.title and len(panel.caption) > 40 and panel.figure is not None
-    panel.figure.to_json()
+    panel.figure.plotly().to_json()
     assert "nan" not in (panel.title + panel.note).lower()
 
 

@@ -84,7 +84,7 @@ def shown(experiment, run):
         if drawing.applies(run.config):
             panel = drawing.draw(run, experiment.view())
             assert panel.title and panel.figure is not None
-            yield drawing.name, [trace.name for trace in panel.figure.data]
+            yield drawing.name, [trace.name for trace in panel.figure.plotly().data]
 
 
 def values(experiment, run):

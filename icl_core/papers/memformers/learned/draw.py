@@ -5,8 +5,8 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure
 from icl_core.figures import Curve
-from icl_core.figures.figure import Figure
 from icl_core.papers.memformers.learned.risk import excess, power
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.draw.losses import roomy, written

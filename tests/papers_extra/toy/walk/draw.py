@@ -4,7 +4,7 @@ from icl_core.papers.toy.walk.settings import View
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures.figure import Figure, Trace
+from icl_core.figure import Figure, Trace
 
 
 def loss(run: Run, view: View) -> Panel:

@@ -5,8 +5,8 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure
 from icl_core.figures import Curve
-from icl_core.figures.figure import Figure
 from icl_core.papers.birth.constructed.settings import TALK, View
 from icl_core.papers.birth.shared.draw import GREY, KINDS, NAMES
 

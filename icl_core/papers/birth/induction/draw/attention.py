@@ -2,8 +2,8 @@
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure
 from icl_core.figures import characters
-from icl_core.figures.figure import Figure
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import predictions, right, table

@@ -5,8 +5,8 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure
 from icl_core.figures import characters
-from icl_core.figures.figure import Figure
 from icl_core.papers.birth.induction.beside_construction import Comparison, compare, rank, wrong
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View

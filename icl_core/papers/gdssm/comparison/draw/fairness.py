@@ -7,8 +7,8 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, references
-from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.style import INK, TICKS, axis, layout
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.read_run import entries, levels, levels_on

@@ -8,8 +8,8 @@ import pandas as pd
 import icl_core.papers.gdssm.comparison.train as train
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of
-from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.style import DASHES, PAPER, TICKS, axis, colour, layout
 from icl_core.papers.gdssm.comparison.baselines import Model, model
 from icl_core.papers.gdssm.comparison.draw import style

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icl_core.experiment import Run
-from icl_core.figures.figure import Figure
+from icl_core.figure import Figure
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.read_run import percent
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import CannotDraw, Panel, Run
+from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, written
-from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.style import FAINT
 from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,

@@ -8,8 +8,8 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of, written
-from icl_core.figures.figure import Figure, Trace
 from icl_core.figures.style import INK, PAPER, colour, legend
 from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
@@ -71,7 +71,16 @@ def _level(figure: Figure, run: Run, base: dict[str, float]) -> None:
         f"{what} on sin x, cos x": (base["ideal"], "gradient descent", "dash"),
     }
     for name, (value, kind, dash) in named.items():
-        where = {"xref": "x domain", "x0": 0, "x1": 1, "y0": value, "y1": value, "name": name, "showlegend": True}
+        where = {
+            "xref": "x domain",
+            "yref": "y",
+            "x0": 0,
+            "x1": 1,
+            "y0": value,
+            "y1": value,
+            "name": name,
+            "showlegend": True,
+        }
         figure.add_shape(type="line", line={"color": colour(kind), "width": 2, "dash": dash}, **where)
     figure.update_layout(showlegend=True, legend=legend(1.02))
 

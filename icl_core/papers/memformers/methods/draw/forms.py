@@ -8,7 +8,7 @@ import torch
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures.figure import Figure
+from icl_core.figure import Figure
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.methods.token_form import forward, takes_whitened
 from icl_core.papers.memformers.shared.draw.losses import written

@@ -7,7 +7,7 @@ import numpy as np
 
 from icl_core import figures
 from icl_core.experiment import Run
-from icl_core.figures.figure import Figure
+from icl_core.figure import Figure
 from icl_core.papers.memformers.shared.read_run import knows_covariance
 from icl_core.papers.memformers.shared.variants import VARIANTS
 

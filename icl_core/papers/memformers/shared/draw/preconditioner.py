@@ -9,7 +9,7 @@ from torch import Tensor
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures.figure import Figure
+from icl_core.figure import Figure
 from icl_core.figures.grid import diverging
 from icl_core.papers.memformers.shared import variants
 from icl_core.papers.memformers.shared.draw.losses import written

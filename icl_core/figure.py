@@ -6,10 +6,12 @@ These have the same methods and do neither; a contract test has plotly check eve
 
 import base64
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import plotly.graph_objects as go
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 
 class Trace(dict[str, Any]):
@@ -78,9 +80,11 @@ class Figure:
         frames = {"frames": [sendable(frame) for frame in self.frames]} if self.frames else {}
         return {"data": [sendable(trace) for trace in self.data], "layout": sendable(self.layout), **frames}
 
-    def plotly(self) -> go.Figure:
+    def plotly(self) -> "go.Figure":
         """The same as an object of plotly's, which checks it: for a notebook."""
-        return go.Figure(**self.to_dict())
+        import plotly.graph_objects as go
+
+        return go.Figure(data=self.data, layout=self.layout, frames=self.frames)
 
 
 def merge(into: dict[str, Any], given: Mapping[str, Any]) -> None:
