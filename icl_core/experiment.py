@@ -37,18 +37,25 @@ class Panel:
     note: str = ""
 
 
+STAGE = "stage"
+
+
 @dataclass(frozen=True)
 class Drawing:
-    """A way to draw a run. `knobs` are the View fields that stand on its panel and redraw it alone.
+    """A way to draw a run, and where it stands: on the stage, 2 to 6 panels that show the mechanism at once, or in the
+    drawer called `place`, which is drawn when it is opened.
 
+    `knobs` are the View fields that it depends on; a field that no drawing names is one that all depend on. They stand
+    in the drawer whose drawings name them; those of the stage alone, or of two drawers, in the page's menu "View".
+    `moving`: it changes with the view's `snapshot`; on the stage it then has the same traces at every snapshot.
     `live`: it can draw a run that is still going (its curves so far, no snapshots). `wide`: it needs both columns.
-    `moving`: it changes with the view's `snapshot`, the training step shown. `applies`: whether there is such a thing
-    to draw under a config. Two drawings may name a knob: it then stands above all panels.
+    `applies`: whether there is such a thing to draw under a config.
     """
 
     name: str
     draw: Callable[[Run, Any], Panel]
     knobs: tuple[str, ...] = ()
+    place: str = STAGE
     live: bool = False
     wide: bool = False
     moving: bool = True

@@ -84,7 +84,7 @@ class Figure:
         """The same as an object of plotly's, which checks it: for a notebook."""
         import plotly.graph_objects as go
 
-        return go.Figure(data=self.data, layout=self.layout, frames=self.frames)
+        return go.Figure(data=self.data, layout={"template": "none", **self.layout}, frames=self.frames)
 
 
 def merge(into: dict[str, Any], given: Mapping[str, Any]) -> None:

@@ -17,10 +17,11 @@ from icl_core.figures.heatmaps import heatmap, maps, triple
 from icl_core.figures.moving import Attending, Moving
 from icl_core.figures.paths import Bowl, Track, contours, paths
 from icl_core.figures.series import Curve, dots, mean_of
+from icl_core.figures.small import small_attention, small_map
 from icl_core.figures.style import COLOURS, CONFIG, characters, colour, largest, themed, written
 
 __all__ = [
     "COLOURS", "CONFIG", "Attending", "Bowl", "Curve", "Moving", "Predictions", "Track", "attention",
     "attention_pair", "bars", "characters", "colour", "contours", "curves", "dots", "film", "heatmap", "largest",
-    "maps", "mean_of", "paths", "references", "spectrum", "themed", "triple", "written",
+    "maps", "mean_of", "paths", "references", "small_attention", "small_map", "spectrum", "themed", "triple", "written",
 ]  # fmt: skip

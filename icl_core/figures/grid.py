@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.figure import Figure, Trace
-from icl_core.figures.style import FAINT, MONO, NEGATIVE_TO_POSITIVE, NONE_TO_ALL, TEXT, TICKS, axis, note
+from icl_core.figures.style import FAINT, MONO, NEGATIVE_TO_POSITIVE, NONE_TO_ALL, TEXT, TICKS, axis, colourscale, note
 
 STRIDES = (1, 2, 3, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 100, 128, 256, 512)
 BAR = 64  # pixels that a colour bar takes above the maps
@@ -126,10 +126,10 @@ def diverging(limit: float, title: str = "", y: float = 1.0, x: tuple[float, flo
     """The colour axis of weights and scores: -limit to limit, grey at zero. Without a title it shows no bar."""
     ticks = [-limit, 0.0, limit], [f"\N{MINUS SIGN}{limit:.3g}", "0", f"{limit:.3g}"]
     shown = {"colorbar": _bar(title, ticks, y, x)} if title else {"showscale": False}
-    return {"colorscale": NEGATIVE_TO_POSITIVE, "cmin": -limit, "cmax": limit, **shown}
+    return {"colorscale": colourscale(NEGATIVE_TO_POSITIVE), "cmin": -limit, "cmax": limit, **shown}
 
 
 def sequential(y: float, x: tuple[float, float] = (0.2, 0.8)) -> dict[str, Any]:
     """The colour axis of attention: 0, the background's colour, to 1."""
     ticks = [0.0, 0.5, 1.0], ["0", "0.5", "1"]
-    return {"colorscale": NONE_TO_ALL, "cmin": 0, "cmax": 1, "colorbar": _bar("attention", ticks, y, x)}
+    return {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "colorbar": _bar("attention", ticks, y, x)}

@@ -41,7 +41,7 @@ MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
     "responsive": True,
-    "modeBarButtons": [["toImage", "zoom2d", "resetScale2d"]],
+    "modeBarButtonsToRemove": ["pan2d", "zoomIn2d", "zoomOut2d", "autoScale2d", "select2d", "lasso2d"],
     "toImageButtonOptions": {"format": "png", "scale": 2},
 }
 
@@ -54,7 +54,6 @@ def colour(kind: str) -> str:
 def layout(height: int, margin: Mapping[str, int] | None = None, **more: Any) -> dict[str, Any]:
     """The layout that every figure starts from: transparent, tight, large type, no template."""
     return {
-        "template": "none",
         "height": height,
         "margin": {"l": 58, "r": 14, "t": 12, "b": 50} | dict(margin or {}),
         "font": {"family": "Inter, Source Sans Pro, system-ui, sans-serif", "size": TEXT, "color": INK},
@@ -100,6 +99,11 @@ def written(value: float, places: int = 3) -> str:
     if not np.isfinite(value):
         return "–"
     return f"{np.round(value, places) + 0.0:.{places}f}".replace("-", "\N{MINUS SIGN}")
+
+
+def colourscale(colours: Sequence[str]) -> list[list[Any]]:
+    """Colours at equal distances from 0 to 1, as plotly.js reads them."""
+    return [[index / (len(colours) - 1), each] for index, each in enumerate(colours)]
 
 
 def largest(*matrices: np.ndarray) -> float:

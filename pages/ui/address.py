@@ -16,7 +16,7 @@ from icl_core.experiment import Experiment, Paper, Preset
 from icl_core.knobs import BadSetting
 
 _KEPT = ("projector",)  # survives another preset or experiment
-_OWN = ("experiment", "preset", "version", *_KEPT)
+_OWN = ("experiment", "preset", "version", "step", "drawer", *_KEPT)
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ def read(paper: Paper) -> Setting:
     presets = {preset.name: preset for preset in experiment.presets}
     preset = presets[_pick("preset", tuple(presets), warnings)]
     _check_version(id, warnings)
+    _check_step(warnings)
     known = {**knobs.knobs(experiment.config), **knobs.knobs(experiment.view)}
     passed_over = (*_OWN, *getattr(experiment.view, "GONE", ()))  # fields that were given up change nothing
     raw = {field: text for field, text in st.query_params.items() if field not in passed_over}
@@ -115,7 +116,8 @@ def every_field(setting: Setting) -> dict[str, str]:
     """All fields and the version, for a link that shows the same thing after defaults have changed."""
     fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
     own = {"experiment": setting.name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
-    return {**own, **{field: text(value) for field, value in fields.items()}}
+    here = {name: st.query_params[name] for name in ("step", "drawer") if name in st.query_params}
+    return {**own, **{field: text(value) for field, value in fields.items() if field != "snapshot"}, **here}
 
 
 def _pick(field: str, names: tuple[str, ...], warnings: list[str]) -> str:
@@ -131,6 +133,12 @@ def _check_version(id: str, warnings: list[str]) -> None:
     asked = st.query_params.get("version", now)
     if asked != now:
         warnings.append(f"This link was made with version {asked:.20} of the experiment; this is version {now}.")
+
+
+def _check_step(warnings: list[str]) -> None:
+    asked = st.query_params.get("step", "0")
+    if not asked.isdecimal():
+        warnings.append(f"step must be a whole number from 0, got {asked!r:.80}. You see the preset's.")
 
 
 def _readable(raw: dict[str, str], known: dict[str, knobs.Knob], warnings: list[str]) -> dict[str, Any]:

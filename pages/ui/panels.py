@@ -1,4 +1,4 @@
-"""A panel: its title, figure, caption and knobs. Only the panel whose knob moves is drawn again."""
+"""A panel: its title, figure, caption and data, and how the view that it is drawn for is found."""
 
 import logging
 from collections.abc import Iterator
@@ -9,9 +9,8 @@ from typing import Any
 import streamlit as st
 
 from icl_core import figures, knobs
-from icl_core.experiment import CannotDraw, Drawing, Experiment, Panel, Run
+from icl_core.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel, Run
 from icl_core.knobs import BadSetting
-from pages.ui import address, widgets
 from pages.ui.address import Setting
 from pages.ui.chart import chart
 from pages.ui.plain import plain
@@ -20,19 +19,17 @@ from pages.ui.style import is_dark
 _SENTENCE = 40  # letters from which on a cell is one
 
 
-def owner(experiment: Experiment, field: str) -> Drawing | None:
-    """The only drawing that `field` of the view belongs to, or None: then it stands above all panels."""
-    owners = [drawing for drawing in experiment.drawings if field in drawing.knobs]
-    return owners[0] if len(owners) == 1 else None
+def home(experiment: Experiment, field: str) -> str:
+    """The drawer in which a field of the view stands; STAGE if it belongs to none, or to more than one."""
+    drawers = {each.place for each in experiment.drawings if field in each.knobs} - {STAGE}
+    return drawers.pop() if len(drawers) == 1 else STAGE
 
 
 def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
     """The view with all that `drawing` does not depend on at its default, so that it is not drawn again for it."""
-    other = {
-        field: knob.default
-        for field, knob in knobs.knobs(type(view)).items()
-        if owner(experiment, field) not in (None, drawing) or (field == "snapshot" and not drawing.moving)
-    }
+    named = {field for each in experiment.drawings for field in each.knobs} - set(drawing.knobs)
+    fixed = named if drawing.moving else named | {"snapshot"}
+    other = {field: knob.default for field, knob in knobs.knobs(type(view)).items() if field in fixed}
     with suppress(BadSetting):  # a view may refuse combinations
         return replace(view, **other)
     return view
@@ -42,6 +39,13 @@ def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
 @st.cache_resource(max_entries=200, show_spinner=False)
 def _drawn(digest: str, id: str, name: str, view: tuple, dark: bool, _run: Run, _drawing: Drawing, _view: Any) -> Panel:
     return draw(_run, _drawing, _view, dark)
+
+
+def drawn(setting: Setting, drawing: Drawing, run: Run) -> Panel:
+    """The panel of a drawing in the visitor's theme; what one visitor has had drawn serves the next."""
+    view = seen_by(setting.experiment, drawing, setting.view)
+    items = tuple(knobs.values(view).items())
+    return _drawn(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, view)
 
 
 def draw(run: Run, drawing: Drawing, view: Any, dark: bool) -> Panel:
@@ -65,25 +69,6 @@ def telling(setting: Setting, what: str) -> Iterator[None]:
             st.error(f"A fault of the program, not of your setting: {type(fault).__name__}. The log tells where.")
 
 
-@st.fragment
-def panel(setting: Setting, drawing: Drawing, run: Run) -> None:
-    """One panel with its knobs; a fragment, so that its knobs redraw it alone."""
-    width = "wide" if drawing.wide else "half"
-    with st.container(border=True, key=f"panel-{width}-{drawing.name}"):
-        own = [field for field in drawing.knobs if owner(setting.experiment, field) is drawing]
-        view, chosen = address.refreshed(setting, own), address.chosen_now(setting, own)
-        shown = seen_by(setting.experiment, drawing, view)
-        items = tuple(knobs.values(shown).items())
-        with telling(setting, drawing.name):
-            drawn = _drawn(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, shown)
-            show(drawn, drawing.name)
-        if refused := address.refusal(setting, chosen):
-            st.warning(f"{plain(refused)}. The figure does not show it.")
-        for field, value in chosen.items():  # good or refused
-            if widgets.can_move(setting, field, run.config):
-                widgets.draw_view(setting, field, value, run.config)
-
-
 def show(panel: Panel, key: str, with_data: bool = True) -> None:
     """Title, figure or table, note, caption and the data behind it."""
     st.subheader(panel.title, anchor=False)
@@ -98,7 +83,7 @@ def show(panel: Panel, key: str, with_data: bool = True) -> None:
         st.markdown(panel.note)
     st.caption(panel.caption)
     if with_data:
-        _data(panel, key)
+        data(panel, key)
 
 
 def _prose(table: Any) -> bool:
@@ -106,7 +91,8 @@ def _prose(table: Any) -> bool:
     return bool(table.map(lambda cell: isinstance(cell, str) and len(cell) > _SENTENCE).any(axis=None))
 
 
-def _data(panel: Panel, key: str) -> None:
+def data(panel: Panel, key: str) -> None:
+    """A button that opens the numbers behind a panel, and its files."""
     data = panel.data if panel.data is not None else panel.table
     # every panel has this button: one that scrolls on a narrow screen must hold something the keyboard can reach
     with st.popover("Data", help="The numbers behind this figure"):

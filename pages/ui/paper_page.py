@@ -1,14 +1,15 @@
 """A paper's page, the same for every paper."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
 
 from icl_core import findings, forms, knobs, registry
-from icl_core.experiment import Paper
+from icl_core.experiment import Paper, Run
 from icl_core.jobs import queue
 from icl_core.runs import store
-from pages.ui import address, choose, menu, sharing, stage, training, widgets
+from pages.ui import address, choose, drawers, menu, sharing, stage, training, verdicts, widgets
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
@@ -24,29 +25,36 @@ def show(name: str) -> None:
     setting = address.read(paper)
     found = None if setting.refused else store.default().find(setting.id, setting.config)
     shown = found or store.default().nearest(setting.id, setting.config)
-    st.title(paper.title, anchor=False)
-    st.caption(f"{paper.authors}, {paper.year}")
-    st.markdown(paper.found)
-    _tools(paper, setting, shown)
+    run = _load(shown.digest, shown) if shown else None
+    measured = findings.of_run(shown, run) if shown and run else []
+    _header(paper, setting, shown, measured)
     _warnings(setting)
     with st.sidebar:
         choose.presets(setting)
         choose.config_knobs(setting)
         with st.container(key="run"):
             _run_line(setting, found)
-    _main(setting, found, shown)
-    _below(paper, setting)
+    _main(setting, found, shown, run, measured)
 
 
-def _tools(paper: Paper, setting: Setting, shown: Any) -> None:
-    """Experiments at the left, tools at the right, in one line where there is room."""
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="bottom"):
-        if len(paper.experiments) > 1:
-            titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
-            key = f"experiment of {paper.name}"
-            widgets.pills("Experiment", key, titles, "experiment", {"experiment": setting.name})
+def _header(paper: Paper, setting: Setting, shown: Any, measured: Sequence[findings.Finding]) -> None:
+    """One line: whose page it is, which experiment, how the claims fared, and the menu."""
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
+        with st.container(horizontal=True, width="content", vertical_alignment="center", key="title"):
+            st.title(menu.short_title(paper.name), anchor=False, width="content")
+            if len(paper.experiments) > 1:
+                titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
+                key = f"experiment of {paper.name}"
+                widgets.select("Experiment", key, titles, "experiment", {"experiment": setting.name})
         with st.container(horizontal=True, width="content", vertical_alignment="center", key="tools"):
-            sharing.tools(setting, shown)
+            if measured:
+                st.button(f"{verdicts.told(measured)} ▸", key="verdicts", type="tertiary", on_click=_evidence)
+            with st.popover("⋯", help="Share, export, projector"):
+                sharing.tools(setting, shown)
+
+
+def _evidence() -> None:
+    address.write("drawer", drawers.EVIDENCE, "")
 
 
 def _warnings(setting: Setting) -> None:
@@ -74,19 +82,17 @@ def _run_line(setting: Setting, found: Any) -> None:
         training.run_button(setting, "sidebar")
 
 
-def _main(setting: Setting, found: Any, shown: Any) -> None:
+def _main(setting: Setting, found: Any, shown: Any, run: Run | None, measured: Sequence[findings.Finding]) -> None:
     if found is None and not setting.refused:
         _pending(setting, shown)
     if shown is None:
         st.info("This experiment has no run yet. Train it, and its figures appear here.")
-        return
-    run = _load(shown.digest, shown)
-    if run is None:
+    elif run is None:
         _load.clear(shown.digest, shown)  # trained again, the run has the same digest
         st.warning("The file of this run is damaged or gone. Load the page again to see what is left.")
-        return
-    # A refused setting keeps the last good figures, at full strength.
-    stage.show(setting, run, findings.of_run(shown, run), faded=found is None and not setting.refused)
+    else:
+        # A refused setting keeps the last good figures, at full strength.
+        stage.show(setting, run, measured, faded=found is None and not setting.refused)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -122,17 +128,3 @@ def _named(setting: Setting, shown: Any) -> str:
     known = knobs.knobs(setting.experiment.config)
     fields = [field for field in known if getattr(nearest, field) != getattr(setting.config, field)]
     return ", ".join(f"{known[field].label} = {getattr(nearest, field)}" for field in fields) or "other seeds"
-
-
-def _below(paper: Paper, setting: Setting) -> None:
-    """What the figures do not say: what to try, the words, the mathematics."""
-    with st.container(key="below"):
-        with st.expander("What you see and what to try"):
-            st.markdown(paper.introduction)
-            st.markdown(setting.experiment.about)
-        if paper.mathematics:
-            with st.expander("Why: the mathematics"):
-                st.markdown(paper.mathematics)
-        if paper.glossary:
-            with st.expander("Glossary"):
-                st.table([{"code": c, "symbol": s, "meaning": m} for c, s, m in paper.glossary])

@@ -1,118 +1,115 @@
-"""What is on stage: what you see, the verdicts, one player, and the panels it drives."""
+"""What is on stage: the headline, the clock, and the panels that it moves; the drawers follow where it rests."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
-from time import perf_counter
 from typing import Any
 
 import streamlit as st
 
 from icl_core import knobs
-from icl_core.experiment import Run
+from icl_core.experiment import STAGE, Drawing, Run
 from icl_core.findings import Finding
-from pages.ui import address, panels, verdicts, widgets
+from pages.ui import address, clock, drawers, panels
 from pages.ui.address import Setting
+from pages.ui.chart import chart
+from pages.ui.style import is_dark
 
-_SECONDS_A_SNAPSHOT = 0.5
+_GRIDS = {1: (1, 1), 2: (1, 2), 3: (1, 3), 4: (2, 2), 5: (2, 3), 6: (2, 3)}  # rows and columns of so many panels
+
+_TITLE = """<h3><span data-title="{name}">{title}</span>
+<span class="caption" tabindex="0" role="note" aria-label="{caption}" data-caption="{caption}">?</span></h3>"""
 
 
+@st.fragment
 def show(setting: Setting, run: Run, found: Sequence[Finding], faded: bool = False) -> None:
     """Draw a run with what it measured. `faded`: it is not the one asked for."""
-    ticking = _playing(setting)
-    # longer than the stage last took to be drawn, or the next tick would cut it short
-    pace = max(_SECONDS_A_SNAPSHOT, 1.5 * st.session_state.get(f"took:{setting.id}", 0.0))
-    st.fragment(_stage, run_every=pace if ticking else None)(setting, run, found, faded, ticking)
+    setting = replace(setting, view=address.refreshed(setting, knobs.knobs(setting.experiment.view)))
+    at = snapshot(setting, run)
+    with st.container(key="faded-head" if faded else "head", gap="small"), panels.telling(setting, "headline"):
+        _clock(setting, run, at)
+    here = replace(setting, view=_at(setting.view, at))
+    with st.container(key="faded" if faded else "current"):
+        _panels(here, run)
+        drawers.show(here, run, found)
 
 
-def _stage(setting: Setting, run: Run, found: Sequence[Finding], faded: bool, ticking: bool) -> None:
-    began = perf_counter()
-    if _playing(setting) != ticking:
-        st.rerun()  # how often a fragment runs is only set from outside it
-    setting = replace(setting, view=address.refreshed(setting, _shared(setting)))
-    steps = run.snapshot_steps
-    moves = bool(steps) and "snapshot" in knobs.knobs(setting.experiment.view)
-    if moves:
-        snapshot = _snapshot(setting, len(steps))
-        setting = replace(setting, view=replace(setting.view, snapshot=snapshot))
-    with st.container(key="faded-head" if faded else "head"):
-        with panels.telling(setting, "headline"):
-            headline = setting.experiment.headline(run, setting.view)
-            st.html(f'<p class="headline" role="status">{escape(headline, quote=False)}</p>')
-        verdicts.chips(found)
-    if moves:
-        _player(setting, steps, snapshot)
-    _shared_knobs(setting, run.config)
-    with st.container(key="faded" if faded else "current"), st.container(key="panels"):
-        for drawing in setting.experiment.drawings:
-            if drawing.applies(run.config):
-                panels.panel(setting, drawing, run)
-    st.session_state[f"took:{setting.id}"] = perf_counter() - began
-    if _playing(setting):  # only a snapshot that was drawn to its end is gone on from
-        st.session_state[f"playing:{setting.id}"] = snapshot
+def snapshot(setting: Setting, run: Run) -> int:
+    """The index of the snapshot that the address asks for: the last one not beyond its step."""
+    steps, asked = run.snapshot_steps, st.query_params.get("step", "")
+    if not moves(setting, run):
+        return 0
+    if asked.isdecimal():
+        return max(0, bisect_right(steps, int(asked)) - 1)
+    return run.snapshot_at(setting.view)
 
 
-def _shared(setting: Setting) -> list[str]:
-    """The view's fields that more than one panel depends on."""
-    experiment = setting.experiment
-    return [field for field in knobs.knobs(experiment.view) if panels.owner(experiment, field) is None]
+def moves(setting: Setting, run: Run) -> bool:
+    """Whether there is a training to be played."""
+    return bool(run.snapshot_steps) and "snapshot" in knobs.knobs(setting.experiment.view)
 
 
-def _shared_knobs(setting: Setting, config: Any) -> None:
-    fields = [field for field in _shared(setting) if field != "snapshot" and widgets.can_move(setting, field, config)]
-    for column, field in zip(st.columns(len(fields)) if fields else (), fields, strict=True):
-        with column:
-            widgets.draw_view(setting, field, getattr(setting.view, field), config)
+def _at(view: Any, index: int) -> Any:
+    return replace(view, snapshot=index) if "snapshot" in knobs.knobs(type(view)) else view
 
 
-def _player(setting: Setting, steps: list[int], snapshot: int) -> None:
-    """A slider over the snapshots and a button that plays them."""
-    # While it plays, a slider of its own that takes no input: a tick that the browser sent before it had seen the
-    # last one would else count as the visitor's move, and stop the play.
-    key = f"{setting.id}:snapshot{' playing' if _playing(setting) else ''}"
-    st.session_state[key] = snapshot
-    with st.container(horizontal=True, vertical_alignment="bottom", key="player"):
-        label = "❚❚ Pause" if _playing(setting) else "▶ Play"
-        st.button(label, key=f"{setting.id}:play", on_click=_toggle, args=(setting, snapshot, len(steps)))
-        if len(steps) > 1:
-            labels = {index: f"{step} of {steps[-1]}" for index, step in enumerate(steps)}
-            shown = {"format_func": labels.__getitem__, "key": key, "disabled": _playing(setting)}
-            moved = None if _playing(setting) else _moved
-            given = (setting, key, len(steps))
-            st.select_slider("training step shown", list(labels), on_change=moved, args=given, **shown)
+def _clock(setting: Setting, run: Run, at: int) -> None:
+    steps = run.snapshot_steps if moves(setting, run) else [0]
+    said = [setting.experiment.headline(run, _at(setting.view, index)) for index in range(len(steps))]
+    projector = "projector" in st.query_params
+    clock.clock(_key(setting), _name(run), steps, said, at, lambda: _rested(setting, steps), projector)
 
 
-def _moved(setting: Setting, key: str, count: int) -> None:
-    """The visitor's move. While it plays there is none: the slider of before may still report where it stood."""
-    if not _playing(setting):
-        _stop(setting, st.session_state[key], count)
+def _key(setting: Setting) -> str:
+    return f"clock of {setting.id}"
 
 
-def _playing(setting: Setting) -> bool:
-    return f"playing:{setting.id}" in st.session_state
+def _rested(setting: Setting, steps: Sequence[int]) -> None:
+    step = clock.step(_key(setting))
+    base = address.base_view(setting.experiment, setting.preset)
+    address.write("snapshot", base.snapshot, base.snapshot)  # a link's former way to say it
+    address.write("step", step, steps[min(base.snapshot, len(steps) - 1)])
 
 
-def _snapshot(setting: Setting, count: int) -> int:
-    """The snapshot to show: the address's, or while playing the next one, until the last."""
-    key = f"playing:{setting.id}"
-    if not _playing(setting):
-        return min(setting.view.snapshot, count - 1)
-    snapshot = min(st.session_state[key] + 1, count - 1)
-    if snapshot == count - 1:
-        _stop(setting, snapshot, count)
-        st.rerun()
-    return snapshot
+def _name(run: Run) -> str:
+    return f"{run.digest[:16]} {'dark' if is_dark() else 'light'}"
 
 
-def _toggle(setting: Setting, snapshot: int, count: int) -> None:
-    if _playing(setting):
-        _stop(setting, snapshot, count)
+def _panels(setting: Setting, run: Run) -> None:
+    shown = [each for each in setting.experiment.drawings if each.place == STAGE and each.applies(run.config)]
+    rows, columns = _GRIDS[len(shown)]
+    st.html(f"<style>.st-key-stage {{ --rows: {rows}; --columns: {columns}; }}</style>")
+    with st.container(key="stage"):
+        for drawing in shown:
+            with st.container(key=f"panel-{drawing.name}"), panels.telling(setting, drawing.name):
+                _panel(setting, drawing, run)
+
+
+def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
+    """A panel as it is in the end; the clock brings it to where it stands."""
+    if not (drawing.moving and moves(setting, run)) or clock.plain(_key(setting)):
+        panel, states = panels.drawn(setting, drawing, run), None
     else:
-        # one before the first to be shown: every run of the fragment goes one on
-        st.session_state[f"playing:{setting.id}"] = -1 if snapshot >= count - 1 else snapshot
+        view = panels.seen_by(setting.experiment, drawing, _at(setting.view, 0))
+        items = tuple(knobs.values(view).items())
+        panel, states = _states(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, view)
+    st.html(_TITLE.format(name=drawing.name, title=escape(panel.title, quote=False), caption=escape(panel.caption)))
+    if panel.figure is not None:
+        with st.container(key=f"stage-{drawing.name}"):
+            chart(panel.figure, f"figure {drawing.name}", panel.title, fills=True)
+    if states:
+        clock.send(drawing.name, states)
 
 
-def _stop(setting: Setting, snapshot: int, count: int) -> None:
-    st.session_state.pop(f"playing:{setting.id}", None)
-    base = address.base_view(setting.experiment, setting.preset).snapshot
-    address.write("snapshot", base if snapshot == min(base, count - 1) else snapshot, base)
+@st.cache_resource(max_entries=60, show_spinner=False)
+def _states(
+    digest: str, id: str, name: str, items: tuple, dark: bool, _run: Run, _drawing: Drawing, _view: Any
+) -> tuple[Any, bytes]:
+    """The panel at the last snapshot, and what changes in it from snapshot to snapshot."""
+    count = range(len(_run.snapshot_steps))
+    shown = [panels.draw(_run, _drawing, _at(_view, index), dark) for index in count]
+    for index, panel in enumerate(shown):
+        if panel.figure is not None:
+            panel.figure.update_layout(meta={"snapshot": index})
+    return shown[-1], clock.packed(name, _name(_run), shown)

@@ -3,7 +3,7 @@
 import streamlit as st
 
 _CSS = """
-.block-container { padding: 2.6rem 2.5rem 3rem; max-width: 110rem; }
+.block-container { padding: 1.1rem 2.5rem 3rem; max-width: 110rem; }
 h1, h2 { padding: 0 !important; }
 @media (max-width: 640px) { .block-container { padding: 4rem 1rem 3rem; } }
 [data-testid="stSidebarUserContent"] { padding-bottom: 0; }
@@ -16,7 +16,23 @@ h1, h2 { padding: 0 !important; }
 [data-testid="stCaptionContainer"] { opacity: 1 !important; }
 [data-testid="stBaseButton-primary"] p { color: ON_PRIMARY; }
 .st-key-tools { margin-left: auto; }
-.headline { font-size: 1.35rem; font-weight: 600; line-height: 1.35; margin: 0; }
+.st-key-stage { display: grid !important; gap: .4rem 1rem; grid-template-columns: repeat(var(--columns), minmax(0, 1fr));
+  grid-auto-rows: max(14rem, calc((100vh - 13rem) / var(--rows) - .4rem)); }
+.st-key-stage > *, .st-key-stage [class*="st-key-panel-"] { min-width: 0; min-height: 0; height: 100%; }
+.st-key-stage [class*="st-key-panel-"] { gap: 0 !important; flex-wrap: nowrap; }
+.st-key-stage [class*="st-key-panel-"] > :has(.stPlotlyChart) { flex: 1 1 0; min-height: 0; }
+.st-key-stage [class*="st-key-stage-"], .st-key-stage [class*="st-key-figure-"], .st-key-stage .stPlotlyChart,
+.st-key-stage [data-testid="stFullScreenFrame"] { height: 100% !important; min-height: 0; }
+.st-key-stage h3 { display: flex; gap: .4rem; font-size: 1rem; font-weight: 600; padding: 0 !important; margin: 0; }
+.st-key-stage h3 [data-title] { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+.caption { flex: none; width: 1.25rem; height: 1.25rem; border-radius: 50%; border: 1px solid rgba(128, 128, 128, .6);
+  color: FAINT; font-size: .8rem; text-align: center; line-height: 1.2rem; cursor: help; }
+.st-key-stage h3 { position: relative; }
+.caption:hover::after, .caption:focus::after { content: attr(data-caption); position: absolute; z-index: 20; left: 0;
+  top: 1.6rem; max-width: min(26rem, 100%); padding: .6rem .8rem; background: SIDEBAR; color: inherit; font-weight: 400;
+  font-size: .95rem; line-height: 1.4; text-align: left; border: 1px solid rgba(128, 128, 128, .45); border-radius: .5rem; }
+@media (max-width: 900px) {
+  .st-key-stage { grid-template-columns: minmax(0, 1fr); grid-auto-rows: 22rem; } }
 .st-key-panels, .st-key-cards, .st-key-live {
   display: grid !important; align-items: start; gap: 1rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr));

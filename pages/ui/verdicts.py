@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from html import escape
 
 import streamlit as st
 
@@ -15,6 +16,7 @@ MARKS = {
     ELSEWHERE: "–",
     **{kept: "✓" for kept, _ in VERDICTS.values()},
 }
+_UNIT = {"paper": "reproduced", "theory": "hold", "ours": "found"}
 KINDS = {"paper": "The paper", "theory": "Exact theory", "ours": "Ours"}
 
 
@@ -52,21 +54,28 @@ def _number(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
 
 
-def chips(found: Iterable[Finding]) -> None:
-    """A chip for each claim, which opens the claim, its source and the reason for its verdict."""
-    with st.container(horizontal=True, gap="small", key="chips"):
-        for finding in sorted(found, key=lambda finding: rank(finding.verdict)):
-            _chip(finding)
+def told(found: Iterable[Finding]) -> str:
+    """How the paper's own claims fared, in a line: "The paper: 5 of 7 reproduced"; of others where it has none."""
+    for kind, words in KINDS.items():
+        mine = [f for f in found if f.metric.claim.kind == kind and f.verdict not in (ELSEWHERE, NOT_RUN)]
+        if mine:
+            kept = VERDICTS[kind][0]
+            return f"{words}: {sum(f.verdict == kept for f in mine)} of {len(mine)} {_UNIT[kind]}"
+    return "No claim is at this setting"
 
 
-def _chip(finding: Finding) -> None:
-    claim, metric, verdict = finding.metric.claim, finding.metric, finding.verdict
-    edge = {"✓": "reproduced", "✗": "not"}.get(MARKS[verdict], "undecided")
-    with st.container(width="content", key=f"chip-{edge}-{claim.id}"):
-        label = f"{claim.label} {measured(metric)} · {promised(claim)} · {MARKS[verdict]} {verdict}"
-        with st.popover(label):
-            st.markdown(claim.text)
-            allowed = f" Within {claim.tolerance:.3g} of it counts as well." if claim.tolerance else ""
-            st.caption(f"{origin(claim)}.{allowed}")
-            if MARKS[verdict] == "✗" or why(metric):
-                st.markdown(f"**Why.** {why(metric) or 'Not known.'}")
+def evidence(found: Iterable[Finding]) -> None:
+    """Every claim with what this run measured, failing ones first."""
+    st.html(f'<ul class="claims">{"".join(map(_row, sorted(found, key=lambda f: rank(f.verdict))))}</ul>')
+
+
+def _row(finding: Finding) -> str:
+    claim, metric = finding.metric.claim, finding.metric
+    mark, reason = f"{MARKS[finding.verdict]} {finding.verdict}", why(metric)
+    missed = MARKS[finding.verdict] == "✗"
+    because = f"<br>Why: {escape(reason or 'not known')}" if reason or missed else ""
+    return (
+        f"<li><strong>{escape(mark)}</strong><p>{escape(claim.text)}</p>"
+        f'<p class="more">{escape(origin(claim))}<br>'
+        f"{escape(claim.label)}: {escape(measured(metric))} · {escape(promised(claim))}{because}</p></li>"
+    )

@@ -20,6 +20,13 @@ def pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[st
     st.pills(label, list(titles), format_func=titles.__getitem__, key=key, on_change=_go, args=(key, field, now))
 
 
+def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
+    """A list that leaves all settings but `now`'s for another value of `field`; each value has its title."""
+    st.session_state[key] = now[field]
+    shown = {"format_func": titles.__getitem__, "label_visibility": "collapsed", "width": 340}
+    st.selectbox(label, list(titles), key=key, on_change=_go, args=(key, field, now), **shown)
+
+
 def _go(key: str, field: str, now: dict[str, str]) -> None:
     # A click on the pill that is already chosen clears it: that means "back to this one".
     address.go(**{**now, field: st.session_state[key] or now[field]})

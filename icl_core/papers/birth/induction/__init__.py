@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.induction import claims
-from icl_core.papers.birth.induction.draw import attention, curves, film, grafts, matrices
+from icl_core.papers.birth.induction.draw import attention, curves, grafts, matrices, stage
 from icl_core.papers.birth.induction.metrics import metrics
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import run
@@ -55,6 +55,9 @@ def _per_token(config: Config) -> float:
     return maps + 16 * config.d**2 + 6 * config.N * config.d * counted
 
 
+SEQUENCE = ("sequence", "marked")
+GRAFT, BESIDE, CURVES = "Graft", "Trained beside constructed", "All curves"
+
 EXPERIMENT = Experiment(
     name="induction",
     title="The induction head",
@@ -65,15 +68,19 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("film", film.draw, moving=False, wide=True),
+        Drawing("first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2),
+        Drawing("second", stage.second, SEQUENCE),
         Drawing("accuracy", curves.accuracy, ("measure", "single_seeds"), live=True),
-        Drawing("memories", curves.memories, ("orientation", "weighted"), live=True),
-        Drawing("losses", curves.losses, live=True),
-        Drawing("graft", grafts.draw, ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength")),
-        Drawing("attention", attention.draw, ("sequence", "marked", "sample", "length"), wide=True),
-        Drawing("matrix", matrices.draw, ("memory", "raw", "wrong"), wide=True),
-        Drawing("spectrum", matrices.spectrum),
-        Drawing("feed_forward", curves.feed_forward, live=True, applies=lambda config: config.feed_forward),
+        Drawing("w_k1", stage.w_k1, applies=lambda config: config.layers == 2),
+        Drawing("w_k2", stage.w_k2),
+        Drawing("w_o2", stage.w_o2),
+        Drawing("graft", grafts.draw, ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength"), GRAFT),
+        Drawing("attention", attention.draw, (*SEQUENCE, "sample", "length"), "Your own sequence", wide=True),
+        Drawing("matrix", matrices.draw, ("memory", "raw", "wrong"), BESIDE, wide=True),
+        Drawing("spectrum", matrices.spectrum, (), BESIDE),
+        Drawing("memories", curves.memories, ("orientation", "weighted"), CURVES, live=True),
+        Drawing("losses", curves.losses, (), CURVES, live=True),
+        Drawing("feed_forward", curves.feed_forward, (), CURVES, live=True, applies=lambda config: config.feed_forward),
     ),
     presets=PRESETS,
     headline=headline,

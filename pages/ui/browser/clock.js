@@ -1,0 +1,183 @@
+/* The page's only clock. It moves every panel of the stage to one snapshot of the training, without the server, and
+   tells the server where it came to rest. What a panel shows at each snapshot is in `window.iclStage`, which the
+   components of the panels fill (frames.js). */
+
+const PACE = 420; // milliseconds a snapshot at normal speed
+const PATIENCE = 6000; // milliseconds until Streamlit's charts have left `window.Plotly`
+const SPEEDS = [1, 2, 0.5];
+const STILL = { mode: "immediate", frame: { duration: 0, redraw: true }, transition: { duration: 0 } };
+const TYPES = "input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=combobox]";
+
+const stage = (window.iclStage ??= { panels: new Map(), clock: null });
+const chart = (name) => document.querySelector(`[class~="st-key-stage-${CSS.escape(name)}"] .js-plotly-plot`);
+const inSight = (element) => {
+  const box = element.getBoundingClientRect();
+  return box.bottom > 0 && box.top < window.innerHeight;
+};
+
+class Clock {
+  constructor(root) {
+    const find = (query) => root.querySelector(query);
+    Object.assign(this, { headline: find(".headline"), bar: find(".clock"), play: find(".play"), track: find("input") });
+    Object.assign(this, { ticks: find(".ticks"), output: find("output"), speed: find(".speed") });
+    Object.assign(this, { index: 0, pace: 0, timer: 0, drawing: new Set(), data: null, told: null });
+    this.play.onclick = () => (this.timer ? this.rest() : this.start());
+    find(".back").onclick = () => this.move(this.index - 1);
+    find(".on").onclick = () => this.move(this.index + 1);
+    this.speed.onclick = () => this.faster();
+    this.track.oninput = () => (this.stop(), this.show(Number(this.track.value)));
+    this.track.onchange = () => this.rest();
+    this.ears = [
+      [window, "keydown", (event) => this.key(event)],
+      [window, "scroll", () => this.draw(), true],
+      [window, "resize", () => this.draw()],
+      [window, "icl-panel", () => this.draw()],
+    ];
+    for (const [where, what, hear, capture] of this.ears) where.addEventListener(what, hear, capture);
+    this.watch = new MutationObserver(() => this.later());
+    this.watch.observe(document.querySelector("[data-testid=stMain]") ?? document.body, { childList: true, subtree: true });
+  }
+
+  /* What the server says: the snapshots of the run on screen, and where the address stands. */
+  update(data, tell) {
+    const other = !this.data || this.data.run !== data.run;
+    const asked = other || this.data.at !== data.at;
+    this.data = data;
+    this.tell = tell;
+    this.track.max = data.steps.length - 1;
+    this.bar.hidden = data.steps.length < 2;
+    this.mark(data.ticks);
+    this.label();
+    if (other) this.stop();
+    if (!window.Plotly) this.wait ??= window.setTimeout(() => window.Plotly ? this.draw() : tell("plain", true), PATIENCE);
+    if (asked && data.at !== this.told) this.show(data.at);
+    else this.show(this.index);
+    this.told = null;
+  }
+
+  mark(ticks) {
+    const last = Math.max(1, this.data.steps.length - 1);
+    this.ticks.replaceChildren(
+      ...ticks.map(([at, text]) => {
+        const tick = document.createElement("span");
+        tick.textContent = text;
+        tick.style.left = `${(100 * at) / last}%`;
+        return tick;
+      }),
+    );
+  }
+
+  label() {
+    this.play.textContent = this.timer ? "❚❚" : "▶";
+    this.play.setAttribute("aria-label", this.timer ? "Stop" : "Play");
+    const times = SPEEDS[this.pace];
+    this.speed.textContent = times === 0.5 ? "½×" : `${times}×`;
+    this.speed.setAttribute("aria-label", `Speed of the play: ${times}`);
+  }
+
+  faster() {
+    this.pace = (this.pace + 1) % SPEEDS.length;
+    if (this.timer) this.start();
+    this.label();
+  }
+
+  start() {
+    window.clearInterval(this.timer);
+    if (this.index >= this.data.steps.length - 1) this.show(0);
+    this.timer = window.setInterval(() => this.tick(), PACE / SPEEDS[this.pace]);
+    this.label();
+  }
+
+  tick() {
+    if (this.drawing.size) return; // a slow machine shows every snapshot, later
+    this.show(this.index + 1);
+    if (this.index >= this.data.steps.length - 1) this.rest();
+  }
+
+  stop() {
+    window.clearInterval(this.timer);
+    this.timer = 0;
+    this.label();
+  }
+
+  /* Stop, and tell the server where. */
+  rest() {
+    this.stop();
+    if (this.told === this.index) return;
+    this.told = this.index;
+    this.tell("step", this.data.steps[this.index]);
+  }
+
+  move(index) {
+    this.show(index);
+    this.rest();
+  }
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TYPES)) return;
+    const on = { ArrowLeft: -1, ArrowRight: 1, PageUp: -1, PageDown: 1 }[event.key];
+    const pages = event.key.startsWith("Page") && !this.data.projector;
+    if (this.data.steps.length < 2 || pages) return;
+    if (on) this.move(this.index + on);
+    else if (event.key === " " && !event.target.closest?.("button, a, summary")) this.play.click();
+    else return;
+    event.preventDefault();
+  }
+
+  show(index) {
+    const last = this.data.steps.length - 1;
+    this.index = Math.max(0, Math.min(last, index));
+    this.track.value = this.index;
+    this.track.setAttribute("aria-valuetext", `step ${this.data.steps[this.index]} of ${this.data.steps[last]}`);
+    this.output.textContent = `${this.data.steps[this.index]} of ${this.data.steps[last]}`;
+    this.headline.textContent = this.data.headlines[this.index];
+    this.draw();
+  }
+
+  later() {
+    window.clearTimeout(this.soon);
+    this.soon = window.setTimeout(() => this.draw(), 60);
+  }
+
+  /* Bring every panel in sight to the snapshot of the clock. */
+  draw() {
+    if (!this.data || !window.Plotly) return;
+    for (const [name, panel] of stage.panels) {
+      if (panel.run !== this.data.run) continue;
+      const plot = chart(name);
+      if (plot?.layout && inSight(plot)) this.bring(name, panel, plot);
+    }
+  }
+
+  async bring(name, panel, plot) {
+    const index = this.index;
+    if (this.drawing.has(name) || plot.layout.meta?.snapshot === index || !panel.frames[index]) return;
+    this.drawing.add(name);
+    try {
+      await window.Plotly.animate(plot, panel.frames[index], STILL);
+      const title = document.querySelector(`[data-title="${CSS.escape(name)}"]`);
+      if (title && panel.titles[index]) title.textContent = panel.titles[index];
+    } catch (error) {
+      if (error) console.warn(`The panel ${name} was not drawn:`, error);
+    } finally {
+      this.drawing.delete(name);
+    }
+    if (index !== this.index) this.draw();
+  }
+
+  end() {
+    this.stop();
+    this.watch.disconnect();
+    for (const [where, what, hear, capture] of this.ears) where.removeEventListener(what, hear, capture);
+  }
+}
+
+export default function ({ parentElement, data, setStateValue }) {
+  const clock = (parentElement.iclClock ??= new Clock(parentElement));
+  stage.clock = clock;
+  clock.update(data, setStateValue);
+  return () => {
+    clock.end();
+    delete parentElement.iclClock;
+  };
+}

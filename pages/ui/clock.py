@@ -1,0 +1,55 @@
+"""The page's only clock: it lives in the browser, moves every panel of the stage and tells where it came to rest."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from icl_core.experiment import Panel
+from icl_core.figures.frames import frames
+
+_BROWSER = Path(__file__).parent / "browser"
+
+
+def _read(name: str) -> str:
+    return (_BROWSER / name).read_text(encoding="utf-8")
+
+
+_CLOCK = st.components.v2.component(
+    "icl_clock", html=_read("clock.html"), css=_read("clock.css"), js=_read("clock.js"), isolate_styles=False
+)
+_FRAMES = st.components.v2.component("icl_frames", html="<span hidden></span>", js=_read("frames.js"))
+
+
+def clock(
+    key: str, run: str, steps: Sequence[int], headlines: Sequence[str], at: int, rested: Callable[[], None],
+    projector: bool = False, ticks: Sequence[tuple[int, str]] = (),
+) -> None:  # fmt: skip
+    """The headline of the snapshot shown, and what moves the stage of the run named `run`. `rested` is called when it
+    has come to rest; `step(key)` then tells where."""
+    data = {"run": run, "steps": list(steps), "headlines": list(headlines), "at": at, "ticks": list(ticks)}
+    # the browser says that it is plain where it cannot move the charts: then the server draws them where it rests
+    _CLOCK(key=key, data=data | {"projector": projector}, on_step_change=rested, on_plain_change=lambda: None)
+
+
+def step(key: str) -> int:
+    """The training step at which the clock came to rest."""
+    return int(st.session_state[key]["step"])
+
+
+def plain(key: str) -> bool:
+    """Whether the browser cannot move the charts itself."""
+    return bool((st.session_state.get(key) or {}).get("plain"))
+
+
+def packed(name: str, run: str, panels: Sequence[Panel]) -> bytes:
+    """What a panel of the stage shows at each snapshot, as the browser reads it."""
+    shown = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
+    return json.dumps({"name": name, "run": run, "frames": frames(shown), "titles": [p.title for p in panels]}).encode()
+
+
+def send(name: str, states: Any) -> None:
+    """Give the browser what `packed` made."""
+    _FRAMES(key=f"frames {name}", data=states)

@@ -1,0 +1,91 @@
+"""What stands under the stage: drawers, of which one is open or none. Only the open one is computed and sent."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from icl_core import knobs, registry
+from icl_core.experiment import STAGE, Run
+from icl_core.findings import Finding
+from pages.ui import address, panels, verdicts, widgets
+from pages.ui.address import Setting
+from pages.ui.plain import plain
+
+VIEW, EVIDENCE, WHY = "View", "Evidence", "Why"
+
+
+def names(setting: Setting, run: Run) -> list[str]:
+    """The drawers of an experiment, in the order of its drawings, and those that every one has."""
+    places = [each.place for each in setting.experiment.drawings if each.place != STAGE and each.applies(run.config)]
+    view = [VIEW] if _fields(setting, run, STAGE) else []
+    return [*dict.fromkeys(places), *view, EVIDENCE, WHY]
+
+
+def show(setting: Setting, run: Run, found: Sequence[Finding]) -> None:
+    """The row of drawers, and what is in the open one."""
+    titles = names(setting, run)
+    opened = st.query_params.get("drawer", "")
+    key = f"{setting.id}:drawer"
+    st.session_state[key] = opened if opened in titles else None
+    with st.container(key="drawers"):
+        st.pills("More", titles, key=key, on_change=_opened, args=(key,), label_visibility="collapsed")
+        if opened in titles:
+            with st.container(key="drawer"):
+                _content(setting, run, opened, found)
+        elif opened:
+            st.warning(f"There is no drawer {plain(opened)!s:.80} here; there are {', '.join(titles)}.")
+
+
+def _opened(key: str) -> None:
+    address.write("drawer", st.session_state[key] or "", "")
+
+
+def _content(setting: Setting, run: Run, opened: str, found: Sequence[Finding]) -> None:
+    if opened == EVIDENCE:
+        verdicts.evidence(found)
+    elif opened == VIEW:
+        _knobs(setting, run, STAGE)
+    elif opened == WHY:
+        _why(setting)
+    else:
+        _drawings(setting, run, opened)
+
+
+def _drawings(setting: Setting, run: Run, opened: str) -> None:
+    """The drawer's knobs at the left of its figures."""
+    shown = [each for each in setting.experiment.drawings if each.place == opened and each.applies(run.config)]
+    left, right = st.columns([1, 3]) if _fields(setting, run, opened) else (None, st.container())
+    if left is not None:
+        with left:
+            _knobs(setting, run, opened)
+    with right, st.container(key="panels"):
+        for drawing in shown:
+            width = "wide" if drawing.wide else "half"
+            with st.container(border=True, key=f"panel-{width}-{drawing.name}"), panels.telling(setting, drawing.name):
+                panels.show(panels.drawn(setting, drawing, run), drawing.name)
+
+
+def _fields(setting: Setting, run: Run, place: str) -> list[str]:
+    """The view's fields that stand in a drawer; those of the STAGE in the drawer VIEW."""
+    known = [field for field in knobs.knobs(setting.experiment.view) if field != "snapshot"]
+    mine = [field for field in known if panels.home(setting.experiment, field) == place]
+    return [field for field in mine if widgets.can_move(setting, field, run.config)]
+
+
+def _knobs(setting: Setting, run: Run, place: str) -> None:
+    chosen = address.chosen_now(setting, _fields(setting, run, place))
+    if refused := address.refusal(setting, chosen):
+        st.warning(f"{plain(refused)}. The figure does not show it.")
+    for field, value in chosen.items():  # good or refused
+        widgets.draw_view(setting, field, value, run.config)
+
+
+def _why(setting: Setting) -> None:
+    """What the figures do not say: what to try, the mathematics, the words."""
+    paper = registry.papers()[setting.id.partition(".")[0]]
+    st.markdown(f"{paper.title}. {paper.authors}, {paper.year}. {paper.found}")
+    st.markdown(paper.introduction)
+    st.markdown(setting.experiment.about)
+    st.markdown(paper.mathematics)
+    if paper.glossary:
+        st.table([{"code": code, "symbol": symbol, "meaning": meaning} for code, symbol, meaning in paper.glossary])
