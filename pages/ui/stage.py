@@ -16,8 +16,6 @@ from pages.ui.address import Setting
 from pages.ui.chart import chart
 from pages.ui.style import is_dark
 
-_GRIDS = {1: (1, 1), 2: (1, 2), 3: (1, 3), 4: (2, 2), 5: (2, 3), 6: (2, 3)}  # rows and columns of so many panels
-
 _TITLE = """<h3><span data-title="{name}">{title}</span>
 <span class="caption" tabindex="0" role="note" aria-label="{caption}" data-caption="{caption}">?</span></h3>"""
 
@@ -78,11 +76,12 @@ def _name(run: Run) -> str:
 
 def _panels(setting: Setting, run: Run) -> None:
     shown = [each for each in setting.experiment.drawings if each.place == STAGE and each.applies(run.config)]
-    rows, columns = _GRIDS[len(shown)]
-    st.html(f"<style>.st-key-stage {{ --rows: {rows}; --columns: {columns}; }}</style>")
-    with st.container(key="stage"):
+    seats = sum(2 if each.wide else 1 for each in shown)  # a wide panel takes two
+    rows = 1 if seats <= 3 else 2
+    with st.container(key=f"stage-{rows}x{-(-seats // rows)}"):
         for drawing in shown:
-            with st.container(key=f"panel-{drawing.name}"), panels.telling(setting, drawing.name):
+            seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
+            with st.container(key=seat), panels.telling(setting, drawing.name):
                 _panel(setting, drawing, run)
 
 
@@ -96,7 +95,7 @@ def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
         panel, states = _states(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, view)
     st.html(_TITLE.format(name=drawing.name, title=escape(panel.title, quote=False), caption=escape(panel.caption)))
     if panel.figure is not None:
-        with st.container(key=f"stage-{drawing.name}"):
+        with st.container(key=f"chart-{drawing.name}"):
             chart(panel.figure, f"figure {drawing.name}", panel.title, fills=True)
     if states:
         clock.send(drawing.name, states)

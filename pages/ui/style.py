@@ -16,23 +16,33 @@ h1, h2 { padding: 0 !important; }
 [data-testid="stCaptionContainer"] { opacity: 1 !important; }
 [data-testid="stBaseButton-primary"] p { color: ON_PRIMARY; }
 .st-key-tools { margin-left: auto; }
-.st-key-stage { display: grid !important; gap: .4rem 1rem; grid-template-columns: repeat(var(--columns), minmax(0, 1fr));
-  grid-auto-rows: max(14rem, calc((100vh - 13rem) / var(--rows) - .4rem)); }
-.st-key-stage > *, .st-key-stage [class*="st-key-panel-"] { min-width: 0; min-height: 0; height: 100%; }
-.st-key-stage [class*="st-key-panel-"] { gap: 0 !important; flex-wrap: nowrap; }
-.st-key-stage [class*="st-key-panel-"] > :has(.stPlotlyChart) { flex: 1 1 0; min-height: 0; }
-.st-key-stage [class*="st-key-stage-"], .st-key-stage [class*="st-key-figure-"], .st-key-stage .stPlotlyChart,
-.st-key-stage [data-testid="stFullScreenFrame"] { height: 100% !important; min-height: 0; }
-.st-key-stage h3 { display: flex; gap: .4rem; font-size: 1rem; font-weight: 600; padding: 0 !important; margin: 0; }
-.st-key-stage h3 [data-title] { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+[class*="st-key-stage-"] { display: grid !important; gap: .4rem 1rem; --above: 13rem; --rows: 1; --columns: 1;
+  grid-template-columns: repeat(var(--columns), minmax(0, 1fr));
+  grid-auto-rows: max(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem)); }
+[class*="st-key-stage-2x"] { --rows: 2; }
+[class*="st-key-stage-"][class*="x2"] { --columns: 2; }
+[class*="st-key-stage-"][class*="x3"] { --columns: 3; }
+[class*="st-key-stage-"] > *, [class*="st-key-seat-"] { min-width: 0; min-height: 0; height: 100%; }
+[class*="st-key-stage-"] > :has([class*="st-key-seat-wide-"]) { grid-column: span 2; }
+[class*="st-key-seat-"] { gap: 0 !important; flex-wrap: nowrap; }
+[class*="st-key-seat-"] > :has(.stPlotlyChart) { flex: 1 1 0; min-height: 0; }
+[class*="st-key-seat-"] :is([class*="st-key-chart-"], [class*="st-key-figure-"], [data-testid="stFullScreenFrame"],
+  .stPlotlyChart) { height: 100% !important; min-height: 0; }
+[class*="st-key-seat-"] h3 { position: relative; display: flex; gap: .4rem; padding: 0 !important; margin: 0;
+  font-size: 1rem; font-weight: 600; }
+[data-title] { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
 .caption { flex: none; width: 1.25rem; height: 1.25rem; border-radius: 50%; border: 1px solid rgba(128, 128, 128, .6);
   color: FAINT; font-size: .8rem; text-align: center; line-height: 1.2rem; cursor: help; }
-.st-key-stage h3 { position: relative; }
 .caption:hover::after, .caption:focus::after { content: attr(data-caption); position: absolute; z-index: 20; left: 0;
-  top: 1.6rem; max-width: min(26rem, 100%); padding: .6rem .8rem; background: SIDEBAR; color: inherit; font-weight: 400;
-  font-size: .95rem; line-height: 1.4; text-align: left; border: 1px solid rgba(128, 128, 128, .45); border-radius: .5rem; }
+  top: 1.6rem; max-width: min(26rem, 100%); padding: .6rem .8rem; background: SIDEBAR; font-weight: 400;
+  font-size: .95rem; line-height: 1.4; text-align: left; border: 1px solid rgba(128, 128, 128, .45);
+  border-radius: .5rem; }
 @media (max-width: 900px) {
-  .st-key-stage { grid-template-columns: minmax(0, 1fr); grid-auto-rows: 22rem; } }
+  [class*="st-key-stage-"] { --columns: 1 !important; grid-auto-rows: 22rem; }
+  [class*="st-key-stage-"] > :has([class*="st-key-seat-wide-"]) { grid-column: auto; }
+  .clock { position: fixed; bottom: 0; left: 0; right: 0; z-index: 50; padding: .5rem .8rem; background: SIDEBAR;
+    border-top: 1px solid rgba(128, 128, 128, .45); }
+}
 .st-key-panels, .st-key-cards, .st-key-live {
   display: grid !important; align-items: start; gap: 1rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr));
@@ -75,8 +85,11 @@ ul.claims { list-style: none; margin: 0; padding: 0; }
 """
 
 _PROJECTOR = """
-html { font-size: 21px !important; }
-[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], .st-key-below { display: none !important; }
+html { font-size: 18px !important; }
+[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], [data-testid="stHeader"] { display: none !important; }
+.block-container { padding: .6rem 1.2rem; }
+body:not(.icl-menu) .st-key-header { display: none; }
+[class*="st-key-stage-"] { --above: 7.2rem; grid-auto-rows: calc((100vh - var(--above)) / var(--rows) - .4rem); }
 """
 
 

@@ -9,7 +9,7 @@ const STILL = { mode: "immediate", frame: { duration: 0, redraw: true }, transit
 const TYPES = "input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=combobox]";
 
 const stage = (window.iclStage ??= { panels: new Map(), clock: null });
-const chart = (name) => document.querySelector(`[class~="st-key-stage-${CSS.escape(name)}"] .js-plotly-plot`);
+const chart = (name) => document.querySelector(`[class~="st-key-chart-${CSS.escape(name.replaceAll(" ", "-"))}"] .js-plotly-plot`);
 const inSight = (element) => {
   const box = element.getBoundingClientRect();
   return box.bottom > 0 && box.top < window.innerHeight;
@@ -118,6 +118,7 @@ class Clock {
     const on = { ArrowLeft: -1, ArrowRight: 1, PageUp: -1, PageDown: 1 }[event.key];
     const pages = event.key.startsWith("Page") && !this.data.projector;
     if (this.data.steps.length < 2 || pages) return;
+    if (event.key === "m" && this.data.projector) document.body.classList.toggle("icl-menu");
     if (on) this.move(this.index + on);
     else if (event.key === " " && !event.target.closest?.("button, a, summary")) this.play.click();
     else return;
