@@ -23,7 +23,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters, learned_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,11 +93,7 @@ def recall(registers: Sequence[Tensor], parameters: Parameters, variant: str) ->
 
 def takes_whitened(config: Any) -> bool:
     """Whether the model is one of whitened covariates: they move, and are learned in coordinates that they start in."""
-    return (
-        VARIANTS[config.variant].moves_covariates
-        and config.coordinates == "whitened"
-        and config.preconditioner == "full"
-    )
+    return VARIANTS[config.variant].moves_covariates and learned_in(config) == "whitened"
 
 
 def original(
@@ -119,7 +115,7 @@ def original(
         A = torch.diag_embed(unit)[:, None] @ A  # [L, d, H, d, d]
     if takes_whitened(config):
         return A
-    if "A" in parameters and config.preconditioner == "full" and config.coordinates == "whitened":
+    if "A" in parameters and learned_in(config) == "whitened":
         inverse = torch.linalg.inv(root[0])
         return inverse @ A @ inverse
     return A * config.d / root.square().sum()  # in units of one over Σ's mean eigenvalue
