@@ -8,10 +8,10 @@ from icl_core import device
 from icl_core.papers.memformers.mixture.heads import KINDS, losses
 from icl_core.papers.memformers.mixture.prompts import distributions, held_out, met
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of
-from icl_core.papers.memformers.shared import experts, test_set, variants
+from icl_core.papers.memformers.shared import baselines, experts, test_set, variants
 from icl_core.papers.memformers.shared.experts import Adapted, Heads
-from icl_core.papers.memformers.shared.task import Batch, gaussian
-from icl_core.regression import conjugate_gradient, floors, sampled_loss
+from icl_core.papers.memformers.shared.task import Batch
+from icl_core.regression import floors
 from icl_core.training import phases
 
 SEEN = (0.0, 3.0, 121)  # of S / E x², where the polynomials are drawn
@@ -89,13 +89,12 @@ def references(config: Config) -> dict[str, np.ndarray]:
     mixture's E x²."""
     pools = [held_out(config, row) for row in range(len(distributions(config)))]
     best = [floors(pool[None, None], None, list(range(1, config.layers + 1))) for pool in pools]
-    white = gaussian((1, test_set.PROMPTS), torch.Generator().manual_seed(2**31 + 19))
-    missed = conjugate_gradient(pools[-1][None, None], white, config.layers).iterates - white
+    cg, _ = baselines.conjugate(pools[-1][None, None], None, config.layers)
     found = {
         "baseline/floor": np.array([each.loss for each in best[-1]]),
         "baseline/floor_error": np.array([each.error / each.loss for each in best[-1]]),
         "baseline/floor_head": np.array([[each.loss for each in row] for row in best[:-1]]).T,
-        "baseline/cg": sampled_loss(missed, None)[1:].double().mean(-1).cpu().numpy(),
+        "baseline/cg": cg.double().mean(-1).cpu().numpy(),
         "shape/at": np.linspace(*SEEN),
         **_density(config, pools),
     }
