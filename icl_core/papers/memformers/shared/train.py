@@ -1,5 +1,6 @@
-"""Trains one model of one depth, all seeds in one pass: a part of every run of this paper but the mixture's."""
+"""Trains one model of one depth, all seeds in one pass: a part of every run of this paper."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -47,10 +48,11 @@ class Batches:
 
 def training_phase(name: str, config: Any) -> Phase:
     """One depth's training, as a part of a run: `curve/…`, `snapshot/…`, `final/…` and `evaluated/…` [seeds]."""
-    return Phase(name, config.steps, partial(_train, config, name), partial(_curves, config))
+    return Phase(name, config.steps, partial(_train, config, name), partial(curves, config))
 
 
-def _curves(config: Any, state: loop.State) -> dict[str, np.ndarray]:
+def curves(config: Any, state: loop.State) -> dict[str, np.ndarray]:
+    """The curves of a training, NaN where it has not arrived yet."""
     return state.curves(loop.evaluations(config.steps, EVALUATIONS))
 
 
@@ -58,16 +60,12 @@ def _train(config: Any, name: str, resumed: Tensors, report: Report) -> dict[str
     generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
     parameters, root = variants.initial(config, generator), roots(config)
     batches = Batches(config)
-    problem = _problem(config, parameters, root, batches)
-    at, evaluations = loop.log_spaced(config.steps, SNAPSHOTS), loop.evaluations(config.steps, EVALUATIONS)
-    try:
-        state = loop.train(problem, config.steps, at, evaluations, resumed, report)
-    except Diverged as found:
-        raise Diverged(f"{name.rpartition(' ')[0]}, {config.layers} layers: {found}") from None
+    of = problem(config, parameters, root, batches, lambda step: _watched(config, parameters, root))
+    state = trained(name.rpartition(" ")[0], config, of, loop.log_spaced(config.steps, SNAPSHOTS), resumed, report)
     evaluated = _evaluated(config, parameters, root)
     evaluated["train"] = _training_loss(config, parameters, root, batches, state)
     found = {f"evaluated/{key}": np.asarray(value.cpu(), np.float32) for key, value in evaluated.items()}
-    return {**_curves(config, state), **found, **state.kept(np.float16)}
+    return {**curves(config, state), **found, **state.kept(np.float16)}
 
 
 def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, Tensor]:
@@ -78,7 +76,11 @@ def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, T
     return {"loss": mean, "error": error, "median": losses.median(-1).values, "noise": noise}
 
 
-def _problem(config: Any, parameters: Parameters, root: Tensor, batches: Batches) -> loop.Problem:
+def problem(
+    config: Any, parameters: Parameters, root: Tensor, batches: Any, watch: Callable[[int], loop.Measures]
+) -> loop.Problem:
+    """What the loop trains: every seed's loss on `batches`, which have a `generator` and the batch `at` a step."""
+
     def step(index: int):
         loss, gradient = model.loss_and_gradient(parameters, config, root, batches.at(index), config.objective)
         clipped = several_seeds.clipped(gradient, config.clip) if config.clip else gradient
@@ -87,7 +89,7 @@ def _problem(config: Any, parameters: Parameters, root: Tensor, batches: Batches
     return loop.Problem(
         parameters,
         step,
-        lambda index: _watched(config, parameters, root),
+        watch,
         lambda tensors: torch.optim.Adam(tensors, lr=config.learning_rate, betas=BETAS),
         (batches.generator,),
         loss="loss",
@@ -95,6 +97,17 @@ def _problem(config: Any, parameters: Parameters, root: Tensor, batches: Batches
         # predicting zero loses d; of the logarithm every step is bounded, and rare prompts may be this bad
         ceiling=1e6 * config.d if config.objective == "mean" else 1e30,
     )
+
+
+def trained(
+    name: str, config: Any, problem: loop.Problem, snapshot_steps: list[int], resumed: Tensors, report: Report
+) -> loop.State:
+    """Trains to the end. `Diverged` says which model it was, of what `name` and how many layers."""
+    evaluations = loop.evaluations(config.steps, EVALUATIONS)
+    try:
+        return loop.train(problem, config.steps, snapshot_steps, evaluations, resumed, report)
+    except Diverged as found:
+        raise Diverged(f"{name}, {config.layers} layers: {found}") from None
 
 
 def _watched(config: Any, parameters: Parameters, root: Tensor) -> dict[str, np.ndarray]:
