@@ -3,21 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of
+from icl_core.figures import Curve
 from icl_core.papers.memformers.methods.draw import depth_words as words
 from icl_core.papers.memformers.methods.settings import View
-from icl_core.papers.memformers.shared.draw.losses import (
-    FULL,
-    NEUTRAL,
-    SCALAR,
-    beside,
-    floor_of,
-    roomy,
-    trained_name,
-    window,
-)
+from icl_core.papers.memformers.shared.draw import losses
+from icl_core.papers.memformers.shared.draw.losses import FULL, NEUTRAL, SCALAR, tabled, trained_name
 from icl_core.papers.memformers.shared.test_set import log_of
 
 # of a baseline, by id: name, colour, dash, overlay from which it is drawn
@@ -36,22 +27,11 @@ def depth(run: Run, view: View) -> Panel:
     """Natural log of the mean (or median) loss on fresh prompts, a model of its own for every depth."""
     if view.average == "median":
         run = typical(run)
-    layers = run["depth/layers"]
-    series = [*_classical(run, view), *_trained(run, view), *_floors(run, view)]
-    zero = float(np.log(run.config.d))
-    figure = figures.curves(
-        series,
-        "layers",
-        f"log of the {view.average} loss",
-        x_range=(0.85, layers[-1] + 0.15),
-        y_range=_range(run, zero),
-        lines=[("predicting zero", zero, "floor")],
-    )
-    figure.update_xaxes(tickvals=layers, ticktext=[str(each) for each in layers])
+    series, zero = [*_classical(run, view), *_trained(run, view), *_floors(run, view)], float(np.log(run.config.d))
     return Panel(
         words.title(run, view),
         words.caption(run, view),
-        roomy(figure),
+        losses.over_layers(series, f"log of the {view.average} loss", _range(run, zero), zero),
         data=_table(run),
         note=words.note(run) if view.average == "mean" else "",
     )
@@ -69,48 +49,46 @@ def _trained(run: Run, view: View) -> list[Curve]:
     x = run["depth/layers"]
     found = [Curve(trained_name(run), x, log_of(run["evaluated/loss"]), "trained", markers=True)]
     if view.overlay != "trained":
-        others = beside(run, "beside/{}/loss")
-        found += [Curve(name, x, log_of(loss), kind, "dash", markers=True) for name, loss, kind in others]
+        others = losses.beside(run, "beside/{}/loss")
+        found += [Curve(name, x, logs, kind, "dash", markers=True) for name, logs, kind in others]
     return found
 
 
 def _classical(run: Run, view: View) -> list[Curve]:
     if view.overlay == "trained":
         return []
-    chosen = {name: style for name, style in _baselines(run).items() if style[-1] in ("main", view.overlay)}
+    chosen = {name: curve for name, overlay, curve in _baselines(run) if overlay in ("main", view.overlay)}
     if view.average == "median":  # CGD's is over w* as well, which the others have integrated out
-        chosen = {name: style for name, style in chosen.items() if f"baseline/{name}_median" in run.tensors}
+        chosen = {name: curve for name, curve in chosen.items() if f"baseline/{name}_median" in run.tensors}
+    return list(chosen.values())
+
+
+def _baselines(run: Run) -> list[tuple[str, str, Curve]]:
+    """What the run has evaluated: its id, overlay and curve; one that the table does not know is drawn plainly."""
+    x, styles = run["depth/layers"], {id: METHODS.get(id, (id, NEUTRAL, None, "main")) for id in run.names("baselines")}
     return [
-        Curve(label, run["depth/layers"], log_of(run[f"baseline/{name}"]), kind, dash, markers=True)
-        for name, (label, kind, dash, _) in chosen.items()
+        (id, overlay, Curve(label, x, log_of(run[f"baseline/{id}"]), kind, dash, markers=True))
+        for id, (label, kind, dash, overlay) in styles.items()
     ]
 
 
-def _baselines(run: Run) -> dict[str, tuple[str, str, str | None, str]]:
-    """What the run has evaluated, with its style; one that the table does not know is drawn plainly."""
-    return {name: METHODS.get(name, (name, NEUTRAL, None, "main")) for name in run.names("baselines")}
-
-
 def _floors(run: Run, view: View) -> list[Curve]:
-    own = floor_of(run.config)
-    every = [own] if view.overlay != "all" else [own, _other(own)]
+    own = losses.floor_of(run.config)
+    other = ("floor", FULL) if own[0] == "floor_scalar" else ("floor_scalar", SCALAR)
+    every = [own, other] if view.overlay == "all" else [own]
     return [Curve(label, run["depth/layers"], log_of(run[f"baseline/{key}"]), "floor") for key, label in every]
-
-
-def _other(own: tuple[str, str]) -> tuple[str, str]:
-    return ("floor", FULL) if own[0] == "floor_scalar" else ("floor_scalar", SCALAR)
 
 
 def _range(run: Run, zero: float) -> tuple[float, float]:
     """The same for every overlay; a method that explodes, or solves all prompts exactly, leaves the picture."""
     kept = [log_of(run[name]) for name in ("evaluated/loss", "baseline/floor", "baseline/floor_scalar")]
     falling = [log_of(run[name]) for name in ("baseline/cg", "baseline/pcg")]
-    return window([*kept, [zero]], falling)
+    return losses.window([*kept, [zero]], falling)
 
 
 def _table(run: Run) -> pd.DataFrame:
-    columns = {"layers": run["depth/layers"], "trained": mean_of(log_of(run["evaluated/loss"]))}
-    columns |= {name: mean_of(log_of(loss)) for name, loss, _ in beside(run, "beside/{}/loss")}
-    columns |= {name: log_of(run[f"baseline/{key}"]) for key, (name, *_) in _baselines(run).items()}
-    floors = {FULL: "floor", SCALAR: "floor_scalar"}
-    return pd.DataFrame(columns | {label: log_of(run[f"baseline/{key}"]) for label, key in floors.items()}).round(4)
+    x, every = run["depth/layers"], [("trained", log_of(run["evaluated/loss"]))]
+    every += [(name, logs) for name, logs, _ in losses.beside(run, "beside/{}/loss")]
+    series = [Curve(name, x, logs) for name, logs in every] + [curve for *_, curve in _baselines(run)]
+    floors = ((FULL, "floor"), (SCALAR, "floor_scalar"))
+    return tabled("layers", x, [*series, *(Curve(label, x, log_of(run[f"baseline/{key}"])) for label, key in floors)])

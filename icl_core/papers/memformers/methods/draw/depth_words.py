@@ -6,7 +6,7 @@ from icl_core.experiment import Run
 from icl_core.figures import mean_of
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw.losses import LABELS, floor_of, written
-from icl_core.papers.memformers.shared.read_run import variant_beside
+from icl_core.papers.memformers.shared.read_run import end, variant_beside
 from icl_core.papers.memformers.shared.test_set import PROMPTS, log_of
 from icl_core.papers.memformers.shared.variants import VARIANTS, Variant
 
@@ -18,15 +18,11 @@ CLOSE = 0.1  # log-losses that differ by less count as equal
 FEW = 1000  # prompts that the authors evaluate on
 
 
-def _last(run: Run, name: str) -> float:
-    return float(mean_of(log_of(run[name]))[-1])
-
-
 def title(run: Run, view: View) -> str:
     """Where the deepest models and CGD end."""
     L = run.config.layers
     key, _ = floor_of(run.config)
-    trained, floor, cg = (_last(run, name) for name in ("evaluated/loss", f"baseline/{key}", "baseline/cg"))
+    trained, floor, cg = (end(run, name) for name in ("evaluated/loss", f"baseline/{key}", "baseline/cg"))
     moving = VARIANTS[run.config.variant].moves_covariates
     named = "floor without moving covariates" if moving else "floor"
     numbers = f"trained {written(trained)}, {named} {written(floor)}"
@@ -53,8 +49,8 @@ def _power(run: Run) -> str:
     equal = {label: loss for label, variant, loss in _models(run) if variant and variant.equal_power}
     if len(equal) < 2:
         return ""
-    ends = [_last(run, loss) for loss in equal.values()]
-    gap, above = max(ends) - min(ends), min(ends) - _last(run, f"baseline/{floor_of(run.config)[0]}")
+    ends = [end(run, loss) for loss in equal.values()]
+    gap, above = max(ends) - min(ends), min(ends) - end(run, f"baseline/{floor_of(run.config)[0]}")
     *first, last = equal
     who = f"the {', the '.join(first)} and the {last}".replace("the trained", "the trained model")
     if not np.isfinite(gap):
@@ -72,9 +68,8 @@ def _power(run: Run) -> str:
 def _models(run: Run) -> list[tuple[str, Variant | None, str]]:
     """What the run has trained: label, variant (None where unknown) and the tensor of its loss."""
     own = VARIANTS[run.config.variant]
-    beside = [
-        (LABELS.get(name, name), variant_beside(run, name), f"beside/{name}/loss") for name in run.names("beside")
-    ]
+    ids = run.names("beside")
+    beside = [(LABELS.get(each, each), variant_beside(run, each), f"beside/{each}/loss") for each in ids]
     return [("trained", own, "evaluated/loss"), *beside]
 
 
@@ -83,7 +78,7 @@ def _shared(run: Run) -> str:
     name = next((loss for _, variant, loss in _models(run) if variant and variant.id == "shared"), None)
     if name is None or run.config.layers < 2:
         return ""
-    above = _last(run, name) - _last(run, f"baseline/{floor_of(run.config)[0]}")
+    above = end(run, name) - end(run, f"baseline/{floor_of(run.config)[0]}")
     return f"One Γ shared by all layers stays {written(above)} above it." if above > CLOSE else ""
 
 
@@ -104,18 +99,15 @@ def _knowing(run: Run) -> str:
 
 def note(run: Run) -> str:
     """How exact the means are."""
-    error = float(
-        np.nanmean(np.where(np.isfinite(run["evaluated/error"][:, -1]), run["evaluated/error"][:, -1], np.nan))
-    )
-    n, d = run.config.n, run.config.d
+    error, n, d = float(mean_of(run["evaluated/error"])[-1]), run.config.n, run.config.d
     few = error * (PROMPTS / FEW) ** 0.5
     text = (
         f"Natural logarithms, on {PROMPTS:,} fresh prompts. Standard error at {run.config.layers} layers: "
         f"± {error:.2g}. Losses have heavy tails: on {FEW} prompts the same mean would be off by ± {few:.2g}."
     )
-    if n < d:
-        text += (
-            f" With {n} examples for {d} unknowns the problem is underdetermined: least squares takes the smallest w "
-            "that fits, and even it misses w*."
-        )
-    return text
+    if n >= d:
+        return text
+    return text + (
+        f" With {n} examples for {d} unknowns the problem is underdetermined: least squares takes the smallest w that "
+        "fits, and even it misses w*."
+    )

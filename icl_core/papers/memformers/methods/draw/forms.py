@@ -11,15 +11,8 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.methods.token_form import forward, takes_whitened
+from icl_core.papers.memformers.shared import read_run
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.read_run import (
-    covariance_of,
-    depth_of,
-    iterates,
-    parameters_at,
-    prompt_of,
-    step_of,
-)
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.regression import gram
@@ -44,7 +37,7 @@ class Forms:
 
 def forms(run: Run, view: View) -> Panel:
     """The chosen layer's attention, or the labels that it leaves beside those that the iteration in w leaves."""
-    depth, snapshot = depth_of(run, view.depth), run.snapshot_at(view)
+    depth, snapshot = read_run.depth_of(run, view), run.snapshot_at(view)
     layer = min(view.layer, depth)
     found = _read(run, view, depth, layer, snapshot)
     both = view.reading == "difference" and found.residuals is not None
@@ -53,7 +46,7 @@ def forms(run: Run, view: View) -> Panel:
         _caption(run, found, both),
         _labels(found) if both else _attention(found, _read(run, view, depth, layer, len(run.snapshot_steps) - 1)),
         data=_label_table(found) if both else _attention_table(found),
-        note=f"Prompt {view.prompt} after training step {step_of(run, depth, snapshot)}: the query's label is "
+        note=f"Prompt {view.prompt} after training step {read_run.step_of(run, depth, snapshot)}: the query's label is "
         f"predicted as {written(-float(found.labels[-1]))}, in truth it is {written(found.truth)}.",
     )
 
@@ -61,9 +54,9 @@ def forms(run: Run, view: View) -> Panel:
 def _read(run: Run, view: View, depth: int, layer: int, snapshot: int) -> Forms:
     config = replace(run.config, layers=depth)
     # in double precision: where eigenvalues are far apart, rounding would else be seen
-    root = covariance_of(run, view.seed_shown).root[None]
-    parameters = {n: each.double() for n, each in parameters_at(run, view.seed_shown, depth, snapshot).items()}
-    U, target, query = (each.double() for each in prompt_of(run, view.prompt))
+    root = read_run.covariance_of(run, view.seed_shown).root[None]
+    parameters = {n: each.double() for n, each in read_run.parameters_at(run, view.seed_shown, depth, snapshot).items()}
+    U, target, query = (each.double() for each in read_run.prompt_of(run, view.prompt))
     white = torch.cat([U, query[:, None]], 1)  # [d, n + 1]
     X, y = white if takes_whitened(config) else root[0] @ white, target @ U
     passage = forward(parameters, config, root, X[None], y[None])
@@ -72,7 +65,7 @@ def _read(run: Run, view: View, depth: int, layer: int, snapshot: int) -> Forms:
     residuals = None
     if VARIANTS[config.variant].has_one_w:
         batch = Batch(gram(U[..., None])[None], target[None, :, None, None])
-        w = iterates(parameters, config, root, batch)[layer, :, 0]  # [d], whitened
+        w = read_run.iterates(parameters, config, root, batch)[layer, :, 0]  # [d], whitened
         residuals = torch.cat([y, y.new_zeros(1)]) - w @ white
     return Forms(
         attention.numpy(),

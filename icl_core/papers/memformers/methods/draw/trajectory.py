@@ -13,17 +13,7 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Bowl, Track
 from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.settings import View
-from icl_core.papers.memformers.shared.read_run import (
-    constructed,
-    covariance_of,
-    depth_of,
-    iterates,
-    knows_covariance,
-    parameters_at,
-    prompt_of,
-    root_of,
-    tuned,
-)
+from icl_core.papers.memformers.shared import read_run
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.regression import conjugate_gradient, gradient_descent, gram, momentum, nesterov
 
@@ -54,7 +44,7 @@ class Problem:
 
 def trajectory(run: Run, view: View) -> Panel:
     """The paths of all methods over the contours of this prompt's loss in the plane of two eigenvectors."""
-    depth, (across, up) = depth_of(run, view.depth), axes(run.config.d, view)
+    depth, (across, up) = read_run.depth_of(run, view), axes(run.config.d, view)
     problem, paths = solved(run, view, depth)
     shown = min(view.after, depth)
     losses = {name: problem.losses(path) for name, path in paths.items()}
@@ -85,20 +75,22 @@ def axes(d: int, view: View) -> tuple[int, int]:
 
 def solved(run: Run, view: View, depth: int) -> tuple[Problem, dict[str, Tensor]]:
     """The prompt, and the iterates [depth + 1, d, 1] of every method on it."""
-    U, target, _ = prompt_of(run, view.prompt)
-    found = covariance_of(run, view.seed_shown)
+    U, target, _ = read_run.prompt_of(run, view.prompt)
+    found = read_run.covariance_of(run, view.seed_shown)
     white, turn = gram(U[..., None]), found.rotation.float()
     shrink = found.eigenvalues.float().sqrt()[:, None]
     S = torch.einsum("ia,abp,jb->ijp", shrink * turn, white, shrink * turn)
     problem = Problem(S, (turn @ target / shrink[:, 0])[:, None], found.eigenvalues.float())
     batch = Batch(white[None], target[None, :, None, None], U[None, ..., None])
     seed = view.seed_shown
-    parameters = parameters_at(run, seed, depth, run.snapshot_at(view))
-    learned = iterates(parameters, replace(run.config, layers=depth, seeds=1), root_of(run, seed), batch)
+    parameters = read_run.parameters_at(run, seed, depth, run.snapshot_at(view))
+    learned = read_run.iterates(
+        parameters, replace(run.config, layers=depth, seeds=1), read_run.root_of(run, seed), batch
+    )
     return problem, {
-        "gradient descent": gradient_descent(S, problem.target, depth, *tuned(run, "gd", depth)),
-        "momentum": momentum(S, problem.target, depth, *tuned(run, "momentum", depth)),
-        "Nesterov": nesterov(S, problem.target, depth, *tuned(run, "nesterov", depth)),
+        "gradient descent": gradient_descent(S, problem.target, depth, *read_run.tuned(run, "gd", depth)),
+        "momentum": momentum(S, problem.target, depth, *read_run.tuned(run, "momentum", depth)),
+        "Nesterov": nesterov(S, problem.target, depth, *read_run.tuned(run, "nesterov", depth)),
         **_construction(run, depth, problem, white, target[:, None], turn / shrink),
         "CGD": conjugate_gradient(S, problem.target, depth).iterates,
         "trained": torch.einsum("ia,lap->lip", turn / shrink, learned),
@@ -109,7 +101,7 @@ def _construction(
     run: Run, depth: int, problem: Problem, white: Tensor, target: Tensor, back: Tensor
 ) -> dict[str, Tensor]:
     """The plain linear transformer that attains the floor: A_l = Σ⁻¹ / r_l, or I / r_l; none if roots are complex."""
-    steps, is_white = constructed(run, depth)
+    steps, is_white = read_run.constructed(run, depth)
     if not np.isfinite(steps).all():
         return {}
     if not is_white:
@@ -133,7 +125,7 @@ def _caption(run: Run) -> str:
     whoever = (
         "The construction knows Σ⁻¹ and heads for w*, and so does a model that has learned Σ⁻¹; gradient descent "
         "first falls down the steep side and then creeps along the valley."
-        if knows_covariance(run.config)
+        if read_run.knows_covariance(run.config)
         else "Only CGD, which looks at the prompt, can correct for it: Aₗ = aₗ I takes the same steps along every axis."
     )
     return (
