@@ -31,6 +31,11 @@ class Distribution:
         return sum(weight * (m**4 + 6 * m**2 * v + 3 * v**2) for m, v, weight in parts)
 
     @property
+    def names(self) -> list[str]:
+        """What each component is called."""
+        return [f"N({mean:g}, {variance:g})" for mean, variance in zip(self.means, self.variances, strict=True)]
+
+    @property
     def components(self) -> list["Distribution"]:
         """Each component as a distribution of its own."""
         return [Distribution((m,), (v,), (1.0,)) for m, v in zip(self.means, self.variances, strict=True)]
