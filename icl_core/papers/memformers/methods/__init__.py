@@ -15,7 +15,6 @@ import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.methods import claims
-from icl_core.papers.memformers.methods.as_printed import AS_PRINTED
 from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, overfit, trajectory
 from icl_core.papers.memformers.methods.metrics import metrics
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
@@ -64,7 +63,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
-    claims=(*claims.ALL, *(printed.claim for printed in AS_PRINTED)),
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
         Drawing("depth", depth.depth, ("overlay", "average"), wide=True, moving=False),
