@@ -7,7 +7,7 @@ import plotly.graph_objects as go
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.memformers.learned.risk import excess, power
+from icl_core.papers.memformers.learned.metrics import excess, power
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.draw.losses import roomy, written
 from icl_core.papers.memformers.shared.read_run import curve, step

@@ -100,4 +100,4 @@ ROWS = (
      "Fewer examples than unknowns: even conjugate gradient cannot be exact.", "Beyond the paper", 2),
 )  # fmt: skip
 
-PRESETS = tuple(Preset(*row[:-1], seeds=row[-1]) for row in ROWS)
+PRESETS = tuple(Preset(*row) for row in ROWS)

@@ -58,9 +58,12 @@ class Training(Task):
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse a spectrum that is none, and what does not fit the memory."""
+        """Refuse a spectrum that is none, and what does not fit the memory: then say which batch would."""
         eigenvalues_of(self)
-        check_memory(self)
+        fixed, needed = memory(self, 0), memory(self, self.batch)
+        fits = self.batch * (device.memory() - fixed) // max(1, needed - fixed)
+        would = f" (a batch of {fits} would)" if 0 < fits < self.batch else ""
+        device.check_memory(needed, f"batch {self.batch}, d {self.d}, n {self.n}{would}")
 
 
 @settings
@@ -77,14 +80,6 @@ class Model(Training):
         if self.heads > 1 and (variant.moves_covariates or not variant.preconditioned):
             raise BadSetting(f"heads must be 1 for {variant.label}, got {self.heads}")
         super().check()
-
-
-def check_memory(config: Any) -> None:
-    """Refuse a training that does not fit the memory, and say which batch would."""
-    fixed, needed = memory(config, 0), memory(config, config.batch)
-    fits = config.batch * (device.memory() - fixed) // max(1, needed - fixed)
-    would = f" (a batch of {fits} would)" if 0 < fits < config.batch else ""
-    device.check_memory(needed, f"batch {config.batch}, d {config.d}, n {config.n}{would}")
 
 
 def memory(config: Any, prompts: int) -> int:

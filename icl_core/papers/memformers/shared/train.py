@@ -1,6 +1,7 @@
 """Trains one model of one depth, all seeds in one pass: a part of every run of this paper."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ from icl_core.papers.memformers.shared.baselines import on_batch
 from icl_core.papers.memformers.shared.task import Batch, Pool, covariances, kept, roots, sampled
 from icl_core.papers.memformers.shared.variants import Parameters
 from icl_core.training import loop, several_seeds
-from icl_core.training.phases import Phase, Report
+from icl_core.training.phases import Made, Phase, Report
 
 SNAPSHOTS = 12
 EVALUATIONS = 40
@@ -49,6 +50,19 @@ class Batches:
 def training_phase(name: str, config: Any) -> Phase:
     """One depth's training, as a part of a run: `curve/…`, `snapshot/…`, `final/…` and `evaluated/…` [seeds]."""
     return Phase(name, config.steps, partial(_train, config, name), partial(curves, config))
+
+
+def every_depth(models: Mapping[str, Any]) -> list[Phase]:
+    """For each of `models`, by name, a training of every depth, "<name> <depth>"; the deepest first: its curves are the
+    ones to watch."""
+    depths = range(max(model.layers for model in models.values()), 0, -1)
+    every = [(f"{name} {depth}", replace(models[name], layers=depth)) for depth in depths for name in models]
+    return [training_phase(name, model) for name, model in every]
+
+
+def by_depth(made: Made, name: str, layers: int, measure: str) -> np.ndarray:
+    """What the test set says of a model's depths, [seeds, K]."""
+    return np.stack([made[f"{name} {depth}"][f"evaluated/{measure}"] for depth in range(1, layers + 1)], 1)
 
 
 def curves(config: Any, state: loop.State) -> dict[str, np.ndarray]:
