@@ -10,8 +10,7 @@ from icl_core.figures import Curve
 from icl_core.papers.memformers.learned.metrics import excess, power
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.draw.losses import roomy, written
-from icl_core.papers.memformers.shared.read_run import curve, step
-from icl_core.papers.memformers.shared.test_set import log_from_least
+from icl_core.papers.memformers.shared.read_run import curve, log_from_least, step
 
 
 def own(run: Run, view: View) -> Panel:

@@ -4,8 +4,7 @@ import numpy as np
 
 from icl_core.experiment import Metric, Run
 from icl_core.papers.memformers.learned import claims
-from icl_core.papers.memformers.shared.read_run import mean_and_error
-from icl_core.papers.memformers.shared.test_set import log_from_least
+from icl_core.papers.memformers.shared.read_run import log_from_least, mean_and_error
 
 POWER_AT = 2  # steps of the method: of more, the mean over fresh prompts is heavy-tailed
 

@@ -7,15 +7,9 @@ import torch
 
 from icl_core.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.methods import claims, token_form
-from icl_core.papers.memformers.shared.read_run import (
-    knows_covariance,
-    mean_and_error,
-    parameters_at,
-    root_of,
-    unfinished,
-)
+from icl_core.papers.memformers.shared import read_run
+from icl_core.papers.memformers.shared.read_run import log_from_least, mean_and_error, unfinished
 from icl_core.papers.memformers.shared.task import eigenvalues_of
-from icl_core.papers.memformers.shared.test_set import log_from_least
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 EXACT = {  # natural logarithms for one to four layers; d = 5, n = 20, eigenvalues 1, 1, 1/4, 1/16, 1
@@ -87,7 +81,7 @@ def _floors(run: Run) -> list[Metric]:
 def _against_cgd(run: Run) -> list[Metric]:
     config, variant = run.config, VARIANTS[run.config.variant]
     last = min(4, config.d - 1)  # after d steps conjugate gradient is exact
-    if not knows_covariance(config) or variant.shared or config.n < 2 * config.d or not _uneven(config):
+    if not read_run.knows_covariance(config) or variant.shared or config.n < 2 * config.d or not _uneven(config):
         return []
     trained = _fresh(run)[:, :last]
     cg, given = (log_from_least(run[f"baseline/{name}"])[:last] for name in ("cg", "pcg"))
@@ -141,7 +135,7 @@ def _off_their_sum(run: Run) -> float:
     """The largest difference between the predictions of H heads and of one head with the sum of their matrices on
     fresh prompts, token by token as the paper writes them, relative to the largest prediction."""
     config, generator = run.config, torch.Generator().manual_seed(2**31 + 37)
-    parameters, root = parameters_at(run, 1, config.layers), root_of(run, 1)
+    parameters, root = read_run.parameters_at(run, 1, config.layers), read_run.root_of(run, 1)
     merged = {**parameters, "A": parameters["A"].sum(1, keepdim=True)}
     X = root @ torch.randn(HEADS_ON, config.d, config.n + 1, generator=generator)
     y = (X * torch.randn(HEADS_ON, config.d, 1, generator=generator)).sum(1)[:, : config.n]

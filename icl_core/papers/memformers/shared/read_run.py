@@ -11,10 +11,11 @@ from icl_core.experiment import Claim, Run
 from icl_core.figures import mean_of
 from icl_core.papers.memformers.shared import model
 from icl_core.papers.memformers.shared.task import Batch
-from icl_core.papers.memformers.shared.test_set import log_from_least, log_of
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters, Variant
 from icl_core.regression import Covariance, covariates
 from icl_core.trend import still_falling
+
+LEAST = 1e-12  # a loss below it is zero to rounding
 
 
 def depth_of(run: Run, view: Any) -> int:
@@ -85,6 +86,18 @@ def mean_and_error(values: np.ndarray) -> tuple[float, float | None]:
 def unfinished(run: Run, claim: Claim, value: float) -> str:
     """Why the training does not decide a claim that it does not bear out: the loss was still falling."""
     return "" if claim.slack(value) >= 0 else still_falling(log_from_least(run["curve/loss"]))
+
+
+def log_of(losses: Any) -> np.ndarray:
+    """The natural logarithm; NaN for what is not positive and finite."""
+    values = np.asarray(losses, dtype=float)
+    good = np.isfinite(values) & (values > 0)
+    return np.where(good, np.log(np.where(good, values, 1.0)), np.nan)
+
+
+def log_from_least(losses: Any) -> np.ndarray:
+    """The natural logarithm; what is zero to rounding counts as 1e-12."""
+    return np.log(np.maximum(losses, LEAST))
 
 
 def end(run: Run, name: str) -> float:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -16,7 +15,6 @@ from icl_core.regression import covariates, gram
 WATCHED = 2**13  # prompts at each evaluation during training
 PROMPTS = 2**16  # prompts at the end: at four layers the mean over 1000 is off by 0.65 in the logarithm
 BLOCK = 2**12  # prompts drawn at once; fixed, since it decides which prompts come
-LEAST = 1e-12  # a loss below it is zero to rounding
 
 
 def held_out(d: int, n: int, prompts: int, seed: int = 17) -> Iterator[tuple[Tensor, Tensor]]:
@@ -57,15 +55,3 @@ def mean_and_log_error(losses: Tensor) -> tuple[Tensor, Tensor]:
     exact = losses.double()
     mean = exact.mean(-1)
     return mean, exact.std(-1) / mean / losses.shape[-1] ** 0.5
-
-
-def log_of(losses: Any) -> np.ndarray:
-    """The natural logarithm; NaN for what is not positive and finite."""
-    values = np.asarray(losses, dtype=float)
-    good = np.isfinite(values) & (values > 0)
-    return np.where(good, np.log(np.where(good, values, 1.0)), np.nan)
-
-
-def log_from_least(losses: Any) -> np.ndarray:
-    """The natural logarithm; what is zero to rounding counts as 1e-12."""
-    return np.log(np.maximum(losses, LEAST))

@@ -155,8 +155,5 @@ def on_own_batch(config: Any) -> dict[str, np.ndarray]:
 def frozen(config: Any) -> dict[str, np.ndarray]:
     """`frozen/rotation` [seeds, d, d] and `frozen/eigenvalues` [d] of Σ."""
     found = covariances(config)
-    rotations = torch.stack([each.rotation for each in found])
-    return {
-        "frozen/rotation": rotations.numpy().astype(np.float32),
-        "frozen/eigenvalues": found[0].eigenvalues.numpy().astype(np.float32),
-    }
+    rotations = torch.stack([each.rotation for each in found]).float()
+    return {"frozen/rotation": rotations.numpy(), "frozen/eigenvalues": found[0].eigenvalues.float().numpy()}

@@ -66,14 +66,9 @@ def _read(run: Run, view: View, depth: int, layer: int, snapshot: int) -> Forms:
     if VARIANTS[config.variant].has_one_w:
         batch = Batch(gram(U[..., None])[None], target[None, :, None, None])
         w = read_run.iterates(parameters, config, root, batch)[layer, :, 0]  # [d], whitened
-        residuals = torch.cat([y, y.new_zeros(1)]) - w @ white
-    return Forms(
-        attention.numpy(),
-        passage.labels[layer, 0].numpy(),
-        None if residuals is None else residuals.numpy(),
-        y.numpy(),
-        float(target @ query),
-    )
+        residuals = (torch.cat([y, y.new_zeros(1)]) - w @ white).numpy()
+    labels = passage.labels[layer, 0].numpy()
+    return Forms(attention.numpy(), labels, residuals, y.numpy(), float(target @ query))
 
 
 def _tokens(found: Forms) -> list[str]:

@@ -6,8 +6,7 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw.losses import over_layers, tabled, window, written
-from icl_core.papers.memformers.shared.read_run import end
-from icl_core.papers.memformers.shared.test_set import log_of
+from icl_core.papers.memformers.shared.read_run import end, log_of
 
 WIDE = 0.3  # between both log-losses: the batch has been learned
 

@@ -17,15 +17,7 @@ from icl_core.papers.memformers.shared import read_run
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.regression import conjugate_gradient, gradient_descent, gram, momentum, nesterov
 
-# name and colour, in the order of drawing
-KINDS = {
-    "gradient descent": "gradient descent",
-    "momentum": "momentum",
-    "Nesterov": "nesterov",
-    "construction": "construction",
-    "CGD": "conjugate gradient",
-    "trained": "trained",
-}
+KINDS = {"Nesterov": "nesterov", "CGD": "conjugate gradient"}  # colours, where they have another name
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +41,7 @@ def trajectory(run: Run, view: View) -> Panel:
     shown = min(view.after, depth)
     losses = {name: problem.losses(path) for name, path in paths.items()}
     tracks = [
-        Track(name, path[:, across, 0].numpy(), path[:, up, 0].numpy(), KINDS[name], losses[name])
+        Track(name, path[:, across, 0].numpy(), path[:, up, 0].numpy(), KINDS.get(name, name), losses[name])
         for name, path in paths.items()
     ]
     plane = [across, up]

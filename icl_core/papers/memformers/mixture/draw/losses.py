@@ -9,11 +9,10 @@ from icl_core.figures import Curve
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
 from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, over_layers, roomy, tabled, window, written
-from icl_core.papers.memformers.shared.read_run import curve, end, step
-from icl_core.papers.memformers.shared.test_set import log_of
+from icl_core.papers.memformers.shared.read_run import curve, end, log_of, step
 
 # the methods of the figures
-LINEAR, GATED, ADAPTED = "linear/gated", "lfom/gated", "lfom/adapted"
+FIGURES = LINEAR, GATED, ADAPTED = "linear/gated", "lfom/gated", "lfom/adapted"
 SCALAR, ALONE = "one head, one scalar", "best head as it is"
 EVEN, OWN = "equal gates, not learned", "trained on the mixture"
 # of a method, by id: name, colour, dash; both kinds of head are alike in what is not here
@@ -65,7 +64,7 @@ def depth(run: Run, view: View) -> Panel:
     x, floor = run["depth/layers"], log_of(run["baseline/floor"])
     found = [_curve(method, x, run[f"evaluated/{method}"], markers=True) for method in drawn(run)]
     series, kept = [*found, Curve("floor", x, floor, "floor")], [np.minimum(each.y, 1.5) for each in found]
-    ends = [written(end(run, f"evaluated/{each}")) for each in (LINEAR, GATED, ADAPTED)]
+    ends = [written(end(run, f"evaluated/{each}")) for each in FIGURES]
     return Panel(
         f"With gates: linear transformer {ends[0]}, Memformer {ends[1]}; with Γ learned too {ends[2]}",
         "Fresh prompts of the mixture; heads of their own for every depth. If Γ had overfit to its component, the "

@@ -10,8 +10,7 @@ import plotly.graph_objects as go
 from icl_core import figures
 from icl_core.experiment import Run
 from icl_core.figures import Curve
-from icl_core.papers.memformers.shared.read_run import knows_covariance
-from icl_core.papers.memformers.shared.test_set import log_of
+from icl_core.papers.memformers.shared.read_run import knows_covariance, log_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 # momentum has the fourth layer's colour

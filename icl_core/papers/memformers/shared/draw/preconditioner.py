@@ -4,7 +4,6 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-import plotly.graph_objects as go
 import torch
 from torch import Tensor
 
@@ -36,6 +35,7 @@ def preconditioner(run: Run, view: Any) -> Panel:
     own, times = f"A{_low(layer)}", f"{written(factor)} Σ⁻¹"
     titles = (f"{own}, learned", times, "difference", f"whitened, to ± {largest:.2g}")
     figure = figures.maps(titles, [*maps, white], None, None, "entry", limit=limit)
+    cast(Any, figure).data[-1].update(coloraxis="coloraxis2")  # a range of its own: its units are others
     away = float(distances(found)[layer - 1])
     return Panel(
         f"Layer {layer} of {depth}, step {step_of(run, depth, snapshot)}: Σ^½ A Σ^½ is {written(away, 3)} from a "
@@ -43,7 +43,7 @@ def preconditioner(run: Run, view: Any) -> Panel:
         "The learned preconditioner beside Σ⁻¹, scaled by one factor fitted by least squares. If Aₗ knows Σ⁻¹, the "
         "difference is grey all over and the last map, Σ^½ Aₗ Σ^½ on a scale of its own, shows a multiple of the "
         "identity; before training both look like noise." + (" Heads are summed." if run.config.heads > 1 else ""),
-        _own_scale(figure, largest),
+        figure.update_layout(coloraxis2=diverging(largest)),
         data=pd.DataFrame(np.round(maps[0], 5), columns=[str(i + 1) for i in range(len(A))]),
         note=_note(run, found, depth),
     )
@@ -95,12 +95,6 @@ def whitened_of(run: Run, seed: int, depth: int, snapshot: int | None) -> Tensor
 
 def _low(number: int) -> str:
     return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
-
-
-def _own_scale(figure: go.Figure, limit: float) -> go.Figure:
-    """The figure with a range of its own for the last map, in units other than those of the others."""
-    cast(Any, figure).data[-1].update(coloraxis="coloraxis2")
-    return figure.update_layout(coloraxis2=diverging(limit))
 
 
 def _scales(matrices: Tensor) -> Tensor:

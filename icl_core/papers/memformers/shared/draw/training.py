@@ -8,8 +8,8 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.shared.draw.losses import beside, floor_of, roomy, tabled, trained_name, window, written
-from icl_core.papers.memformers.shared.read_run import curve, end, step
-from icl_core.papers.memformers.shared.test_set import WATCHED, log_of
+from icl_core.papers.memformers.shared.read_run import curve, end, log_of, step
+from icl_core.papers.memformers.shared.test_set import WATCHED
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 MOVING = "The covariates move here, so later layers meet others than those of Σ."
