@@ -9,14 +9,7 @@ import numpy as np
 from icl_core.experiment import Progress, names
 from icl_core.papers.memformers.methods.settings import Config
 from icl_core.papers.memformers.shared.baselines import baselines
-from icl_core.papers.memformers.shared.train import (
-    EVALUATED,
-    by_depth,
-    every_depth,
-    frozen,
-    on_own_batch,
-    snapshot_steps,
-)
+from icl_core.papers.memformers.shared.train import EVALUATED, by_depth, every_depth, frozen, on_own_batch
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.training import phases
 from icl_core.training.phases import Made
@@ -35,7 +28,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     plan = every_depth({MAIN: config, **companions(config)})
     made = phases.run(plan, progress, partial(_curves, config))
     same = {} if config.batches == "fresh" else on_own_batch(config)
-    return {**_gathered(config, made), **baselines(config), **same, **frozen(config), **snapshot_steps(config)}
+    return {**_gathered(config, made), **baselines(config), **same, **frozen(config)}
 
 
 def companions(config: Config) -> dict[str, Config]:

@@ -7,13 +7,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from icl_core.experiment import Tensors
 from icl_core.papers.memformers.mixture.prompts import Batches, distributions, prompts
 from icl_core.papers.memformers.mixture.settings import Config
-from icl_core.papers.memformers.shared import first_order, train, variants
-from icl_core.papers.memformers.shared.task import integrated
+from icl_core.papers.memformers.shared import train, variants
+from icl_core.papers.memformers.shared.first_order import expected_losses
 from icl_core.papers.memformers.shared.variants import Parameters
 from icl_core.training import loop
 from icl_core.training.phases import Phase, Report
@@ -52,14 +51,9 @@ def problem(config: Config, rows: SimpleNamespace, parameters: Parameters, batch
     root = torch.ones(rows.seeds, 1, 1, device=S.device)
 
     def watch(step: int) -> loop.Measures:
-        return {"loss": losses(variants.table(parameters, rows, root), S).double().mean(-1).cpu().numpy()}
+        return {"loss": expected_losses(variants.table(parameters, rows, root), S).double().mean(-1).cpu().numpy()}
 
     return replace(train.problem(rows, parameters, root, batches, watch), ceiling=1e6)  # predicting zero loses 1
-
-
-def losses(table: first_order.Table, S: Tensor) -> Tensor:
-    """The expected loss of every prompt, [rows, prompts], from S [rows or 1, 1, 1, prompts]; w* integrated out."""
-    return first_order.errors(table, S, integrated(S[0]).target).square().sum((1, 2))
 
 
 def _curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:

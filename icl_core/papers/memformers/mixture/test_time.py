@@ -5,11 +5,12 @@ import torch
 from torch import Tensor
 
 from icl_core import device
-from icl_core.papers.memformers.mixture.heads import KINDS, losses
+from icl_core.papers.memformers.mixture.heads import KINDS
 from icl_core.papers.memformers.mixture.prompts import distributions, held_out, met
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of
 from icl_core.papers.memformers.shared import baselines, experts, test_set, variants
 from icl_core.papers.memformers.shared.experts import Adapted, Heads
+from icl_core.papers.memformers.shared.first_order import expected_losses
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.regression import floors
 from icl_core.training import phases
@@ -43,8 +44,8 @@ def adapted(config: Config, made: phases.Made, depth: int) -> dict[str, np.ndarr
         heads, alone = heads_of(config, made, kind, depth)
         for method, gates, Gamma, done in _methods(config, kind, heads, alone, batch):
             table = experts.table(gates, Gamma, (alone if method == "mixture" else heads).A)
-            mean, error = test_set.mean_and_log_error(losses(table, fresh[None, None, None]))
-            shape = losses(table, at[None, None, None]).sqrt()
+            mean, error = test_set.mean_and_log_error(expected_losses(table, fresh[None, None, None]))
+            shape = expected_losses(table, at[None, None, None]).sqrt()
             new = {"evaluated": mean, "error": error, "shape": shape}
             new |= {"gate": gates, "learning": done.losses.T} if done is not None else {}
             found |= {f"{what}/{kind}/{method}": value for what, value in new.items()}
@@ -72,7 +73,7 @@ def _each_head(config: Config, kind: str, heads: Heads, batch: Batch, fresh: Ten
     scalars, best = experts.one_scalar(heads, batch, config.gate_steps)
 
     def evaluate(gates: Tensor) -> Tensor:
-        found = losses(experts.table(gates, heads.Gamma, heads.A), fresh[None, None, None])
+        found = expected_losses(experts.table(gates, heads.Gamma, heads.A), fresh[None, None, None])
         return found.double().mean(-1)
 
     single = torch.eye(scalars.shape[1]).to(scalars)

@@ -14,18 +14,13 @@ from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.training import several_seeds
 
 
-def needs_examples(variant: str) -> bool:
-    """Whether a variant needs the examples one by one; for all others S = U Uᵀ / n says everything."""
-    return VARIANTS[variant].per == "token"
-
-
 def errors(parameters: Parameters, config: Any, root: Tensor, batch: Batch) -> Tensor:
     """w* − w_L in whitened coordinates, [seeds, d, m, prompts]. `root` Σ^½, [seeds, d, d]."""
     variant = VARIANTS[config.variant]
     if variant.has_one_w:
         return first_order.errors(variants.table(parameters, config, root), batch.S, batch.target)
     Gamma = variants.coefficients(parameters, variant.id)
-    if variant.per == "token":
+    if variant.needs_examples:
         return _by_token(variants.preconditioners(parameters, config, root), Gamma, batch)
     start = torch.eye(config.d, dtype=root.dtype, device=root.device).expand_as(root)
     if variants.learned_in(config) == "original":
@@ -39,11 +34,7 @@ def loss_and_gradient(
     """The batch's mean loss of every seed, [seeds], and the gradient of `objective`: "mean" or "log" of it."""
     leaves = several_seeds.leaves(parameters)
     if not VARIANTS[config.variant].has_one_w:
-        left = errors(leaves, config, root, batch)
-        if batch.query is None:
-            loss = left.square().sum((1, 2, 3)) / batch.prompts
-        else:
-            loss = (left * batch.query.unsqueeze(2)).sum(1).square().sum((1, 2)) / batch.prompts
+        loss, _ = first_order.loss_and_slope(errors(leaves, config, root, batch), batch.query, batch.prompts)
         found = several_seeds.gradients(loss.log() if objective == "log" else loss, leaves)
     else:
         table = variants.table(leaves, config, root)

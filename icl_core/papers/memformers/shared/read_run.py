@@ -7,13 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Claim, Run
+from icl_core.experiment import Run
 from icl_core.figures import mean_of
 from icl_core.papers.memformers.shared import model
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters, Variant
 from icl_core.regression import Covariance, covariates
-from icl_core.trend import still_falling
 
 LEAST = 1e-12  # a loss below it is zero to rounding
 
@@ -81,11 +80,6 @@ def mean_and_error(values: np.ndarray) -> tuple[float, float | None]:
     """The mean over seeds [seeds], and its standard error where there are several."""
     error = float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
     return float(values.mean()), error
-
-
-def unfinished(run: Run, claim: Claim, value: float) -> str:
-    """Why the training does not decide a claim that it does not bear out: the loss was still falling."""
-    return "" if claim.slack(value) >= 0 else still_falling(log_from_least(run["curve/loss"]))
 
 
 def log_of(losses: Any) -> np.ndarray:

@@ -48,9 +48,7 @@ class Training(Task):
     batch: int = slider("prompts a batch", 1, 20_000, default=1000, log=True, group=TRAINING)
     steps: int = slider("steps", 10, 10_000, default=1000, step=10, group=TRAINING)
     learning_rate: float = slider("learning rate", 0.001, 1.0, default=0.05, log=True, group=TRAINING, was="rate")
-    schedule: str = choice(
-        "its schedule", {"cosine": "cosine", "constant": "constant"}, default="cosine", group=TRAINING
-    )
+    schedule: str = choice("its schedule", ("cosine", "constant"), default="cosine", group=TRAINING)
     objective: str = choice("minimised", OBJECTIVES, default="log", group=TRAINING)
     clip: float = slider("clip gradients at (0: not)", 0.0, 10.0, default=10.0, group=TRAINING)
     coordinates: str = choice("learned in coordinates", COORDINATES, default="whitened", group=TRAINING)
@@ -90,5 +88,5 @@ def memory(config: Any, prompts: int) -> int:
     by_token, moving = (4 if variant.has_one_w else 6 * config.n), 12 * config.d
     kept = config.layers * config.d * (moving if variant.moves_covariates else by_token)
     evaluated = 2**16 * 2 * config.d**2  # prompts of the test set, in both coordinates
-    examples = config.n * config.d if variant.per == "token" or config.batches != "fresh" else 0
+    examples = config.n * config.d if variant.needs_examples or config.batches != "fresh" else 0
     return 4 * (held * (config.d**2 + examples) + prompts * config.seeds * kept + evaluated)

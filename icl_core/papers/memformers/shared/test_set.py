@@ -9,7 +9,7 @@ from torch import Tensor
 from icl_core import device
 from icl_core.papers.memformers.shared import model
 from icl_core.papers.memformers.shared.task import Batch, gaussian, integrated
-from icl_core.papers.memformers.shared.variants import Parameters
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.regression import covariates, gram
 
 WATCHED = 2**13  # prompts at each evaluation during training
@@ -28,7 +28,7 @@ def held_out(d: int, n: int, prompts: int, seed: int = 17) -> Iterator[tuple[Ten
 def losses(parameters: Parameters, config: Any, root: Tensor, prompts: int) -> Tensor:
     """The expected loss on each prompt, [seeds, prompts]: tr(Σ C Σ⁻¹ Cᵀ), where the error is C w*."""
     found = []
-    examples = model.needs_examples(config.variant)
+    examples = VARIANTS[config.variant].needs_examples
     cells = config.d**2 * config.seeds * (4 * config.n if examples else config.layers)
     size = max(128, min(BLOCK, 2**23 // cells))
     for U, S in held_out(config.d, config.n, prompts):
@@ -42,7 +42,7 @@ def losses(parameters: Parameters, config: Any, root: Tensor, prompts: int) -> T
 def noise(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
     """The standard error of the logarithm of a mean over 1000 prompts, each with its own w* and query: [seeds]."""
     generator, found = torch.Generator().manual_seed(2**31 + 31), []
-    examples = model.needs_examples(config.variant)
+    examples = VARIANTS[config.variant].needs_examples
     for U, S in held_out(config.d, config.n, PROMPTS):
         target, query = (gaussian((config.d, BLOCK), generator) for _ in range(2))
         batch = Batch(S[None], target[None, :, None], U[None] if examples else None)

@@ -12,8 +12,8 @@ from torch import Tensor
 from icl_core.experiment import Diverged, Tensors
 from icl_core.papers.memformers.shared import model, test_set, variants
 from icl_core.papers.memformers.shared.baselines import on_batch
-from icl_core.papers.memformers.shared.task import Batch, Pool, covariances, kept, roots, sampled
-from icl_core.papers.memformers.shared.variants import Parameters
+from icl_core.papers.memformers.shared.task import Batch, Pool, covariances, gaussian, kept, roots
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Made, Phase, Report
 
@@ -30,7 +30,7 @@ class Batches:
     def __init__(self, config: Any) -> None:
         # of the seed alone: every depth and what is trained beside it meet the same prompts
         self.config, self.generator = config, torch.Generator().manual_seed(30_000 + config.seed)
-        self.examples = model.needs_examples(config.variant)
+        self.examples = VARIANTS[config.variant].needs_examples
         self.pool = Pool(config, self.generator, self.examples) if config.batches == "fresh" else None
         self.kept: Batch | None = None
         self.period = -1
@@ -38,7 +38,8 @@ class Batches:
     def at(self, step: int) -> Batch:
         """The batch of a step; steps in order, or from the start of a period."""
         if self.pool is not None:
-            return sampled(self.config, self.pool, self.generator)
+            S, U = self.pool.take(self.config.seeds, self.config.batch, self.generator)
+            return Batch(S, gaussian((len(S), self.config.d, 1, self.config.batch), self.generator), U)
         period = 0 if self.config.batches == "fixed" else step // RESAMPLED
         if self.kept is None or self.period != period:
             # a generator of its own for each period: a run that is resumed meets the same batch
@@ -142,18 +143,14 @@ def _training_loss(config: Any, parameters: Parameters, root: Tensor, batches: B
     return model.loss_and_gradient(parameters, config, root, batches.at(config.steps - 1), "mean")[0]
 
 
-def snapshot_steps(config: Any) -> dict[str, np.ndarray]:
-    """`snapshot/step` [snapshots]."""
-    return {"snapshot/step": np.array(loop.log_spaced(config.steps, SNAPSHOTS))}
-
-
 def on_own_batch(config: Any) -> dict[str, np.ndarray]:
     """`baseline/cg_train` [seeds, K]: conjugate gradient on the prompts of the last batch."""
     return on_batch(config, Batches(config).at(config.steps - 1))
 
 
 def frozen(config: Any) -> dict[str, np.ndarray]:
-    """`frozen/rotation` [seeds, d, d] and `frozen/eigenvalues` [d] of Σ."""
+    """What no training changes: `frozen/rotation` [seeds, d, d], `frozen/eigenvalues` [d] of Σ; `snapshot/step`."""
     found = covariances(config)
     rotations = torch.stack([each.rotation for each in found]).float()
-    return {"frozen/rotation": rotations.numpy(), "frozen/eigenvalues": found[0].eigenvalues.float().numpy()}
+    sigma = {"frozen/rotation": rotations.numpy(), "frozen/eigenvalues": found[0].eigenvalues.float().numpy()}
+    return {**sigma, "snapshot/step": np.array(loop.log_spaced(config.steps, SNAPSHOTS))}

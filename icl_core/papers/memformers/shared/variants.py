@@ -44,6 +44,11 @@ class Variant:
         return self.preconditioned and self.per == "layer" and not self.shared and not self.moves_covariates
 
     @property
+    def needs_examples(self) -> bool:
+        """Whether it needs the examples one by one; for all others S = U Uᵀ / n says everything."""
+        return self.per == "token"
+
+    @property
     def has_one_w(self) -> bool:
         """Whether all tokens agree on one w, so that a layer is a step of a first-order method."""
         return self.per != "token" and not self.moves_covariates

@@ -8,7 +8,7 @@ from icl_core import device
 from icl_core.experiment import names
 from icl_core.papers.memformers.shared import baselines, experts, first_order, test_set, variants
 from icl_core.papers.memformers.shared.experts import Heads
-from icl_core.papers.memformers.shared.task import Batch, covariances, eigenvalues_of, gaussian, integrated
+from icl_core.papers.memformers.shared.task import Batch, covariances, eigenvalues_of, gaussian
 from icl_core.papers.memformers.shared.variants import Parameters
 from icl_core.papers.memformers.variances.settings import Config, met_by, model_of, trained_on
 from icl_core.regression import Covariance, coloured, grams
@@ -91,10 +91,8 @@ def _scaled(covariance: Covariance, variance: float) -> Covariance:
 
 def evaluate(config: Config, heads: Heads, gates: Tensor, prompts: int = test_set.PROMPTS) -> np.ndarray:
     """The mean expected loss on fresh prompts, [seeds]."""
-    table, found = experts.table(gates, heads.Gamma, heads.A), []
-    for _, S in test_set.held_out(config.d, config.n, prompts):
-        batch = integrated(S)
-        found.append(first_order.errors(table, batch.S, batch.target).square().sum((1, 2)))
+    table = experts.table(gates, heads.Gamma, heads.A)
+    found = [first_order.expected_losses(table, S[None]) for _, S in test_set.held_out(config.d, config.n, prompts)]
     return torch.cat(found, -1).double().mean(-1).cpu().numpy().astype(np.float32)
 
 

@@ -44,11 +44,10 @@ def trajectory(run: Run, view: View) -> Panel:
         Track(name, path[:, across, 0].numpy(), path[:, up, 0].numpy(), KINDS.get(name, name), losses[name])
         for name, path in paths.items()
     ]
-    plane = [across, up]
-    centre = tuple(problem.target[plane, 0].tolist())
-    figure = figures.paths(
-        tracks, Bowl(problem.S[plane][:, plane, 0].double().numpy(), centre), *_names(problem, plane), at=shown
-    )
+    plane, values = [across, up], problem.eigenvalues.tolist()
+    bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), tuple(problem.target[plane, 0].tolist()))
+    names = [f"along eigenvector {axis + 1} of Σ (eigenvalue {values[axis]:.3g})" for axis in plane]
+    figure = figures.paths(tracks, bowl, *names, at=shown)
     return Panel(
         _title(losses, shown),
         _caption(run),
@@ -74,11 +73,9 @@ def solved(run: Run, view: View, depth: int) -> tuple[Problem, dict[str, Tensor]
     S = torch.einsum("ia,abp,jb->ijp", shrink * turn, white, shrink * turn)
     problem = Problem(S, (turn @ target / shrink[:, 0])[:, None], found.eigenvalues.float())
     batch = Batch(white[None], target[None, :, None, None], U[None, ..., None])
-    seed = view.seed_shown
-    parameters = read_run.parameters_at(run, seed, depth, run.snapshot_at(view))
-    learned = read_run.iterates(
-        parameters, replace(run.config, layers=depth, seeds=1), read_run.root_of(run, seed), batch
-    )
+    parameters = read_run.parameters_at(run, view.seed_shown, depth, run.snapshot_at(view))
+    config, root = replace(run.config, layers=depth, seeds=1), read_run.root_of(run, view.seed_shown)
+    learned = read_run.iterates(parameters, config, root, batch)
     return problem, {
         "gradient descent": gradient_descent(S, problem.target, depth, *read_run.tuned(run, "gd", depth)),
         "momentum": momentum(S, problem.target, depth, *read_run.tuned(run, "momentum", depth)),
@@ -100,11 +97,6 @@ def _construction(
         return {"construction": decoded.replay(decoded.transformer(steps), problem.S, problem.target)}
     path = decoded.replay(decoded.transformer(steps), white, target)
     return {"construction": torch.einsum("ia,lap->lip", back, path)}
-
-
-def _names(problem: Problem, plane: list[int]) -> list[str]:
-    values = problem.eigenvalues.tolist()
-    return [f"along eigenvector {axis + 1} of Σ (eigenvalue {values[axis]:.3g})" for axis in plane]
 
 
 def _title(losses: dict[str, np.ndarray], shown: int) -> str:
