@@ -10,7 +10,7 @@ from torch import Tensor
 from icl_core import regression
 from icl_core.experiment import names
 from icl_core.papers.memformers.shared import task, test_set
-from icl_core.papers.memformers.shared.task import Batch, covariances, eigenvalues_of
+from icl_core.papers.memformers.shared.task import eigenvalues_of
 
 NESTEROV, MOMENTUM, BETA = 0.6, 0.1, 0.9  # the authors' 0.03 and 0.005 an example, on 20, as steps on R(w)
 TUNED_ON = 2**12  # prompts on which rates are tuned
@@ -94,21 +94,6 @@ def _floor(name: str, S: Tensor, D: Tensor | None, layers: int) -> Lines:
         f"baseline/{name}_error": np.array([each.error / each.loss for each in best]),
         f"reference/{name}_steps": np.array(steps),
     }
-
-
-def on_batch(config: Any, batch: Batch) -> Lines:
-    """`baseline/cg_train` [seeds, K]: conjugate gradient on the very prompts and queries that a model is trained on."""
-    rows = []
-    for seed, covariance in enumerate(covariances(config)):
-        root, inverse = covariance.root.to(batch.S), covariance.inverse_root.to(batch.S)
-        X = torch.einsum("ij,jkp,kl->ilp", root, batch.S[seed], root)  # these prompts, not others of their kind
-        target = inverse @ batch.target[seed, :, 0]
-        done = regression.conjugate_gradient(X, target, config.layers)
-        missed = root @ (done.iterates - target)  # [K + 1, d, prompts], whitened
-        query = batch.query[seed] if batch.query is not None else None
-        loss = missed.square().sum(1) if query is None else (missed * query).sum(1).square()
-        rows.append(loss[1:].mean(-1).cpu().numpy())
-    return {"baseline/cg_train": np.stack(rows).astype(np.float32)}
 
 
 def mean_coefficients(done: regression.Conjugate) -> np.ndarray:

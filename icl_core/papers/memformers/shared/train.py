@@ -11,9 +11,9 @@ from torch import Tensor
 
 from icl_core.experiment import Diverged, Tensors
 from icl_core.papers.memformers.shared import model, test_set, variants
-from icl_core.papers.memformers.shared.baselines import on_batch
 from icl_core.papers.memformers.shared.task import Batch, Pool, covariances, gaussian, kept, roots
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
+from icl_core.regression import conjugate_gradient
 from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Made, Phase, Report
 
@@ -144,8 +144,18 @@ def _training_loss(config: Any, parameters: Parameters, root: Tensor, batches: B
 
 
 def on_own_batch(config: Any) -> dict[str, np.ndarray]:
-    """`baseline/cg_train` [seeds, K]: conjugate gradient on the prompts of the last batch."""
-    return on_batch(config, Batches(config).at(config.steps - 1))
+    """`baseline/cg_train` [seeds, K]: conjugate gradient on the very prompts and queries of the last batch."""
+    rows, batch = [], Batches(config).at(config.steps - 1)
+    for seed, covariance in enumerate(covariances(config)):
+        root, inverse = covariance.root.to(batch.S), covariance.inverse_root.to(batch.S)
+        X = torch.einsum("ij,jkp,kl->ilp", root, batch.S[seed], root)  # these prompts, not others of their kind
+        target = inverse @ batch.target[seed, :, 0]
+        done = conjugate_gradient(X, target, config.layers)
+        missed = root @ (done.iterates - target)  # [K + 1, d, prompts], whitened
+        query = batch.query[seed] if batch.query is not None else None
+        loss = missed.square().sum(1) if query is None else (missed * query).sum(1).square()
+        rows.append(loss[1:].mean(-1).cpu().numpy())
+    return {"baseline/cg_train": np.stack(rows).astype(np.float32)}
 
 
 def frozen(config: Any) -> dict[str, np.ndarray]:

@@ -41,11 +41,13 @@ def forms(run: Run, view: View) -> Panel:
     layer = min(view.layer, depth)
     found = _read(run, view, depth, layer, snapshot)
     both = view.reading == "difference" and found.residuals is not None
+    last = len(run.snapshot_steps) - 1
+    figure, table = _labels(found) if both else _attention(found, _read(run, view, depth, layer, last))
     return Panel(
         _title(found, layer, depth),
         _caption(run, found, both),
-        _labels(found) if both else _attention(found, _read(run, view, depth, layer, len(run.snapshot_steps) - 1)),
-        data=_label_table(found) if both else _attention_table(found),
+        figure,
+        data=table,
         note=f"Prompt {view.prompt} after training step {read_run.step_of(run, depth, snapshot)}: the query's label is "
         f"predicted as {written(-float(found.labels[-1]))}, in truth it is {written(found.truth)}.",
     )
@@ -75,21 +77,22 @@ def _tokens(found: Forms) -> list[str]:
     return [*(str(token + 1) for token in range(len(found.given))), "q"]
 
 
-def _attention(found: Forms, last: Forms) -> go.Figure:
-    limit = figures.largest(found.attention, last.attention)  # the same for every training step before the last
-    names = _tokens(found)
-    return figures.heatmap(
+def _attention(found: Forms, last: Forms) -> tuple[go.Figure, pd.DataFrame]:
+    names, limit = _tokens(found), figures.largest(found.attention, last.attention)  # one scale for the whole training
+    figure = figures.heatmap(
         found.attention, names, names, "attention", limit=limit, row_title="attending", column_title="attended to"
     )
+    return figure, pd.DataFrame({"token": names} | dict(zip(names, found.attention.T.round(5), strict=True)))
 
 
-def _labels(found: Forms) -> go.Figure:
+def _labels(found: Forms) -> tuple[go.Figure, pd.DataFrame]:
     """On the scale of the prompt's own labels, in which every layer can be compared."""
-    rows = np.stack([found.labels, found.residuals if found.residuals is not None else found.labels, found.gap])
-    limit = figures.largest(found.given)
-    name = "what is left of the label"
-    figure = figures.heatmap(rows, BOTH, _tokens(found), name, limit=limit, column_title="token")
-    return figure.update_yaxes(tickvals=[0, 1, 2], ticktext=BOTH)  # all three, however many tokens there are
+    residuals = found.labels if found.residuals is None else found.residuals
+    each, limit, name = (found.labels, residuals, found.gap), figures.largest(found.given), "what is left of the label"
+    figure = figures.heatmap(np.stack(each), BOTH, _tokens(found), name, limit=limit, column_title="token")
+    figure.update_yaxes(tickvals=[0, 1, 2], ticktext=BOTH)  # all three, however many tokens there are
+    columns = dict(zip(("tokens", "iteration in w", "difference"), each, strict=True))
+    return figure, pd.DataFrame({"token": _tokens(found), **columns})
 
 
 def _title(found: Forms, layer: int, depth: int) -> str:
@@ -118,13 +121,3 @@ def _caption(run: Run, found: Forms, both: bool) -> str:
         + why
         + (" Heads are summed." if run.config.heads > 1 else "")
     )
-
-
-def _attention_table(found: Forms) -> pd.DataFrame:
-    names = _tokens(found)
-    return pd.DataFrame({"token": names} | dict(zip(names, found.attention.T.round(5), strict=True)))
-
-
-def _label_table(found: Forms) -> pd.DataFrame:
-    columns = {"token": _tokens(found), "tokens": found.labels, "iteration in w": found.residuals}
-    return pd.DataFrame({**columns, "difference": found.gap})

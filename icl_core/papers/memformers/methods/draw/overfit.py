@@ -15,10 +15,9 @@ def overfit(run: Run, view: View) -> Panel:
     """Training and fresh loss by depth, for the trained model and for CGD."""
     x, zero = run["depth/layers"], float(np.log(run.config.d))
     logs = {name: log_of(run[key]) for name, key in _lines(run).items()}
-    series = [
-        Curve(name, x, each, _kind(name), "solid" if "fresh" in name else "dot", markers=True)
-        for name, each in logs.items()
-    ]
+    kinds = {name: "trained" if name.startswith("trained") else "conjugate gradient" for name in logs}
+    dashes = {name: "solid" if "fresh" in name else "dot" for name in logs}
+    series = [Curve(name, x, each, kinds[name], dashes[name], markers=True) for name, each in logs.items()]
     fresh = [each for name, each in logs.items() if "fresh" in name]
     figure = over_layers(series, "log of the mean loss", window([*fresh, [zero]], [*logs.values()]), zero)
     return Panel(_title(run), _caption(run), figure, data=tabled("layers", x, series), note=_note(run))
@@ -29,10 +28,6 @@ def _lines(run: Run) -> dict[str, str]:
     own = {"trained, fresh prompts": "evaluated/loss", f"trained, {batch}": "evaluated/train"}
     classical = {"CGD, fresh prompts": "baseline/cg", "CGD, that batch": "baseline/cg_train"}
     return {name: key for name, key in (own | classical).items() if key in run.tensors}
-
-
-def _kind(name: str) -> str:
-    return "trained" if name.startswith("trained") else "conjugate gradient"
 
 
 def _title(run: Run) -> str:

@@ -65,6 +65,7 @@ def depth(run: Run, view: View) -> Panel:
     found = [_curve(method, x, run[f"evaluated/{method}"], markers=True) for method in drawn(run)]
     series, kept = [*found, Curve("floor", x, floor, "floor")], [np.minimum(each.y, 1.5) for each in found]
     ends = [written(end(run, f"evaluated/{each}")) for each in FIGURES]
+    error = f"± {float(run['error/linear/gated'][:, -1].mean()):.2g}"
     return Panel(
         f"With gates: linear transformer {ends[0]}, Memformer {ends[1]}; with Γ learned too {ends[2]}",
         "Fresh prompts of the mixture; heads of their own for every depth. If Γ had overfit to its component, the "
@@ -73,13 +74,8 @@ def depth(run: Run, view: View) -> Panel:
         f"every prompt, and what is left is rounding (a loss of {float(run['baseline/cg'][0]):.0e}).",
         over_layers(series, "log of the mean loss", window([*kept, floor, [0.0]]), 0.0, height=430),
         data=tabled("layers", x, series),
-        note=_error_note(run),
+        note=f"Natural logarithms, standard error at {x[-1]} layers {error}, on the same fresh prompts.",
     )
-
-
-def _error_note(run: Run) -> str:
-    error = float(run["error/linear/gated"][:, -1].mean())
-    return f"Natural logarithms, standard error at {run.config.layers} layers ± {error:.2g}, on the same fresh prompts."
 
 
 def _row(run: Run, view: View) -> int:
@@ -170,7 +166,8 @@ def test_time(run: Run, view: View) -> Panel:
 def training(run: Run, view: View) -> Panel:
     """The loss of every head of the deepest models while it is trained; also of a run that is still going."""
     x, rows = step(run), [*mixture_of(run.config).names, "mixture"]
-    series = [_head_curve(run, x, kind, row, rows) for kind in _kinds(run) for row in range(len(rows))]
+    kinds = run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)  # a run may have nothing yet
+    series = [_head_curve(run, x, kind, row, rows) for kind in kinds for row in range(len(rows))]
     figure = figures.curves(
         series, "training step", "log of the mean loss", lines=[("predicting zero", 0.0, "floor")], height=430,
         y_range=window([*(np.minimum(each.y, 1.5) for each in series), [0.0]]),
@@ -183,11 +180,6 @@ def training(run: Run, view: View) -> Panel:
         roomy(figure),
         data=tabled("step", x, series),
     )
-
-
-def _kinds(run: Run) -> list[str]:
-    """A run that is still going may have nothing yet, not even names."""
-    return run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)
 
 
 def _head_curve(run: Run, x: np.ndarray, kind: str, row: int, rows: list[str]) -> Curve:

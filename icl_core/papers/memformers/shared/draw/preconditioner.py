@@ -16,6 +16,7 @@ from icl_core.papers.memformers.shared.read_run import covariance_of, depth_of, 
 from icl_core.papers.memformers.shared.variants import VARIANTS, distances
 
 applies = knows_covariance
+LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 MOST = 4  # layers drawn at once
 WRITTEN = 6  # dimensions up to which the numbers of three layers are written
 
@@ -32,7 +33,7 @@ def preconditioner(run: Run, view: Any) -> Panel:
     maps = [each.numpy() for each in (A, factor * inverse, A - factor * inverse)]
     limit = figures.largest(*maps, end.numpy())
     white, largest = found[layer - 1].numpy(), figures.largest(found[layer - 1].numpy(), last[layer - 1].numpy())
-    own, times = f"A{_low(layer)}", f"{written(factor)} Σ⁻¹"
+    own, times = "A" + str(layer).translate(LOW), f"{written(factor)} Σ⁻¹"
     titles = (f"{own}, learned", times, "difference", f"whitened, to ± {largest:.2g}")
     figure = figures.maps(titles, [*maps, white], None, None, "entry", limit=limit)
     cast(Any, figure).data[-1].update(coloraxis="coloraxis2")  # a range of its own: its units are others
@@ -91,10 +92,6 @@ def whitened_of(run: Run, seed: int, depth: int, snapshot: int | None) -> Tensor
     """Σ^½ A_l Σ^½ of every layer, the heads summed, [L, d, d] float64: whatever coordinates it was learned in."""
     parameters = parameters_at(run, seed, depth, snapshot)
     return variants.preconditioners(parameters, run.config, read_run.root_of(run, seed))[0].double()
-
-
-def _low(number: int) -> str:
-    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
 
 
 def _scales(matrices: Tensor) -> Tensor:

@@ -52,10 +52,11 @@ def distances(run: Run, view: Any) -> Panel:
     series = [Curve(f"layer {i + 1}", x, curve(run, f"curve/distance_{i}"), *each) for i, each in enumerate(style)]
     figure = figures.curves(series, "training step", "distance to a multiple of I", log_y=True, at=_at(run, view))
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
+    random = (1 - 1 / run.config.d**2) ** 0.5  # of a Gaussian matrix
     return Panel(
         _distance_title(run, [float(each.mean()[-1]) for each in series]),
         "How far Σ^½ Aₗ Σ^½ is from the nearest multiple of I, as a share of its size: 0 is Aₗ = aₗ Σ⁻¹. Every line "
-        f"should fall; one that has learned nothing about Σ stays near {_random(run.config.d)}, where a random matrix "
+        f"should fall; one that has learned nothing about Σ stays near {random:.2f}, where a random matrix "
         "is." + (" The band is the spread over seeds." if run.config.seeds > 1 else ""),
         roomy(figure),
         data=tabled("step", x, series, 5),
@@ -99,8 +100,3 @@ def _distance_title(run: Run, ends: list[float]) -> str:
         return f"Aₗ ends {written(min(ends), 3)} to {written(max(ends), 3)} from a multiple of Σ⁻¹ ({len(ends)} layers)"
     to = f"s 1 to {len(ends)}" if len(ends) > 1 else " 1"
     return f"Aₗ ends {', '.join(written(each, 3) for each in ends)} from a multiple of Σ⁻¹ (layer{to})"
-
-
-def _random(d: int) -> str:
-    """√(1 − 1/d²), the distance of a Gaussian matrix."""
-    return f"{(1 - 1 / d**2) ** 0.5:.2f}"
