@@ -60,10 +60,8 @@ def _curves(config: Config, made: Made) -> dict[str, np.ndarray]:
     """The deepest model's curves, and the loss of what was trained beside it."""
     beside = list(companions(config))
     found = {"names/beside": names(beside), **phases.curves(f"{MAIN} {config.layers}", made)}
-    for name in beside:
-        other = made.get(f"{name} {config.layers}", {})
-        found |= {f"curve/beside/{name}": other["curve/loss"]} if "curve/loss" in other else {}
-    return found
+    others = {name: phases.curves(f"{name} {config.layers}", made) for name in beside}
+    return found | {f"curve/beside/{name}": each["curve/loss"] for name, each in others.items() if each}
 
 
 def _gathered(config: Config, made: Made) -> dict[str, np.ndarray]:

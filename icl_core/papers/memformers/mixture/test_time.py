@@ -105,7 +105,6 @@ def references(config: Config) -> dict[str, np.ndarray]:
 def _density(config: Config, pools: list[Tensor]) -> dict[str, np.ndarray]:
     units = [each.second / mixture_of(config).second for each in distributions(config)]
     edges = np.linspace(0.0, max(3.0, 1.5 * max(units)), 121)
-    counted = [
-        np.histogram(p.cpu().numpy() * unit, edges, density=True)[0] for p, unit in zip(pools, units, strict=True)
-    ]
+    scaled = [pool.cpu().numpy() * unit for pool, unit in zip(pools, units, strict=True)]
+    counted = [np.histogram(each, edges, density=True)[0] for each in scaled]
     return {"density/at": (edges[1:] + edges[:-1]) / 2, "density/S": np.stack(counted)}

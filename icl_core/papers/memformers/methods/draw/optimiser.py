@@ -50,7 +50,7 @@ def references(run: Run, depth: int) -> Tables:
     """The tables of the methods that need no training, in shares of Σ⁻¹ ∇R, best settings for this depth."""
     unit = float(run["frozen/eigenvalues"].mean())  # a step η in the original coordinates is η Σ in whitened ones
     return {
-        BUILT: decoded.transformer(_built(run, depth)),
+        BUILT: np.diag(_built(run, depth)),
         PRE: run["reference/pcg"][:depth, :depth].astype(float),
         CGD: unit * run["reference/cg"][:depth, :depth],
         "gradient descent": unit * decoded.gradient_descent(depth, *tuned(run, "gd", depth)),
@@ -71,7 +71,7 @@ def _learned(run: Run, seed: int, depth: int, snapshot: int) -> tuple[np.ndarray
 
 def _shown(table: np.ndarray, view: View) -> np.ndarray:
     """The lower triangle, per step or summed up; blank above it."""
-    values = decoded.summed(table) if view.unit == "sum" else table
+    values = np.cumsum(table, axis=0) if view.unit == "sum" else table
     return np.where(np.tri(len(table), dtype=bool), values, np.nan)
 
 

@@ -18,6 +18,7 @@ from icl_core.papers.memformers.shared.task import Batch
 from icl_core.regression import conjugate_gradient, gradient_descent, gram, momentum, nesterov
 
 KINDS = {"Nesterov": "nesterov", "CGD": "conjugate gradient"}  # colours, where they have another name
+Paths = dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ def axes(d: int, view: View) -> tuple[int, int]:
     return across, up if up != across else (across + 1) % d
 
 
-def solved(run: Run, view: View, depth: int) -> tuple[Problem, dict[str, Tensor]]:
+def solved(run: Run, view: View, depth: int) -> tuple[Problem, Paths]:
     """The prompt, and the iterates [depth + 1, d, 1] of every method on it."""
     U, target, _ = read_run.prompt_of(run, view.prompt)
     found = read_run.covariance_of(run, view.seed_shown)
@@ -86,16 +87,14 @@ def solved(run: Run, view: View, depth: int) -> tuple[Problem, dict[str, Tensor]
     }
 
 
-def _construction(
-    run: Run, depth: int, problem: Problem, white: Tensor, target: Tensor, back: Tensor
-) -> dict[str, Tensor]:
+def _construction(run: Run, depth: int, problem: Problem, white: Tensor, target: Tensor, back: Tensor) -> Paths:
     """The plain linear transformer that attains the floor: A_l = Σ⁻¹ / r_l, or I / r_l; none if roots are complex."""
     steps, is_white = read_run.constructed(run, depth)
     if not np.isfinite(steps).all():
         return {}
     if not is_white:
-        return {"construction": decoded.replay(decoded.transformer(steps), problem.S, problem.target)}
-    path = decoded.replay(decoded.transformer(steps), white, target)
+        return {"construction": decoded.replay(np.diag(steps), problem.S, problem.target)}
+    path = decoded.replay(np.diag(steps), white, target)
     return {"construction": torch.einsum("ia,lap->lip", back, path)}
 
 
@@ -119,7 +118,7 @@ def _caption(run: Run) -> str:
     )
 
 
-def _table(paths: dict[str, Tensor], losses: dict[str, np.ndarray], plane: list[int]) -> pd.DataFrame:
+def _table(paths: Paths, losses: dict[str, np.ndarray], plane: list[int]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = [
         {"method": name, "layer": layer, "across": float(point[plane[0], 0]), "up": float(point[plane[1], 0]),
          "loss": float(losses[name][layer])}
