@@ -38,25 +38,16 @@ class View:
 PRESETS = (
     Preset("sigma", "Three layers find Σ⁻¹", Config(), "Watch the last map turn into the identity.", seeds=5),
     Preset(
-        "figures 18 to 21",
-        "As in the paper: batches of 20,000",
+        "figures 18 to 21", "As in the paper: batches of 20,000",
         Config(batches="resampled", batch=20_000, learning_rate=0.01, schedule="constant", objective="mean", clip=0.01),
-        "A new batch every 100 steps, gradients clipped at 0.01.",
-        "Figures",
-        seeds=5,
+        "A new batch every 100 steps, gradients clipped at 0.01.", "Figures", seeds=5,
     ),
     Preset(
-        "whitened",
-        "In whitened coordinates",
-        Config(coordinates="whitened", steps=1000, learning_rate=0.05),
-        "No direction is harder than another: all are learned at one pace.",
-        seeds=5,
+        "whitened", "In whitened coordinates", Config(coordinates="whitened", steps=1000, learning_rate=0.05),
+        "No direction is harder than another: all are learned at one pace.", seeds=5,
     ),
     Preset(
-        "harder spectrum",
-        "Condition number 100",
-        Config(spectrum="geometric", condition=100.0, steps=6000),
-        "Directions of small variance are learned late, in some seeds not within this training.",
-        seeds=5,
+        "harder spectrum", "Condition number 100", Config(spectrum="geometric", condition=100.0, steps=6000),
+        "Directions of small variance are learned late, in some seeds not within this training.", seeds=5,
     ),
-)
+)  # fmt: skip

@@ -7,7 +7,7 @@ import numpy as np
 from icl_core.experiment import Progress
 from icl_core.papers.memformers.convergence.settings import Config
 from icl_core.papers.memformers.shared.baselines import construction
-from icl_core.papers.memformers.shared.train import frozen, snapshot_steps, training_phase
+from icl_core.papers.memformers.shared.train import frozen, training_phase
 from icl_core.training import phases
 
 
@@ -19,4 +19,4 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     made = phases.run([training_phase(name, config)], progress, partial(phases.curves, name))[name]
     final = {f"final/{config.layers}/{key}": array for key, array in phases.final(made).items()}
     kept = {key: array for key, array in made.items() if not key.startswith("final/")}
-    return {**kept, **final, **snapshot_steps(config), **construction(config), **frozen(config)}
+    return {**kept, **final, **construction(config), **frozen(config)}

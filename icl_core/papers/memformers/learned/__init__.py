@@ -19,7 +19,7 @@ from icl_core.papers.memformers.learned.metrics import metrics
 from icl_core.papers.memformers.learned.settings import PRESETS, Config, View, sizes_of
 from icl_core.papers.memformers.learned.train import run
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.test_set import log_from_least
+from icl_core.papers.memformers.shared.read_run import log_from_least
 from icl_core.papers.memformers.shared.upgrade import upgrade
 
 

@@ -7,10 +7,10 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
 from icl_core.figures import Curve
-from icl_core.papers.memformers.learned.risk import excess, power
+from icl_core.papers.memformers.learned.metrics import excess, power
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.draw.losses import roomy, written
-from icl_core.papers.memformers.shared.test_set import log_from_least
+from icl_core.papers.memformers.shared.read_run import curve, log_from_least, step
 
 
 def own(run: Run, view: View) -> Panel:
@@ -32,9 +32,8 @@ def fresh(run: Run, view: View) -> Panel:
     """The same methods on fresh prompts, and one learned from endlessly many."""
     endless = Curve("endlessly many", _steps(run), log_from_least(run["endless/loss"]), "floor")
     cg = Curve("CGD", _steps(run), log_from_least(run["baseline/cg"]), "conjugate gradient")
-    few, best = (
-        float(log_from_least(loss)[:, -1].mean()) for loss in (run["evaluated/loss"][:, 0], run["endless/loss"])
-    )
+    ends = (run["evaluated/loss"][:, 0, -1], run["endless/loss"][:, -1])
+    few, best = (float(log_from_least(losses).mean()) for losses in ends)
     return Panel(
         f"On fresh prompts: {written(few)} from {run['size/prompts'][0]}, {written(best)} from endlessly many",
         "The same methods on 65,536 prompts that none has seen. A method that has learned its prompts by heart lies "
@@ -48,8 +47,7 @@ def fresh(run: Run, view: View) -> Panel:
 
 def risk(run: Run, view: View) -> Panel:
     """Excess risk against the number of prompts (Theorem 5.1)."""
-    depth = min(view.steps_shown, run.config.layers)
-    sizes = run["size/prompts"].astype(float)
+    depth, sizes = min(view.steps_shown, run.config.layers), run["size/prompts"].astype(float)
     more = excess(run, depth)
     more = np.where(more > 0, more, np.nan)
     bound = np.nanmean(more[:, 0]) * (sizes / sizes[0]) ** -0.5
@@ -72,8 +70,7 @@ def risk(run: Run, view: View) -> Panel:
 
 def training(run: Run, view: View) -> Panel:
     """Loss on fresh prompts while the method of most steps learns from the fewest prompts."""
-    steps = run.tensors.get("curve/step", np.array([0]))
-    loss = run.tensors.get("curve/loss", np.full((run.config.seeds, len(steps)), np.nan))
+    steps, loss = step(run), curve(run, "curve/loss")
     figure = figures.curves([Curve("fresh prompts", steps, loss, "trained")], "training step", "loss", log_y=True)
     mean = figures.mean_of(loss)
     least = int(steps[np.nanargmin(mean)]) if np.isfinite(mean).any() else 0

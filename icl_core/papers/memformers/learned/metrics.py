@@ -4,9 +4,7 @@ import numpy as np
 
 from icl_core.experiment import Metric, Run
 from icl_core.papers.memformers.learned import claims
-from icl_core.papers.memformers.learned.risk import power
-from icl_core.papers.memformers.shared.read_run import mean_and_error
-from icl_core.papers.memformers.shared.test_set import log_from_least
+from icl_core.papers.memformers.shared.read_run import log_from_least, mean_and_error
 
 POWER_AT = 2  # steps of the method: of more, the mean over fresh prompts is heavy-tailed
 
@@ -31,3 +29,18 @@ def _from_ten(run: Run, at: int) -> list[Metric]:
     )
     behind = log_from_least(run["baseline/cg"])[-1] - fresh
     return [Metric(claims.FEW_FIT, *mean_and_error(cg - own)), Metric(claims.FEW_FAIL, float(np.max(behind)))]
+
+
+def excess(run: Run, depth: int) -> np.ndarray:
+    """The excess risk [seeds, N] of Theorem 5.1: how much more the method of `depth` steps loses on fresh prompts than
+    one learned from endlessly many."""
+    return run["evaluated/loss"][:, :, depth - 1] - run["endless/loss"][:, None, depth - 1]
+
+
+def power(run: Run, depth: int) -> float:
+    """The power of N at which the mean excess risk falls, by least squares on logarithms; NaN for fewer than two N."""
+    mean = excess(run, depth).mean(0)
+    seen = mean > 0
+    if seen.sum() < 2:
+        return float("nan")
+    return float(np.polyfit(np.log(run["size/prompts"][seen]), np.log(mean[seen]), 1)[0])

@@ -54,25 +54,15 @@ class View:
 
 PRESETS = (
     Preset(
-        "figure 11",
-        "From 10, 100 and 1000 prompts",
-        Config(),
-        "On its own ten prompts the method beats conjugate gradient; on fresh ones it fails.",
-        "Figures",
-        seeds=5,
+        "figure 11", "From 10, 100 and 1000 prompts", Config(),
+        "On its own ten prompts the method beats conjugate gradient; on fresh ones it fails.", "Figures", seeds=5,
     ),
     Preset(
-        "free",
-        "Λ free for every step",
-        Config(memory="learned"),
-        "More to learn: more prompts are needed, and more is gained.",
-        seeds=5,
+        "free", "Λ free for every step", Config(memory="learned"),
+        "More to learn: more prompts are needed, and more is gained.", seeds=5,
     ),
     Preset(
-        "how many",
-        "How many prompts are enough",
-        Config(layers=2, sizes="3, 10, 30, 100, 300, 1000"),
-        "Theorem 5.1's bound falls with the root of the number of prompts; what comes out falls faster.",
-        seeds=5,
+        "how many", "How many prompts are enough", Config(layers=2, sizes="3, 10, 30, 100, 300, 1000"),
+        "Theorem 5.1's bound falls with the root of the number of prompts; what comes out falls faster.", seeds=5,
     ),
-)
+)  # fmt: skip

@@ -15,14 +15,13 @@ import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.methods import claims
-from icl_core.papers.memformers.methods.as_printed import AS_PRINTED
 from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, overfit, trajectory
 from icl_core.papers.memformers.methods.metrics import metrics
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
 from icl_core.papers.memformers.methods.train import companions, run
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.draw.losses import floor_of, written
-from icl_core.papers.memformers.shared.test_set import log_from_least
+from icl_core.papers.memformers.shared.read_run import log_from_least
 from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
@@ -56,6 +55,7 @@ def cost(config: Config) -> float:
 
 MODEL = ("depth", "seed_shown")  # what panels on one model depend on
 PROMPT = (*MODEL, "prompt")
+KNOWS = preconditioner.applies
 
 EXPERIMENT = Experiment(
     name="methods",
@@ -64,7 +64,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
-    claims=(*claims.ALL, *(printed.claim for printed in AS_PRINTED)),
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
         Drawing("depth", depth.depth, ("overlay", "average"), wide=True, moving=False),
@@ -73,15 +73,9 @@ EXPERIMENT = Experiment(
         Drawing("optimiser", optimiser.optimiser, ("unit", *MODEL), wide=True, applies=optimiser.applies),
         Drawing("trajectory", trajectory.trajectory, (*PROMPT, "first_axis", "second_axis", "after"), wide=True),
         Drawing("forms", forms.forms, (*PROMPT, "reading", "layer"), wide=True),
-        Drawing("distances", training.distances, live=True, wide=True, applies=preconditioner.applies),
-        Drawing("whitened", preconditioner.whitened, ("layer", *MODEL), wide=True, applies=preconditioner.applies),
-        Drawing(
-            "preconditioner",
-            preconditioner.preconditioner,
-            ("layer", *MODEL),
-            wide=True,
-            applies=preconditioner.applies,
-        ),
+        Drawing("distances", training.distances, live=True, wide=True, applies=KNOWS),
+        Drawing("whitened", preconditioner.whitened, ("layer", *MODEL), wide=True, applies=KNOWS),
+        Drawing("preconditioner", preconditioner.preconditioner, ("layer", *MODEL), wide=True, applies=KNOWS),
     ),
     presets=PRESETS,
     headline=headline,

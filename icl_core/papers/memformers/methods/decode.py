@@ -1,6 +1,7 @@
 """Every first-order method as one table: w_{l+1} = w_l − Σ_{j≤l} Λ_j^l ∇R(w_j), Λ a number, [L, L] over (l, j).
 
-`summed` gives Λ_i^k of eq. 1.1, which counts from w_0: w_{k+1} = w_0 − Σ_i Λ_i^k ∇R(w_i).
+A plain linear transformer has its steps on the diagonal. The rows of a table added up are Λ_i^k of eq. 1.1, which
+counts from w_0: w_{k+1} = w_0 − Σ_i Λ_i^k ∇R(w_i).
 """
 
 from typing import Any
@@ -47,16 +48,6 @@ def nesterov(layers: int, rate: float, beta: float) -> np.ndarray:
     ahead = (1 + beta) * np.eye(layers) - beta * np.eye(layers, k=-1)
     ahead[0] = np.eye(layers)[0]  # no step has been taken: nothing to look ahead along
     return momentum(layers, rate, beta) @ ahead
-
-
-def transformer(steps: Any) -> np.ndarray:
-    """A plain linear transformer with these steps."""
-    return np.diag(np.asarray(steps, dtype=float))
-
-
-def summed(table: np.ndarray) -> np.ndarray:
-    """What stands before each past gradient counted from w_0: the rows added up."""
-    return np.cumsum(table, axis=0)
 
 
 def memory(table: np.ndarray) -> float:

@@ -35,9 +35,7 @@ class View:
     seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
     depth: int = slider("layers of the model shown", 1, 10, default=10, at_most="layers")
     overlay: str = choice(
-        "methods",
-        {"main": "trained, CGD, floor", "all": "every method", "trained": "trained only"},
-        default="main",
+        "methods", {"main": "trained, CGD, floor", "all": "every method", "trained": "trained only"}, default="main"
     )
     average: str = choice(
         "over prompts", {"mean": "mean", "median": "median, the typical prompt"}, default="mean",
@@ -102,6 +100,4 @@ ROWS = (
      "Fewer examples than unknowns: even conjugate gradient cannot be exact.", "Beyond the paper", 2),
 )  # fmt: skip
 
-PRESETS = tuple(
-    Preset(name, title, config, about, group, seeds=seeds) for name, title, config, about, group, seeds in ROWS
-)
+PRESETS = tuple(Preset(*row) for row in ROWS)

@@ -23,7 +23,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters, learned_in
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,8 @@ def forward(
     X is in original coordinates, or in whitened ones, Σ^-½ times those, if `takes_whitened`.
     """
     Z = torch.cat([X, torch.cat([y, torch.zeros_like(y[:, :1])], 1)[:, None]], 1)  # [b, d + 1, n + 1]
-    Q = queries(original(parameters, config, root))
+    A = original(parameters, config, root)  # [L, registers, heads, d, d]
+    Q = pad(-A.mT, (0, 1, 0, 1))[:, :, :, None]  # −[[A_lᵀ, 0], [0, 0]] (eq. 2.8)
     P = values(parameters, X).expand(len(Q), -1, -1)  # [L, d + 1, d + 1]
     rows, maps, updates = [Z[:, -1]], [], []
     registers: list[Tensor] = []
@@ -93,11 +94,7 @@ def recall(registers: Sequence[Tensor], parameters: Parameters, variant: str) ->
 
 def takes_whitened(config: Any) -> bool:
     """Whether the model is one of whitened covariates: they move, and are learned in coordinates that they start in."""
-    return (
-        VARIANTS[config.variant].moves_covariates
-        and config.coordinates == "whitened"
-        and config.preconditioner == "full"
-    )
+    return VARIANTS[config.variant].moves_covariates and learned_in(config) == "whitened"
 
 
 def original(
@@ -119,15 +116,10 @@ def original(
         A = torch.diag_embed(unit)[:, None] @ A  # [L, d, H, d, d]
     if takes_whitened(config):
         return A
-    if "A" in parameters and config.preconditioner == "full" and config.coordinates == "whitened":
+    if "A" in parameters and learned_in(config) == "whitened":
         inverse = torch.linalg.inv(root[0])
         return inverse @ A @ inverse
     return A * config.d / root.square().sum()  # in units of one over Σ's mean eigenvalue
-
-
-def queries(A: Float[Tensor, "layers registers heads d d"]) -> Float[Tensor, "layers registers heads 1 d_1 d_1"]:
-    """Q_l = −[[A_lᵀ, 0], [0, 0]] (eq. 2.8)."""
-    return pad(-A.mT, (0, 1, 0, 1))[:, :, :, None]
 
 
 def values(parameters: Parameters, X: Float[Tensor, "b d n_1"]) -> Float[Tensor, "layers d_1 d_1"]:

@@ -9,7 +9,7 @@ import numpy as np
 from icl_core.experiment import Progress, names
 from icl_core.papers.memformers.methods.settings import Config
 from icl_core.papers.memformers.shared.baselines import baselines
-from icl_core.papers.memformers.shared.train import EVALUATED, frozen, on_own_batch, snapshot_steps, training_phase
+from icl_core.papers.memformers.shared.train import EVALUATED, by_depth, every_depth, frozen, on_own_batch
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.training import phases
 from icl_core.training.phases import Made
@@ -25,16 +25,10 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     [snapshots, seeds, …] of it beside `snapshot/step`; `final/<depth>/*` and `beside/<id>/final/<depth>/*`;
     `frozen/rotation` [seeds, d, d], `frozen/eigenvalues` [d]. Raises `Diverged` and `Cancelled`.
     """
-    models = {MAIN: config, **companions(config)}
-    # deepest first: its curves are the ones to watch
-    plan = [
-        training_phase(f"{name} {depth}", replace(model, layers=depth))
-        for depth in range(config.layers, 0, -1)
-        for name, model in models.items()
-    ]
+    plan = every_depth({MAIN: config, **companions(config)})
     made = phases.run(plan, progress, partial(_curves, config))
     same = {} if config.batches == "fresh" else on_own_batch(config)
-    return {**_gathered(config, made), **baselines(config), **same, **frozen(config), **snapshot_steps(config)}
+    return {**_gathered(config, made), **baselines(config), **same, **frozen(config)}
 
 
 def companions(config: Config) -> dict[str, Config]:
@@ -66,10 +60,8 @@ def _curves(config: Config, made: Made) -> dict[str, np.ndarray]:
     """The deepest model's curves, and the loss of what was trained beside it."""
     beside = list(companions(config))
     found = {"names/beside": names(beside), **phases.curves(f"{MAIN} {config.layers}", made)}
-    for name in beside:
-        other = made.get(f"{name} {config.layers}", {})
-        found |= {f"curve/beside/{name}": other["curve/loss"]} if "curve/loss" in other else {}
-    return found
+    others = {name: phases.curves(f"{name} {config.layers}", made) for name in beside}
+    return found | {f"curve/beside/{name}": each["curve/loss"] for name, each in others.items() if each}
 
 
 def _gathered(config: Config, made: Made) -> dict[str, np.ndarray]:
@@ -77,12 +69,10 @@ def _gathered(config: Config, made: Made) -> dict[str, np.ndarray]:
     depths = range(1, config.layers + 1)
     found = {"depth/layers": np.array(depths), **_curves(config, made)}
     for name in (MAIN, *companions(config)):
-        folder = "" if name == MAIN else f"beside/{name}/"
-        for measure in EVALUATED:
-            rows = [made[f"{name} {depth}"][f"evaluated/{measure}"] for depth in depths]
-            found[folder + measure if folder else f"evaluated/{measure}"] = np.stack(rows, 1)
+        measures, finals = ("evaluated", "final") if name == MAIN else (f"beside/{name}", f"beside/{name}/final")
+        found |= {f"{measures}/{each}": by_depth(made, name, config.layers, each) for each in EVALUATED}
         for depth in depths:
             final = phases.final(made[f"{name} {depth}"])
-            found |= {f"{folder}final/{depth}/{key}": array for key, array in final.items()}
+            found |= {f"{finals}/{depth}/{key}": array for key, array in final.items()}
     deepest = made[f"{MAIN} {config.layers}"]
     return {**found, **{name: array for name, array in deepest.items() if name.startswith("snapshot/")}}

@@ -28,12 +28,9 @@ from icl_core.papers.memformers.shared.upgrade import upgrade
 
 def headline(run: Run, view: View) -> str:
     """What you see: the log-loss of the three methods of the figures, and the floor."""
-    methods = {
-        "linear transformer": "linear/gated",
-        "Memformer": "lfom/gated",
-        "Memformer with Γ learned": "lfom/adapted",
-    }
-    said = [f"{n} {written(float(np.log(run[f'evaluated/{m}'][:, -1]).mean()))}" for n, m in methods.items()]
+    names = ("linear transformer", "Memformer", "Memformer with Γ learned")
+    ends = [written(float(np.log(run[f"evaluated/{each}"][:, -1]).mean())) for each in losses.FIGURES]
+    said = [f"{name} {end}" for name, end in zip(names, ends, strict=True)]
     floor = written(float(np.log(run["baseline/floor"][-1])))
     return f"Gates learned on {run.config.gate_prompts} prompts: {', '.join(said)}; the floor is {floor} (log-loss)."
 

@@ -9,9 +9,7 @@ from icl_core.papers.memformers.shared.read_run import mean_and_error
 
 def metrics(run: Run) -> list[Metric]:
     """Both kinds of head with gates, with Γ learned, and with one scalar: on the same prompts."""
-    linear, gated, adapted = (
-        _last(run, method) for method in ("linear/gated", "lfom/gated", "lfom/adapted")
-    )  # [seeds]
+    linear, gated, adapted = (_last(run, each) for each in ("linear/gated", "lfom/gated", "lfom/adapted"))  # [seeds]
     heads = _last(run, "lfom/head_scalar") - _last(run, "linear/head_scalar")  # [seeds, H]
     return [
         Metric(claims.LINEAR_WINS, *mean_and_error(gated - linear)),

@@ -31,6 +31,11 @@ class Distribution:
         return sum(weight * (m**4 + 6 * m**2 * v + 3 * v**2) for m, v, weight in parts)
 
     @property
+    def names(self) -> list[str]:
+        """What each component is called."""
+        return [f"N({mean:g}, {variance:g})" for mean, variance in zip(self.means, self.variances, strict=True)]
+
+    @property
     def components(self) -> list["Distribution"]:
         """Each component as a distribution of its own."""
         return [Distribution((m,), (v,), (1.0,)) for m, v in zip(self.means, self.variances, strict=True)]
@@ -77,15 +82,11 @@ class View:
 PRESETS = (
     Preset("figures 9 and 10", "The paper's mixture", Config(), "Three components, four layers.", "Figures", seeds=5),
     Preset(
-        "equal weights",
-        "Equal weights",
-        Config(weights="1/3, 1/3, 1/3"),
+        "equal weights", "Equal weights", Config(weights="1/3, 1/3, 1/3"),
         "Fewer tokens with small x: S is spread less, and the floor is lower.",
     ),
     Preset(
-        "far apart",
-        "Far apart",
-        Config(means="8, 0, -1", weights="0.1, 0.4, 0.5"),
+        "far apart", "Far apart", Config(means="8, 0, -1", weights="0.1, 0.4, 0.5"),
         "A rare component with large x rules S: its spread is wide, and the floor rises.",
     ),
-)
+)  # fmt: skip

@@ -5,13 +5,14 @@ import torch
 from torch import Tensor
 
 from icl_core import device
-from icl_core.papers.memformers.mixture.heads import KINDS, losses
+from icl_core.papers.memformers.mixture.heads import KINDS
 from icl_core.papers.memformers.mixture.prompts import distributions, held_out, met
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of
-from icl_core.papers.memformers.shared import experts, test_set, variants
+from icl_core.papers.memformers.shared import baselines, experts, test_set, variants
 from icl_core.papers.memformers.shared.experts import Adapted, Heads
-from icl_core.papers.memformers.shared.task import Batch, gaussian
-from icl_core.regression import conjugate_gradient, floors, sampled_loss
+from icl_core.papers.memformers.shared.first_order import expected_losses
+from icl_core.papers.memformers.shared.task import Batch
+from icl_core.regression import floors
 from icl_core.training import phases
 
 SEEN = (0.0, 3.0, 121)  # of S / E x², where the polynomials are drawn
@@ -43,8 +44,8 @@ def adapted(config: Config, made: phases.Made, depth: int) -> dict[str, np.ndarr
         heads, alone = heads_of(config, made, kind, depth)
         for method, gates, Gamma, done in _methods(config, kind, heads, alone, batch):
             table = experts.table(gates, Gamma, (alone if method == "mixture" else heads).A)
-            mean, error = test_set.mean_and_log_error(losses(table, fresh[None, None, None]))
-            shape = losses(table, at[None, None, None]).sqrt()
+            mean, error = test_set.mean_and_log_error(expected_losses(table, fresh[None, None, None]))
+            shape = expected_losses(table, at[None, None, None]).sqrt()
             new = {"evaluated": mean, "error": error, "shape": shape}
             new |= {"gate": gates, "learning": done.losses.T} if done is not None else {}
             found |= {f"{what}/{kind}/{method}": value for what, value in new.items()}
@@ -72,7 +73,7 @@ def _each_head(config: Config, kind: str, heads: Heads, batch: Batch, fresh: Ten
     scalars, best = experts.one_scalar(heads, batch, config.gate_steps)
 
     def evaluate(gates: Tensor) -> Tensor:
-        found = losses(experts.table(gates, heads.Gamma, heads.A), fresh[None, None, None])
+        found = expected_losses(experts.table(gates, heads.Gamma, heads.A), fresh[None, None, None])
         return found.double().mean(-1)
 
     single = torch.eye(scalars.shape[1]).to(scalars)
@@ -89,13 +90,12 @@ def references(config: Config) -> dict[str, np.ndarray]:
     mixture's E x²."""
     pools = [held_out(config, row) for row in range(len(distributions(config)))]
     best = [floors(pool[None, None], None, list(range(1, config.layers + 1))) for pool in pools]
-    white = gaussian((1, test_set.PROMPTS), torch.Generator().manual_seed(2**31 + 19))
-    missed = conjugate_gradient(pools[-1][None, None], white, config.layers).iterates - white
+    cg, _ = baselines.conjugate(pools[-1][None, None], None, config.layers)
     found = {
         "baseline/floor": np.array([each.loss for each in best[-1]]),
         "baseline/floor_error": np.array([each.error / each.loss for each in best[-1]]),
         "baseline/floor_head": np.array([[each.loss for each in row] for row in best[:-1]]).T,
-        "baseline/cg": sampled_loss(missed, None)[1:].double().mean(-1).cpu().numpy(),
+        "baseline/cg": cg.double().mean(-1).cpu().numpy(),
         "shape/at": np.linspace(*SEEN),
         **_density(config, pools),
     }
@@ -105,7 +105,6 @@ def references(config: Config) -> dict[str, np.ndarray]:
 def _density(config: Config, pools: list[Tensor]) -> dict[str, np.ndarray]:
     units = [each.second / mixture_of(config).second for each in distributions(config)]
     edges = np.linspace(0.0, max(3.0, 1.5 * max(units)), 121)
-    counted = [
-        np.histogram(p.cpu().numpy() * unit, edges, density=True)[0] for p, unit in zip(pools, units, strict=True)
-    ]
+    scaled = [pool.cpu().numpy() * unit for pool, unit in zip(pools, units, strict=True)]
+    counted = [np.histogram(each, edges, density=True)[0] for each in scaled]
     return {"density/at": (edges[1:] + edges[:-1]) / 2, "density/S": np.stack(counted)}

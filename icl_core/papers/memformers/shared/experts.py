@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from icl_core.papers.memformers.shared import first_order, test_set
-from icl_core.papers.memformers.shared.task import Batch, integrated
+from icl_core.papers.memformers.shared import first_order
+from icl_core.papers.memformers.shared.task import Batch
 from icl_core.training import loop, several_seeds
 
 RATE = 0.05  # of Adam on gates
@@ -68,7 +68,7 @@ def adapt(heads: Heads, batch: Batch, steps: int, learn_Gamma: bool, start: Tens
 def unit(heads: Heads, batch: Batch) -> Tensor:
     """The power of two, [seeds, 1], by which equal gates that sum to one lose least on a batch. Steps of Adam have one
     size: without it they would not get from a head's own variance to another a hundred times as large."""
-    even = torch.full_like(heads.A[:, :, 0, 0, 0], 1 / heads.A.shape[1])
+    even = starts(heads)["even"]
     tries = 2.0 ** torch.arange(-POWERS, POWERS + 1)
     losses = [first_order.loss_and_slopes(table(even * each, heads.Gamma, heads.A), batch)[0] for each in tries]
     best = torch.stack(losses).nan_to_num(nan=torch.inf).argmin(0)
@@ -87,18 +87,8 @@ def one_scalar(heads: Heads, batch: Batch, steps: int) -> tuple[Tensor, Tensor]:
     return scalars, torch.zeros_like(scalars).scatter(1, best, scalars.gather(1, best))
 
 
-def evaluate(made: Tensor, d: int, n: int, prompts: int = test_set.PROMPTS) -> tuple[Tensor, Tensor]:
-    """The mean expected loss [seeds] on fresh prompts, and the standard error of its logarithm."""
-    found = []
-    for _, S in test_set.held_out(d, n, prompts):
-        batch = integrated(S)
-        found.append(first_order.errors(made, batch.S, batch.target).square().sum((1, 2)))
-    return test_set.mean_and_log_error(torch.cat(found, -1))
-
-
 def starts(heads: Heads) -> dict[str, Tensor]:
     """Gates [seeds, H] to begin with, by name: no learning should depend on them."""
-    even = torch.full_like(heads.A[:, :, 0, 0, 0], 1 / heads.A.shape[1])
-    last = torch.zeros_like(even)
-    last[:, -1] = 1.0
-    return {"even": even, "ones": torch.ones_like(even), "zeros": torch.zeros_like(even), "last": last}
+    ones = torch.ones_like(heads.A[:, :, 0, 0, 0])
+    last = torch.eye(ones.shape[1]).to(ones)[-1].expand_as(ones)
+    return {"even": ones / ones.shape[1], "ones": ones, "zeros": torch.zeros_like(ones), "last": last}

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from icl_core.papers.memformers.shared.task import Batch
+from icl_core.papers.memformers.shared.task import Batch, integrated
 
 CHUNK = 2**19  # numbers of S that stay in a core's cache
 
@@ -50,6 +50,11 @@ def errors(table: Table, S: Tensor, target: Tensor, gradients: Tensor | None = N
     return error
 
 
+def expected_losses(table: Table, S: Tensor) -> Tensor:
+    """What each prompt of S [seeds or 1, d, d, prompts] loses in the mean over w* and query, [seeds, prompts]."""
+    return errors(table, S, integrated(S[0]).target).square().sum((1, 2))
+
+
 def loss_and_slopes(table: Table, batch: Batch) -> tuple[Tensor, Tensor]:
     """The batch's mean loss of every seed, [seeds], and its derivative by the table; in chunks that fit the cache."""
     seeds, d = batch.S.shape[:2]
@@ -69,7 +74,7 @@ def _chunk(table: Table, batch: Batch, prompts: int, gradients: Tensor, slopes: 
     """The summed loss over `prompts`, [seeds]; `gradients` and the loss' `slopes` by every layer's error are filled,
     [seeds, L d, m prompts]."""
     error = errors(table, batch.S, batch.target, gradients)
-    loss, slope = _loss(error, batch.query, prompts)
+    loss, slope = loss_and_slope(error, batch.query, prompts)
     d, columns = batch.S.shape[1], columns_of(batch.S)
     for at in range(table.shape[1] - d, -1, -d):
         slopes[:, at : at + d] = slope.reshape(len(slopes), d, -1)
@@ -79,7 +84,7 @@ def _chunk(table: Table, batch: Batch, prompts: int, gradients: Tensor, slopes: 
     return loss
 
 
-def _loss(error: Tensor, query: Tensor | None, prompts: int) -> tuple[Tensor, Tensor]:
+def loss_and_slope(error: Tensor, query: Tensor | None, prompts: int) -> tuple[Tensor, Tensor]:
     """The summed squared error over `prompts`, [seeds], and its derivative. In whitened coordinates the query
     integrates out to the squared length of the error."""
     if query is None:

@@ -1,4 +1,7 @@
-"""Every variant by its cheapest exact form: the loss with its gradient, and the error that it leaves."""
+"""Every variant by its cheapest exact form: the loss with its gradient, and the error that it leaves.
+
+Where all tokens agree on one w this is the iteration of `first_order`; the two other forms stand here.
+"""
 
 from typing import Any
 
@@ -6,31 +9,23 @@ import torch
 from torch import Tensor
 
 from icl_core.papers.memformers.shared import first_order, variants
-from icl_core.papers.memformers.shared import gd_plus_plus as moving
-from icl_core.papers.memformers.shared import per_token as rows
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.training import several_seeds
 
 
-def needs_examples(variant: str) -> bool:
-    """Whether a variant needs the examples one by one; for all others S = U Uᵀ / n says everything."""
-    return VARIANTS[variant].per == "token"
-
-
 def errors(parameters: Parameters, config: Any, root: Tensor, batch: Batch) -> Tensor:
     """w* − w_L in whitened coordinates, [seeds, d, m, prompts]. `root` Σ^½, [seeds, d, d]."""
     variant = VARIANTS[config.variant]
-    if variant.moves_covariates:
-        start = torch.eye(config.d, dtype=root.dtype, device=root.device).expand_as(root)
-        if config.coordinates == "original" or config.preconditioner == "scalar":
-            start = variants.unit_root(root)
-        Gamma = variants.coefficients(parameters, variant.id)
-        return moving.errors(_matrices(parameters, config), parameters["B"], Gamma, start, batch)
-    if variant.per == "token":
-        Gamma = variants.coefficients(parameters, variant.id)
-        return rows.errors(variants.preconditioners(parameters, config, root), Gamma, batch)
-    return first_order.errors(variants.table(parameters, config, root), batch.S, batch.target)
+    if variant.has_one_w:
+        return first_order.errors(variants.table(parameters, config, root), batch.S, batch.target)
+    Gamma = variants.coefficients(parameters, variant.id)
+    if variant.needs_examples:
+        return _by_token(variants.preconditioners(parameters, config, root), Gamma, batch)
+    start = torch.eye(config.d, dtype=root.dtype, device=root.device).expand_as(root)
+    if variants.learned_in(config) == "original":
+        start = variants.unit_root(root)
+    return _moving(variants.matrices(parameters, config), parameters["B"], Gamma, start, batch)
 
 
 def loss_and_gradient(
@@ -39,11 +34,7 @@ def loss_and_gradient(
     """The batch's mean loss of every seed, [seeds], and the gradient of `objective`: "mean" or "log" of it."""
     leaves = several_seeds.leaves(parameters)
     if not VARIANTS[config.variant].has_one_w:
-        left = errors(leaves, config, root, batch)
-        if batch.query is None:
-            loss = left.square().sum((1, 2, 3)) / batch.prompts
-        else:
-            loss = (left * batch.query.unsqueeze(2)).sum(1).square().sum((1, 2)) / batch.prompts
+        loss, _ = first_order.loss_and_slope(errors(leaves, config, root, batch), batch.query, batch.prompts)
         found = several_seeds.gradients(loss.log() if objective == "log" else loss, leaves)
     else:
         table = variants.table(leaves, config, root)
@@ -54,9 +45,56 @@ def loss_and_gradient(
     return loss.clone().detach(), found
 
 
-def _matrices(parameters: Parameters, config: Any) -> Tensor:
-    """A_l as matrices, the heads summed: [seeds, L, d, d]."""
-    A = parameters["A"].sum(1)
-    if config.preconditioner == "full":
-        return A
-    return A[..., None, None] * torch.eye(config.d, dtype=A.dtype, device=A.device)
+def _by_token(A: Tensor, Gamma: Tensor, batch: Batch) -> Tensor:
+    """A Γ for every token: tokens disagree on w, so each keeps its own label. O(n d) a layer, never n × n.
+
+    A [seeds, L, d, d], Gamma [seeds, L, L, n + 1] over (l, j), the last number the query's. With B = 0 a register
+    holds labels alone, so Γ scales tokens and not coordinates of w.
+    """
+    if batch.U is None:
+        raise ValueError("batch must hold its examples U for a model with a Γ per token, got none")
+    seeds, U = len(A), batch.U
+    target = batch.target.expand(seeds, *batch.target.shape[1:])
+    labels = (U.unsqueeze(3) * target.unsqueeze(2)).sum(1)  # [seeds, n, m, prompts] y, later what is left of it
+    error, registers, pulls = target, [], []
+    for layer in range(A.shape[1]):
+        gradient = (U.unsqueeze(3) * labels.unsqueeze(1)).sum(2) / U.shape[2]  # [seeds, d, m, prompts]
+        pulls.append(torch.bmm(A[:, layer], gradient.flatten(2)).view(gradient.shape))
+        registers.append((U.unsqueeze(3) * pulls[-1].unsqueeze(2)).sum(1))  # [seeds, n, m, prompts]
+        for j, (register, pull) in enumerate(zip(registers, pulls, strict=True)):
+            weights = Gamma[:, layer, j]
+            labels = labels - weights[:, :-1, None, None] * register
+            error = error - weights[:, -1, None, None, None] * pull
+    return error
+
+
+def _moving(A: Tensor, B: Tensor, Gamma: Tensor, start: Tensor, batch: Batch) -> Tensor:
+    """GD++ with memory: beside the iteration in R^d a d × d matrix T_l, X_l = T_l X_0, for the covariates move too.
+
+    A, B [seeds, L, d, d], Gamma [seeds, L, L] lower-triangular. `start` [seeds, d, d] is T_0: Σ^½ in the original
+    coordinates, I in whitened ones. Layer l adds −Γ_j^l B_j S_j A_j X_j to the covariates, S_j = X_j X_jᵀ / n.
+    """
+    seeds, d, prompts = len(A), batch.S.shape[1], batch.prompts
+    S = batch.S.expand(seeds, -1, -1, -1)
+    error = batch.target.expand(seeds, -1, -1, -1)
+    T = start[..., None].expand(seeds, d, d, prompts)
+    labels, covariates = [], []  # what each layer's attention leaves in its register
+    for layer in range(A.shape[1]):
+        seen = _times(T, _times(S, error))  # the gradient, as the moved covariates see it
+        pulled = _mapped(A[:, layer].transpose(1, 2), T)  # Aᵀ T
+        labels.append(_times(pulled.transpose(1, 2), seen))
+        covariates.append(_mapped(B[:, layer], _times(_times(T, _times(S, T.transpose(1, 2))), pulled)))
+        weights = Gamma[:, layer, : layer + 1, None, None, None].unbind(1)
+        error = error - sum(w * register for w, register in zip(weights, labels, strict=True))
+        T = T - sum(w * register for w, register in zip(weights, covariates, strict=True))
+    return error
+
+
+def _times(P: Tensor, Q: Tensor) -> Tensor:
+    """The product of matrices [seeds, d, d, prompts] and [seeds, d, m, prompts] for every prompt."""
+    return (P.unsqueeze(3) * Q.unsqueeze(1)).sum(2)
+
+
+def _mapped(M: Tensor, Q: Tensor) -> Tensor:
+    """One matrix [seeds, d, d] on every prompt's [seeds, d, m, prompts]."""
+    return torch.bmm(M, Q.flatten(2)).view(Q.shape)

@@ -7,18 +7,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Claim, Run
+from icl_core.experiment import Run
+from icl_core.figures import mean_of
 from icl_core.papers.memformers.shared import model
 from icl_core.papers.memformers.shared.task import Batch
-from icl_core.papers.memformers.shared.test_set import log_from_least
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters, Variant
 from icl_core.regression import Covariance, covariates
-from icl_core.trend import still_falling
+
+LEAST = 1e-12  # a loss below it is zero to rounding
 
 
-def depth_of(run: Run, depth: int) -> int:
-    """The depth that the view asks for, or the deepest there is."""
-    return min(depth, run.config.layers)
+def depth_of(run: Run, view: Any) -> int:
+    """The depth that the view asks for; the deepest there is where it asks for more, or does not ask."""
+    return min(getattr(view, "depth", run.config.layers), run.config.layers)
 
 
 def parameters_at(run: Run, seed: int, depth: int, snapshot: int | None = None) -> Parameters:
@@ -37,9 +38,8 @@ def parameters_at(run: Run, seed: int, depth: int, snapshot: int | None = None) 
 def covariance_of(run: Run, seed: int) -> Covariance:
     """The covariance that a seed met."""
     row = min(seed, run.config.seeds) - 1
-    return Covariance(
-        torch.tensor(run["frozen/eigenvalues"]).double(), torch.tensor(run["frozen/rotation"][row]).double()
-    )
+    eigenvalues, rotation = run["frozen/eigenvalues"], run["frozen/rotation"][row]
+    return Covariance(torch.tensor(eigenvalues).double(), torch.tensor(rotation).double())
 
 
 def root_of(run: Run, seed: int) -> Tensor:
@@ -59,7 +59,7 @@ def knows_covariance(config: Any) -> bool:
 
 def tuned(run: Run, name: str, depth: int) -> tuple[float, ...]:
     """The best constant settings of "gd", "momentum" or "nesterov" for that depth: a rate, and a beta if it has one."""
-    return tuple(float(value) for value in np.ravel(run[f"reference/{name}"][depth - 1]))
+    return tuple(map(float, np.ravel(run[f"reference/{name}"][depth - 1])))
 
 
 def constructed(run: Run, depth: int) -> tuple[np.ndarray, bool]:
@@ -82,9 +82,31 @@ def mean_and_error(values: np.ndarray) -> tuple[float, float | None]:
     return float(values.mean()), error
 
 
-def unfinished(run: Run, claim: Claim, value: float) -> str:
-    """Why the training does not decide a claim that it does not bear out: the loss was still falling."""
-    return "" if claim.slack(value) >= 0 else still_falling(log_from_least(run["curve/loss"]))
+def log_of(losses: Any) -> np.ndarray:
+    """The natural logarithm; NaN for what is not positive and finite."""
+    values = np.asarray(losses, dtype=float)
+    good = np.isfinite(values) & (values > 0)
+    return np.where(good, np.log(np.where(good, values, 1.0)), np.nan)
+
+
+def log_from_least(losses: Any) -> np.ndarray:
+    """The natural logarithm; what is zero to rounding counts as 1e-12."""
+    return np.log(np.maximum(losses, LEAST))
+
+
+def end(run: Run, name: str) -> float:
+    """The log-loss of the deepest model, the mean over seeds."""
+    return float(mean_of(log_of(run[name]))[-1])
+
+
+def step(run: Run) -> np.ndarray:
+    """The steps of the run's curves; 0 alone where it has none yet."""
+    return run.tensors.get("curve/step", np.array([0]))
+
+
+def curve(run: Run, name: str) -> np.ndarray:
+    """A curve [seeds, points] of a run that may still be going, all NaN where it has not come to it."""
+    return run.tensors.get(name, np.full((run.config.seeds, len(step(run))), np.nan))
 
 
 def prompt_of(run: Run, index: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -103,20 +125,15 @@ def iterates(parameters: Parameters, config: Any, root: Tensor, batch: Batch) ->
     target = batch.target[0, :, 0]
     found = [torch.zeros_like(target)]
     for layers in range(1, config.layers + 1):
-        error = model.errors(
-            first_layers(parameters, config.variant, layers), replace(config, layers=layers), root, batch
-        )
+        first = first_layers(parameters, config.variant, layers)
+        error = model.errors(first, replace(config, layers=layers), root, batch)
         found.append(target - error[0, :, 0])
     return torch.stack(found)
 
 
 def first_layers(parameters: Parameters, variant: str, layers: int) -> Parameters:
     """The parameters of a model's first layers."""
-    found = {name: value[:, :layers] for name, value in parameters.items() if name not in ("A", "Gamma")}
-    if "A" in parameters:
-        found["A"] = parameters["A"][:, :, :layers]
-    if "Gamma" in parameters:
-        found["Gamma"] = parameters["Gamma"][:, :layers]
-        if not VARIANTS[variant].shared:
-            found["Gamma"] = found["Gamma"][:, :, :layers]
+    found = {name: value[:, :, :layers] if name == "A" else value[:, :layers] for name, value in parameters.items()}
+    if "Gamma" in found and not VARIANTS[variant].shared:
+        found["Gamma"] = found["Gamma"][:, :, :layers]
     return found

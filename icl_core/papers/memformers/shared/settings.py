@@ -48,9 +48,7 @@ class Training(Task):
     batch: int = slider("prompts a batch", 1, 20_000, default=1000, log=True, group=TRAINING)
     steps: int = slider("steps", 10, 10_000, default=1000, step=10, group=TRAINING)
     learning_rate: float = slider("learning rate", 0.001, 1.0, default=0.05, log=True, group=TRAINING, was="rate")
-    schedule: str = choice(
-        "its schedule", {"cosine": "cosine", "constant": "constant"}, default="cosine", group=TRAINING
-    )
+    schedule: str = choice("its schedule", ("cosine", "constant"), default="cosine", group=TRAINING)
     objective: str = choice("minimised", OBJECTIVES, default="log", group=TRAINING)
     clip: float = slider("clip gradients at (0: not)", 0.0, 10.0, default=10.0, group=TRAINING)
     coordinates: str = choice("learned in coordinates", COORDINATES, default="whitened", group=TRAINING)
@@ -58,9 +56,12 @@ class Training(Task):
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse a spectrum that is none, and what does not fit the memory."""
+        """Refuse a spectrum that is none, and what does not fit the memory: then say which batch would."""
         eigenvalues_of(self)
-        check_memory(self)
+        fixed, needed = memory(self, 0), memory(self, self.batch)
+        fits = self.batch * (device.memory() - fixed) // max(1, needed - fixed)
+        would = f" (a batch of {fits} would)" if 0 < fits < self.batch else ""
+        device.check_memory(needed, f"batch {self.batch}, d {self.d}, n {self.n}{would}")
 
 
 @settings
@@ -79,14 +80,6 @@ class Model(Training):
         super().check()
 
 
-def check_memory(config: Any) -> None:
-    """Refuse a training that does not fit the memory, and say which batch would."""
-    fixed, needed = memory(config, 0), memory(config, config.batch)
-    fits = config.batch * (device.memory() - fixed) // max(1, needed - fixed)
-    would = f" (a batch of {fits} would)" if 0 < fits < config.batch else ""
-    device.check_memory(needed, f"batch {config.batch}, d {config.d}, n {config.n}{would}")
-
-
 def memory(config: Any, prompts: int) -> int:
     """Estimated bytes of a training with that many prompts a batch: the pool of them, and what the slowest form keeps
     for its gradient. Iterations in R^d go through a batch in chunks and keep little."""
@@ -95,5 +88,5 @@ def memory(config: Any, prompts: int) -> int:
     by_token, moving = (4 if variant.has_one_w else 6 * config.n), 12 * config.d
     kept = config.layers * config.d * (moving if variant.moves_covariates else by_token)
     evaluated = 2**16 * 2 * config.d**2  # prompts of the test set, in both coordinates
-    examples = config.n * config.d if variant.per == "token" or config.batches != "fresh" else 0
+    examples = config.n * config.d if variant.needs_examples or config.batches != "fresh" else 0
     return 4 * (held * (config.d**2 + examples) + prompts * config.seeds * kept + evaluated)

@@ -102,12 +102,6 @@ def gaussian(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     return torch.randn(shape, generator=generator).to(device.device())
 
 
-def sampled(config: Any, pool: Pool, generator: torch.Generator) -> Batch:
-    """A batch from the pool with its own w* for each prompt; the query is integrated out."""
-    S, U = pool.take(config.seeds, config.batch, generator)
-    return Batch(S, gaussian((config.seeds, config.d, 1, config.batch), generator), U)
-
-
 def kept(config: Any, generator: torch.Generator, examples: bool) -> Batch:
     """A batch that stays, from a generator of its own: with w* and query of each prompt, and the U where `examples`.
     The same prompts for every model."""

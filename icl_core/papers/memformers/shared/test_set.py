@@ -3,20 +3,18 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from icl_core import device
 from icl_core.papers.memformers.shared import model
 from icl_core.papers.memformers.shared.task import Batch, gaussian, integrated
-from icl_core.papers.memformers.shared.variants import Parameters
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.regression import covariates, gram
 
 WATCHED = 2**13  # prompts at each evaluation during training
 PROMPTS = 2**16  # prompts at the end: at four layers the mean over 1000 is off by 0.65 in the logarithm
 BLOCK = 2**12  # prompts drawn at once; fixed, since it decides which prompts come
-LEAST = 1e-12  # a loss below it is zero to rounding
 
 
 def held_out(d: int, n: int, prompts: int, seed: int = 17) -> Iterator[tuple[Tensor, Tensor]]:
@@ -30,7 +28,7 @@ def held_out(d: int, n: int, prompts: int, seed: int = 17) -> Iterator[tuple[Ten
 def losses(parameters: Parameters, config: Any, root: Tensor, prompts: int) -> Tensor:
     """The expected loss on each prompt, [seeds, prompts]: tr(Σ C Σ⁻¹ Cᵀ), where the error is C w*."""
     found = []
-    examples = model.needs_examples(config.variant)
+    examples = VARIANTS[config.variant].needs_examples
     cells = config.d**2 * config.seeds * (4 * config.n if examples else config.layers)
     size = max(128, min(BLOCK, 2**23 // cells))
     for U, S in held_out(config.d, config.n, prompts):
@@ -44,7 +42,7 @@ def losses(parameters: Parameters, config: Any, root: Tensor, prompts: int) -> T
 def noise(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
     """The standard error of the logarithm of a mean over 1000 prompts, each with its own w* and query: [seeds]."""
     generator, found = torch.Generator().manual_seed(2**31 + 31), []
-    examples = model.needs_examples(config.variant)
+    examples = VARIANTS[config.variant].needs_examples
     for U, S in held_out(config.d, config.n, PROMPTS):
         target, query = (gaussian((config.d, BLOCK), generator) for _ in range(2))
         batch = Batch(S[None], target[None, :, None], U[None] if examples else None)
@@ -57,15 +55,3 @@ def mean_and_log_error(losses: Tensor) -> tuple[Tensor, Tensor]:
     exact = losses.double()
     mean = exact.mean(-1)
     return mean, exact.std(-1) / mean / losses.shape[-1] ** 0.5
-
-
-def log_of(losses: Any) -> np.ndarray:
-    """The natural logarithm; NaN for what is not positive and finite."""
-    values = np.asarray(losses, dtype=float)
-    good = np.isfinite(values) & (values > 0)
-    return np.where(good, np.log(np.where(good, values, 1.0)), np.nan)
-
-
-def log_from_least(losses: Any) -> np.ndarray:
-    """The natural logarithm; what is zero to rounding counts as 1e-12."""
-    return np.log(np.maximum(losses, LEAST))

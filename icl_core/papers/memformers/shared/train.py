@@ -1,5 +1,7 @@
-"""Trains one model of one depth, all seeds in one pass: a part of every run of this paper but the mixture's."""
+"""Trains one model of one depth, all seeds in one pass: a part of every run of this paper."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -9,11 +11,11 @@ from torch import Tensor
 
 from icl_core.experiment import Diverged, Tensors
 from icl_core.papers.memformers.shared import model, test_set, variants
-from icl_core.papers.memformers.shared.baselines import on_batch
-from icl_core.papers.memformers.shared.task import Batch, Pool, covariances, kept, roots, sampled
-from icl_core.papers.memformers.shared.variants import Parameters
+from icl_core.papers.memformers.shared.task import Batch, Pool, covariances, gaussian, kept, roots
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
+from icl_core.regression import conjugate_gradient
 from icl_core.training import loop, several_seeds
-from icl_core.training.phases import Phase, Report
+from icl_core.training.phases import Made, Phase, Report
 
 SNAPSHOTS = 12
 EVALUATIONS = 40
@@ -28,7 +30,7 @@ class Batches:
     def __init__(self, config: Any) -> None:
         # of the seed alone: every depth and what is trained beside it meet the same prompts
         self.config, self.generator = config, torch.Generator().manual_seed(30_000 + config.seed)
-        self.examples = model.needs_examples(config.variant)
+        self.examples = VARIANTS[config.variant].needs_examples
         self.pool = Pool(config, self.generator, self.examples) if config.batches == "fresh" else None
         self.kept: Batch | None = None
         self.period = -1
@@ -36,7 +38,8 @@ class Batches:
     def at(self, step: int) -> Batch:
         """The batch of a step; steps in order, or from the start of a period."""
         if self.pool is not None:
-            return sampled(self.config, self.pool, self.generator)
+            S, U = self.pool.take(self.config.seeds, self.config.batch, self.generator)
+            return Batch(S, gaussian((len(S), self.config.d, 1, self.config.batch), self.generator), U)
         period = 0 if self.config.batches == "fixed" else step // RESAMPLED
         if self.kept is None or self.period != period:
             # a generator of its own for each period: a run that is resumed meets the same batch
@@ -47,10 +50,24 @@ class Batches:
 
 def training_phase(name: str, config: Any) -> Phase:
     """One depth's training, as a part of a run: `curve/…`, `snapshot/…`, `final/…` and `evaluated/…` [seeds]."""
-    return Phase(name, config.steps, partial(_train, config, name), partial(_curves, config))
+    return Phase(name, config.steps, partial(_train, config, name), partial(curves, config))
 
 
-def _curves(config: Any, state: loop.State) -> dict[str, np.ndarray]:
+def every_depth(models: Mapping[str, Any]) -> list[Phase]:
+    """For each of `models`, by name, a training of every depth, "<name> <depth>"; the deepest first: its curves are the
+    ones to watch."""
+    depths = range(max(model.layers for model in models.values()), 0, -1)
+    every = [(f"{name} {depth}", replace(models[name], layers=depth)) for depth in depths for name in models]
+    return [training_phase(name, model) for name, model in every]
+
+
+def by_depth(made: Made, name: str, layers: int, measure: str) -> np.ndarray:
+    """What the test set says of a model's depths, [seeds, K]."""
+    return np.stack([made[f"{name} {depth}"][f"evaluated/{measure}"] for depth in range(1, layers + 1)], 1)
+
+
+def curves(config: Any, state: loop.State) -> dict[str, np.ndarray]:
+    """The curves of a training, NaN where it has not arrived yet."""
     return state.curves(loop.evaluations(config.steps, EVALUATIONS))
 
 
@@ -58,16 +75,12 @@ def _train(config: Any, name: str, resumed: Tensors, report: Report) -> dict[str
     generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
     parameters, root = variants.initial(config, generator), roots(config)
     batches = Batches(config)
-    problem = _problem(config, parameters, root, batches)
-    at, evaluations = loop.log_spaced(config.steps, SNAPSHOTS), loop.evaluations(config.steps, EVALUATIONS)
-    try:
-        state = loop.train(problem, config.steps, at, evaluations, resumed, report)
-    except Diverged as found:
-        raise Diverged(f"{name.rpartition(' ')[0]}, {config.layers} layers: {found}") from None
+    of = problem(config, parameters, root, batches, lambda step: _watched(config, parameters, root))
+    state = trained(name.rpartition(" ")[0], config, of, loop.log_spaced(config.steps, SNAPSHOTS), resumed, report)
     evaluated = _evaluated(config, parameters, root)
     evaluated["train"] = _training_loss(config, parameters, root, batches, state)
     found = {f"evaluated/{key}": np.asarray(value.cpu(), np.float32) for key, value in evaluated.items()}
-    return {**_curves(config, state), **found, **state.kept(np.float16)}
+    return {**curves(config, state), **found, **state.kept(np.float16)}
 
 
 def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, Tensor]:
@@ -78,7 +91,11 @@ def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, T
     return {"loss": mean, "error": error, "median": losses.median(-1).values, "noise": noise}
 
 
-def _problem(config: Any, parameters: Parameters, root: Tensor, batches: Batches) -> loop.Problem:
+def problem(
+    config: Any, parameters: Parameters, root: Tensor, batches: Any, watch: Callable[[int], loop.Measures]
+) -> loop.Problem:
+    """What the loop trains: every seed's loss on `batches`, which have a `generator` and the batch `at` a step."""
+
     def step(index: int):
         loss, gradient = model.loss_and_gradient(parameters, config, root, batches.at(index), config.objective)
         clipped = several_seeds.clipped(gradient, config.clip) if config.clip else gradient
@@ -87,7 +104,7 @@ def _problem(config: Any, parameters: Parameters, root: Tensor, batches: Batches
     return loop.Problem(
         parameters,
         step,
-        lambda index: _watched(config, parameters, root),
+        watch,
         lambda tensors: torch.optim.Adam(tensors, lr=config.learning_rate, betas=BETAS),
         (batches.generator,),
         loss="loss",
@@ -95,6 +112,17 @@ def _problem(config: Any, parameters: Parameters, root: Tensor, batches: Batches
         # predicting zero loses d; of the logarithm every step is bounded, and rare prompts may be this bad
         ceiling=1e6 * config.d if config.objective == "mean" else 1e30,
     )
+
+
+def trained(
+    name: str, config: Any, problem: loop.Problem, snapshot_steps: list[int], resumed: Tensors, report: Report
+) -> loop.State:
+    """Trains to the end. `Diverged` says which model it was, of what `name` and how many layers."""
+    evaluations = loop.evaluations(config.steps, EVALUATIONS)
+    try:
+        return loop.train(problem, config.steps, snapshot_steps, evaluations, resumed, report)
+    except Diverged as found:
+        raise Diverged(f"{name}, {config.layers} layers: {found}") from None
 
 
 def _watched(config: Any, parameters: Parameters, root: Tensor) -> dict[str, np.ndarray]:
@@ -115,21 +143,24 @@ def _training_loss(config: Any, parameters: Parameters, root: Tensor, batches: B
     return model.loss_and_gradient(parameters, config, root, batches.at(config.steps - 1), "mean")[0]
 
 
-def snapshot_steps(config: Any) -> dict[str, np.ndarray]:
-    """`snapshot/step` [snapshots]."""
-    return {"snapshot/step": np.array(loop.log_spaced(config.steps, SNAPSHOTS))}
-
-
 def on_own_batch(config: Any) -> dict[str, np.ndarray]:
-    """`baseline/cg_train` [seeds, K]: conjugate gradient on the prompts of the last batch."""
-    return on_batch(config, Batches(config).at(config.steps - 1))
+    """`baseline/cg_train` [seeds, K]: conjugate gradient on the very prompts and queries of the last batch."""
+    rows, batch = [], Batches(config).at(config.steps - 1)
+    for seed, covariance in enumerate(covariances(config)):
+        root, inverse = covariance.root.to(batch.S), covariance.inverse_root.to(batch.S)
+        X = torch.einsum("ij,jkp,kl->ilp", root, batch.S[seed], root)  # these prompts, not others of their kind
+        target = inverse @ batch.target[seed, :, 0]
+        done = conjugate_gradient(X, target, config.layers)
+        missed = root @ (done.iterates - target)  # [K + 1, d, prompts], whitened
+        query = batch.query[seed] if batch.query is not None else None
+        loss = missed.square().sum(1) if query is None else (missed * query).sum(1).square()
+        rows.append(loss[1:].mean(-1).cpu().numpy())
+    return {"baseline/cg_train": np.stack(rows).astype(np.float32)}
 
 
 def frozen(config: Any) -> dict[str, np.ndarray]:
-    """`frozen/rotation` [seeds, d, d] and `frozen/eigenvalues` [d] of Σ."""
+    """What no training changes: `frozen/rotation` [seeds, d, d], `frozen/eigenvalues` [d] of Σ; `snapshot/step`."""
     found = covariances(config)
-    rotations = torch.stack([each.rotation for each in found])
-    return {
-        "frozen/rotation": rotations.numpy().astype(np.float32),
-        "frozen/eigenvalues": found[0].eigenvalues.numpy().astype(np.float32),
-    }
+    rotations = torch.stack([each.rotation for each in found]).float()
+    sigma = {"frozen/rotation": rotations.numpy(), "frozen/eigenvalues": found[0].eigenvalues.float().numpy()}
+    return {**sigma, "snapshot/step": np.array(loop.log_spaced(config.steps, SNAPSHOTS))}

@@ -18,6 +18,13 @@ IDS = {
     "learned in original coordinates": "original",
     "learned in whitened coordinates": "whitened",
 }
+RENAMED = (
+    ("^judged/", "evaluated/"),
+    ("^tried/", "test_time/"),
+    (r"^curve/(linear|lfom) (\d+)$", r"curve/\1/\2"),
+    ("^curve/loss of (.+)$", r"curve/beside/\1"),
+    (r"^final of (.+)/(\d+/\w+)$", r"beside/\1/final/\2"),
+)
 STARTS = ("even", "ones", "zeros", "last")
 BASELINES = ("cg", "pcg", "gd", "momentum", "momentum_tuned", "nesterov", "nesterov_tuned")
 METHODS = {
@@ -36,16 +43,9 @@ def upgrade(tensors: Tensors) -> Tensors:
 
 
 def _renamed(name: str) -> str:
-    name = re.sub(r"^judged/", "evaluated/", name)
-    name = re.sub(r"^tried/", "test_time/", name)
-    name = re.sub(r"^curve/(linear|lfom) (\d+)$", r"curve/\1/\2", name)
-    name = re.sub(r"^curve/loss of (.+)$", lambda found: f"curve/beside/{_id(found[1])}", name)
-    name = re.sub(r"^final of (.+)/(\d+/\w+)$", lambda found: f"beside/{_id(found[1])}/final/{found[2]}", name)
-    return re.sub(r"^beside/([^/]+)/", lambda found: f"beside/{_id(found[1])}/", name)
-
-
-def _id(label: str) -> str:
-    return IDS.get(label, label)
+    for old, new in RENAMED:
+        name = re.sub(old, new, name)
+    return re.sub("(?<=beside/)[^/]+", lambda found: IDS.get(found[0], found[0]), name)
 
 
 def _named(tensors: Tensors) -> dict[str, np.ndarray]:
@@ -54,8 +54,7 @@ def _named(tensors: Tensors) -> dict[str, np.ndarray]:
     if "baseline/gd" in tensors:
         found["names/baselines"] = names(BASELINES)
     if "frozen/rotation" in tensors and "depth/layers" in tensors:
-        order = [name for name in IDS.values() if f"beside/{name}/loss" in tensors]
-        found["names/beside"] = names(order)
+        found["names/beside"] = names(name for name in IDS.values() if f"beside/{name}/loss" in tensors)
     if "test_time/variance" in tensors:
         found |= {"names/methods": names(METHODS["variances"]), "names/starts": names(STARTS)}
     if "shape/at" in tensors:

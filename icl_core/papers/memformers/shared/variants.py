@@ -44,6 +44,11 @@ class Variant:
         return self.preconditioned and self.per == "layer" and not self.shared and not self.moves_covariates
 
     @property
+    def needs_examples(self) -> bool:
+        """Whether it needs the examples one by one; for all others S = U Uᵀ / n says everything."""
+        return self.per == "token"
+
+    @property
     def has_one_w(self) -> bool:
         """Whether all tokens agree on one w, so that a layer is a step of a first-order method."""
         return self.per != "token" and not self.moves_covariates
@@ -122,14 +127,24 @@ def _deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
     return torch.stack(rows, 1)
 
 
+def learned_in(config: Any) -> str:
+    """The coordinates that A counts in: those asked for, or the original ones where it is a multiple of I."""
+    return config.coordinates if config.preconditioner == "full" else "original"
+
+
+def matrices(parameters: Parameters, config: Any) -> Tensor:
+    """A_l as matrices in the coordinates that they are learned in, the heads summed: [seeds, L, d, d]."""
+    A = parameters["A"].sum(1)
+    full = config.preconditioner == "full"
+    return A if full else A[..., None, None] * torch.eye(config.d, dtype=A.dtype, device=A.device)
+
+
 def preconditioners(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
     """Σ^½ A_l Σ^½, the heads summed: [seeds, L, d, d]. `root` Σ^½, [seeds, d, d]."""
-    if "A" in parameters and config.preconditioner == "full":
-        return whitened(parameters["A"].sum(1), config.coordinates, root)
+    if "A" in parameters:
+        return whitened(matrices(parameters, config), learned_in(config), root)
     eye = torch.eye(config.d, dtype=root.dtype, device=root.device)
-    if "A" not in parameters:
-        return whitened(eye.expand(len(root), config.layers, -1, -1), "original", root)
-    return whitened(parameters["A"].sum(1)[..., None, None] * eye, "original", root)
+    return whitened(eye.expand(len(root), config.layers, -1, -1), "original", root)
 
 
 def whitened(A: Tensor, coordinates: str, root: Tensor) -> Tensor:
@@ -155,11 +170,7 @@ def steps(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
         return weights[..., None, None] * preconditioners(parameters, config, root)[:, None]
     if "A" not in parameters:
         return whitened(torch.diag_embed(weights), "original", root)
-    coordinates = "original" if config.preconditioner == "scalar" else config.coordinates
-    A = parameters["A"].sum(1)
-    if config.preconditioner == "scalar":
-        A = A[..., None, None] * torch.eye(config.d, dtype=A.dtype, device=A.device)
-    return whitened(weights[..., None] * A[:, None], coordinates, root)
+    return whitened(weights[..., None] * matrices(parameters, config)[:, None], learned_in(config), root)
 
 
 def table(parameters: Parameters, config: Any, root: Tensor) -> Tensor:

@@ -8,12 +8,7 @@ from icl_core.papers.memformers.shared.settings import REPEATS, Model, Task, tas
 HEADS, GATES = "the heads", "the gates"
 ROTATIONS = {"common": "one U for all", "own": "an own U for every head"}
 
-STARTS = {
-    "even": "equal, one in sum",
-    "ones": "one for every head",
-    "zeros": "zero",
-    "last": "the last head alone",
-}
+STARTS = {"even": "equal, one in sum", "ones": "one for every head", "zeros": "zero", "last": "the last head alone"}
 
 
 @settings
@@ -69,16 +64,11 @@ class View:
 PRESETS = (
     Preset("figure 8", "Three heads, three unseen variances", Config(), "As in the paper.", "Figures", seeds=5),
     Preset(
-        "own covariances",
-        "A covariance for every head",
-        Config(rotations="own", gate_steps=400),
-        "Now heads differ in more than a factor: watch the gates find the one that knows the prompts' U.",
-        seeds=2,
+        "own covariances", "A covariance for every head", Config(rotations="own", gate_steps=400),
+        "Now heads differ in more than a factor: watch the gates find the one that knows the prompts' U.", seeds=2,
     ),
     Preset(
-        "ten prompts",
-        "Gates from ten prompts",
-        Config(gate_prompts=10),
+        "ten prompts", "Gates from ten prompts", Config(gate_prompts=10),
         "Three numbers can be learned from ten prompts; how well?",
     ),
-)
+)  # fmt: skip

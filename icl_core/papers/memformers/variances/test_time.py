@@ -6,13 +6,12 @@ from torch import Tensor
 
 from icl_core import device
 from icl_core.experiment import names
-from icl_core.papers.memformers.shared import experts, test_set, variants
-from icl_core.papers.memformers.shared.baselines import construction
+from icl_core.papers.memformers.shared import baselines, experts, first_order, test_set, variants
 from icl_core.papers.memformers.shared.experts import Heads
 from icl_core.papers.memformers.shared.task import Batch, covariances, eigenvalues_of, gaussian
 from icl_core.papers.memformers.shared.variants import Parameters
 from icl_core.papers.memformers.variances.settings import Config, met_by, model_of, trained_on
-from icl_core.regression import Covariance, coloured, conjugate_gradient, grams, sampled_loss
+from icl_core.regression import Covariance, coloured, grams
 
 FEWER = 2**13  # prompts on which what is far off is evaluated
 METHODS = ("gated", "scalar", "last", "even")
@@ -92,17 +91,14 @@ def _scaled(covariance: Covariance, variance: float) -> Covariance:
 
 def evaluate(config: Config, heads: Heads, gates: Tensor, prompts: int = test_set.PROMPTS) -> np.ndarray:
     """The mean expected loss on fresh prompts, [seeds]."""
-    loss, _ = experts.evaluate(experts.table(gates, heads.Gamma, heads.A), config.d, config.n, prompts)
-    return loss.cpu().numpy().astype(np.float32)
+    table = experts.table(gates, heads.Gamma, heads.A)
+    found = [first_order.expected_losses(table, S[None]) for _, S in test_set.held_out(config.d, config.n, prompts)]
+    return torch.cat(found, -1).double().mean(-1).cpu().numpy().astype(np.float32)
 
 
 def references(config: Config) -> dict[str, np.ndarray]:
     """`baseline/floor` [K], `baseline/cg` [K] for one to `layers` steps: σ² changes neither."""
     model = model_of(config, 0)
     D = eigenvalues_of(model)
-    S = coloured(torch.cat([S for _, S in test_set.held_out(config.d, config.n, test_set.PROMPTS)], -1), D)
-    white = gaussian((config.d, test_set.PROMPTS), torch.Generator().manual_seed(2**31 + 19))
-    target = white / D.sqrt().to(white)[:, None]
-    missed = conjugate_gradient(S, target, config.layers).iterates - target
-    cg = sampled_loss(missed, D)[1:].double().mean(-1)
-    return {**construction(model), "baseline/cg": cg.cpu().numpy().astype(np.float32)}
+    cg, _ = baselines.conjugate(coloured(baselines.prompts(model), D), D, config.layers)
+    return {**baselines.construction(model), "baseline/cg": cg.double().mean(-1).cpu().numpy().astype(np.float32)}

@@ -3,22 +3,14 @@
 import numpy as np
 import pandas as pd
 
-from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.memformers.methods.draw import depth_words as words
 from icl_core.papers.memformers.methods.settings import View
-from icl_core.papers.memformers.shared.draw.losses import (
-    FULL,
-    NEUTRAL,
-    SCALAR,
-    beside,
-    floor_of,
-    roomy,
-    trained_name,
-    window,
-)
-from icl_core.papers.memformers.shared.test_set import log_of
+from icl_core.papers.memformers.shared.draw import losses
+from icl_core.papers.memformers.shared.draw.losses import FULL, LABELS, NEUTRAL, SCALAR, tabled, trained_name, written
+from icl_core.papers.memformers.shared.read_run import end, log_of, variant_beside
+from icl_core.papers.memformers.shared.test_set import PROMPTS
+from icl_core.papers.memformers.shared.variants import VARIANTS, Variant
 
 # of a baseline, by id: name, colour, dash, overlay from which it is drawn
 METHODS = {
@@ -30,30 +22,25 @@ METHODS = {
     "nesterov": ("Nesterov", "nesterov", "dash", "all"),
     "nesterov_tuned": ("Nesterov, tuned", "nesterov", "dot", "all"),
 }
+MEDIAN = (
+    "This is the median over prompts: half of them lose less. The dotted line is what is best for the mean, and no "
+    "bound here: a model may do better on most prompts, and worse on rare ones."
+)
+CLOSE = 0.1  # log-losses that differ by less count as equal
+FEW = 1000  # prompts that the authors evaluate on
 
 
 def depth(run: Run, view: View) -> Panel:
     """Natural log of the mean (or median) loss on fresh prompts, a model of its own for every depth."""
     if view.average == "median":
         run = typical(run)
-    layers = run["depth/layers"]
-    series = [*_classical(run, view), *_trained(run, view), *_floors(run, view)]
-    zero = float(np.log(run.config.d))
-    figure = figures.curves(
-        series,
-        "layers",
-        f"log of the {view.average} loss",
-        x_range=(0.85, layers[-1] + 0.15),
-        y_range=_range(run, zero),
-        lines=[("predicting zero", zero, "floor")],
-    )
-    figure.update_xaxes(tickvals=layers, ticktext=[str(each) for each in layers])
+    series, zero = [*_classical(run, view), *_trained(run, view), *_floors(run, view)], float(np.log(run.config.d))
     return Panel(
-        words.title(run, view),
-        words.caption(run, view),
-        roomy(figure),
+        _title(run, view),
+        _caption(run, view),
+        losses.over_layers(series, f"log of the {view.average} loss", _range(run, zero), zero),
         data=_table(run),
-        note=words.note(run) if view.average == "mean" else "",
+        note=_note(run) if view.average == "mean" else "",
     )
 
 
@@ -69,48 +56,141 @@ def _trained(run: Run, view: View) -> list[Curve]:
     x = run["depth/layers"]
     found = [Curve(trained_name(run), x, log_of(run["evaluated/loss"]), "trained", markers=True)]
     if view.overlay != "trained":
-        others = beside(run, "beside/{}/loss")
-        found += [Curve(name, x, log_of(loss), kind, "dash", markers=True) for name, loss, kind in others]
+        others = losses.beside(run, "beside/{}/loss")
+        found += [Curve(name, x, logs, kind, "dash", markers=True) for name, logs, kind in others]
     return found
 
 
 def _classical(run: Run, view: View) -> list[Curve]:
     if view.overlay == "trained":
         return []
-    chosen = {name: style for name, style in _baselines(run).items() if style[-1] in ("main", view.overlay)}
+    chosen = {name: curve for name, overlay, curve in _baselines(run) if overlay in ("main", view.overlay)}
     if view.average == "median":  # CGD's is over w* as well, which the others have integrated out
-        chosen = {name: style for name, style in chosen.items() if f"baseline/{name}_median" in run.tensors}
+        chosen = {name: curve for name, curve in chosen.items() if f"baseline/{name}_median" in run.tensors}
+    return list(chosen.values())
+
+
+def _baselines(run: Run) -> list[tuple[str, str, Curve]]:
+    """What the run has evaluated: its id, overlay and curve; one that the table does not know is drawn plainly."""
+    x, styles = run["depth/layers"], {id: METHODS.get(id, (id, NEUTRAL, None, "main")) for id in run.names("baselines")}
     return [
-        Curve(label, run["depth/layers"], log_of(run[f"baseline/{name}"]), kind, dash, markers=True)
-        for name, (label, kind, dash, _) in chosen.items()
+        (id, overlay, Curve(label, x, log_of(run[f"baseline/{id}"]), kind, dash, markers=True))
+        for id, (label, kind, dash, overlay) in styles.items()
     ]
 
 
-def _baselines(run: Run) -> dict[str, tuple[str, str, str | None, str]]:
-    """What the run has evaluated, with its style; one that the table does not know is drawn plainly."""
-    return {name: METHODS.get(name, (name, NEUTRAL, None, "main")) for name in run.names("baselines")}
-
-
 def _floors(run: Run, view: View) -> list[Curve]:
-    own = floor_of(run.config)
-    every = [own] if view.overlay != "all" else [own, _other(own)]
+    own = losses.floor_of(run.config)
+    other = ("floor", FULL) if own[0] == "floor_scalar" else ("floor_scalar", SCALAR)
+    every = [own, other] if view.overlay == "all" else [own]
     return [Curve(label, run["depth/layers"], log_of(run[f"baseline/{key}"]), "floor") for key, label in every]
-
-
-def _other(own: tuple[str, str]) -> tuple[str, str]:
-    return ("floor", FULL) if own[0] == "floor_scalar" else ("floor_scalar", SCALAR)
 
 
 def _range(run: Run, zero: float) -> tuple[float, float]:
     """The same for every overlay; a method that explodes, or solves all prompts exactly, leaves the picture."""
     kept = [log_of(run[name]) for name in ("evaluated/loss", "baseline/floor", "baseline/floor_scalar")]
     falling = [log_of(run[name]) for name in ("baseline/cg", "baseline/pcg")]
-    return window([*kept, [zero]], falling)
+    return losses.window([*kept, [zero]], falling)
 
 
 def _table(run: Run) -> pd.DataFrame:
-    columns = {"layers": run["depth/layers"], "trained": mean_of(log_of(run["evaluated/loss"]))}
-    columns |= {name: mean_of(log_of(loss)) for name, loss, _ in beside(run, "beside/{}/loss")}
-    columns |= {name: log_of(run[f"baseline/{key}"]) for key, (name, *_) in _baselines(run).items()}
-    floors = {FULL: "floor", SCALAR: "floor_scalar"}
-    return pd.DataFrame(columns | {label: log_of(run[f"baseline/{key}"]) for label, key in floors.items()}).round(4)
+    x, every = run["depth/layers"], [("trained", log_of(run["evaluated/loss"]))]
+    every += [(name, logs) for name, logs, _ in losses.beside(run, "beside/{}/loss")]
+    series = [Curve(name, x, logs) for name, logs in every] + [curve for *_, curve in _baselines(run)]
+    floors = ((FULL, "floor"), (SCALAR, "floor_scalar"))
+    return tabled("layers", x, [*series, *(Curve(label, x, log_of(run[f"baseline/{key}"])) for label, key in floors)])
+
+
+def _title(run: Run, view: View) -> str:
+    """Where the deepest models and CGD end."""
+    L = run.config.layers
+    key, _ = losses.floor_of(run.config)
+    trained, floor, cg = (end(run, name) for name in ("evaluated/loss", f"baseline/{key}", "baseline/cg"))
+    moving = VARIANTS[run.config.variant].moves_covariates
+    named = "floor without moving covariates" if moving else "floor"
+    numbers = f"trained {written(trained)}, {named} {written(floor)}"
+    numbers += f", CGD {written(cg)}" if view.average == "mean" else " (medians)"
+    return f"At {L} layer{'s' * (L > 1)}: {numbers} (log-loss)"
+
+
+def _caption(run: Run, view: View) -> str:
+    """What to look at, and the findings that this run shows."""
+    parts = ["Each dot is a model trained for that depth; the lower, the better. A model that learned nothing stays on "
+             "the line of predicting zero, log d."]  # fmt: skip
+    if view.average == "median":
+        parts.append(MEDIAN)
+    elif view.overlay != "trained":
+        parts += [_power(run), _shared(run), _knowing(run)]
+    if view.overlay == "all":
+        parts.append("Gradient descent and what is called tuned have the best constant settings for each depth; "
+                     "momentum and Nesterov without that word have the authors'.")  # fmt: skip
+    return " ".join(part for part in parts if part)
+
+
+def _power(run: Run) -> str:
+    """Finding 1: models of equal power share a floor, so a gap between them is a matter of training."""
+    equal = {label: loss for label, variant, loss in _models(run) if variant and variant.equal_power}
+    if len(equal) < 2:
+        return ""
+    ends = [end(run, loss) for loss in equal.values()]
+    gap, above = max(ends) - min(ends), min(ends) - end(run, f"baseline/{losses.floor_of(run.config)[0]}")
+    *first, last = equal
+    who = f"the {', the '.join(first)} and the {last}".replace("the trained", "the trained model")
+    if not np.isfinite(gap):
+        return ""
+    if gap < CLOSE and above < CLOSE:
+        reached = f"{who} {'both' if len(equal) == 2 else 'all'} reach it"
+        return f"Look at the dotted floor: {reached}, so memory adds no power here, only another path to it."
+    batch = "" if run.config.batches == "fresh" else f" (on batches of {run.config.batch:,} that are kept)"
+    return (
+        f"Look at the dotted floor: {who} share it, so that they end {written(gap)} apart and "
+        f"{written(above)} or more above it is a matter of training{batch}, not of power."
+    )
+
+
+def _models(run: Run) -> list[tuple[str, Variant | None, str]]:
+    """What the run has trained: label, variant (None where unknown) and the tensor of its loss."""
+    own = VARIANTS[run.config.variant]
+    ids = run.names("beside")
+    beside = [(LABELS.get(each, each), variant_beside(run, each), f"beside/{each}/loss") for each in ids]
+    return [("trained", own, "evaluated/loss"), *beside]
+
+
+def _shared(run: Run) -> str:
+    """Finding 2: one Γ for all layers is weaker."""
+    name = next((loss for _, variant, loss in _models(run) if variant and variant.id == "shared"), None)
+    if name is None or run.config.layers < 2:
+        return ""
+    above = end(run, name) - end(run, f"baseline/{losses.floor_of(run.config)[0]}")
+    return f"One Γ shared by all layers stays {written(above)} above it." if above > CLOSE else ""
+
+
+def _knowing(run: Run) -> str:
+    """Finding 3: whoever knows Σ⁻¹ wins."""
+    cg, pcg, own = (mean_of(log_of(run[f])) for f in ("baseline/cg", "baseline/pcg", "evaluated/loss"))
+    ahead = (pcg < cg - 1e-3) | ~np.isfinite(pcg)  # solved exactly
+    if not ahead.all():
+        even = np.allclose(np.nan_to_num(cg), np.nan_to_num(pcg), atol=0.02)
+        return "All eigenvalues of Σ are alike, so Σ⁻¹ adds nothing to CGD." if even else ""
+    too = bool(((pcg < own) | ~np.isfinite(pcg)).all())
+    return (
+        "CGD preconditioned with Σ⁻¹ (dashed) is ahead of plain CGD at every depth"
+        + (", and of the trained model too" if too else "")
+        + ": what beats CGD is knowing Σ⁻¹."
+    )
+
+
+def _note(run: Run) -> str:
+    """How exact the means are."""
+    error, n, d = float(mean_of(run["evaluated/error"])[-1]), run.config.n, run.config.d
+    few = error * (PROMPTS / FEW) ** 0.5
+    text = (
+        f"Natural logarithms, on {PROMPTS:,} fresh prompts. Standard error at {run.config.layers} layers: "
+        f"± {error:.2g}. Losses have heavy tails: on {FEW} prompts the same mean would be off by ± {few:.2g}."
+    )
+    if n >= d:
+        return text
+    return text + (
+        f" With {n} examples for {d} unknowns the problem is underdetermined: least squares takes the smallest w that "
+        "fits, and even it misses w*."
+    )

@@ -11,15 +11,8 @@ from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.methods.token_form import forward, takes_whitened
+from icl_core.papers.memformers.shared import read_run
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.read_run import (
-    covariance_of,
-    depth_of,
-    iterates,
-    parameters_at,
-    prompt_of,
-    step_of,
-)
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.regression import gram
@@ -44,16 +37,18 @@ class Forms:
 
 def forms(run: Run, view: View) -> Panel:
     """The chosen layer's attention, or the labels that it leaves beside those that the iteration in w leaves."""
-    depth, snapshot = depth_of(run, view.depth), run.snapshot_at(view)
+    depth, snapshot = read_run.depth_of(run, view), run.snapshot_at(view)
     layer = min(view.layer, depth)
     found = _read(run, view, depth, layer, snapshot)
     both = view.reading == "difference" and found.residuals is not None
+    last = len(run.snapshot_steps) - 1
+    figure, table = _labels(found) if both else _attention(found, _read(run, view, depth, layer, last))
     return Panel(
         _title(found, layer, depth),
         _caption(run, found, both),
-        _labels(found) if both else _attention(found, _read(run, view, depth, layer, len(run.snapshot_steps) - 1)),
-        data=_label_table(found) if both else _attention_table(found),
-        note=f"Prompt {view.prompt} after training step {step_of(run, depth, snapshot)}: the query's label is "
+        figure,
+        data=table,
+        note=f"Prompt {view.prompt} after training step {read_run.step_of(run, depth, snapshot)}: the query's label is "
         f"predicted as {written(-float(found.labels[-1]))}, in truth it is {written(found.truth)}.",
     )
 
@@ -61,9 +56,9 @@ def forms(run: Run, view: View) -> Panel:
 def _read(run: Run, view: View, depth: int, layer: int, snapshot: int) -> Forms:
     config = replace(run.config, layers=depth)
     # in double precision: where eigenvalues are far apart, rounding would else be seen
-    root = covariance_of(run, view.seed_shown).root[None]
-    parameters = {n: each.double() for n, each in parameters_at(run, view.seed_shown, depth, snapshot).items()}
-    U, target, query = (each.double() for each in prompt_of(run, view.prompt))
+    root = read_run.covariance_of(run, view.seed_shown).root[None]
+    parameters = {n: each.double() for n, each in read_run.parameters_at(run, view.seed_shown, depth, snapshot).items()}
+    U, target, query = (each.double() for each in read_run.prompt_of(run, view.prompt))
     white = torch.cat([U, query[:, None]], 1)  # [d, n + 1]
     X, y = white if takes_whitened(config) else root[0] @ white, target @ U
     passage = forward(parameters, config, root, X[None], y[None])
@@ -72,36 +67,32 @@ def _read(run: Run, view: View, depth: int, layer: int, snapshot: int) -> Forms:
     residuals = None
     if VARIANTS[config.variant].has_one_w:
         batch = Batch(gram(U[..., None])[None], target[None, :, None, None])
-        w = iterates(parameters, config, root, batch)[layer, :, 0]  # [d], whitened
-        residuals = torch.cat([y, y.new_zeros(1)]) - w @ white
-    return Forms(
-        attention.numpy(),
-        passage.labels[layer, 0].numpy(),
-        None if residuals is None else residuals.numpy(),
-        y.numpy(),
-        float(target @ query),
-    )
+        w = read_run.iterates(parameters, config, root, batch)[layer, :, 0]  # [d], whitened
+        residuals = (torch.cat([y, y.new_zeros(1)]) - w @ white).numpy()
+    labels = passage.labels[layer, 0].numpy()
+    return Forms(attention.numpy(), labels, residuals, y.numpy(), float(target @ query))
 
 
 def _tokens(found: Forms) -> list[str]:
     return [*(str(token + 1) for token in range(len(found.given))), "q"]
 
 
-def _attention(found: Forms, last: Forms) -> Figure:
-    limit = figures.largest(found.attention, last.attention)  # the same for every training step before the last
-    names = _tokens(found)
-    return figures.heatmap(
+def _attention(found: Forms, last: Forms) -> tuple[Figure, pd.DataFrame]:
+    names, limit = _tokens(found), figures.largest(found.attention, last.attention)  # one scale for the whole training
+    figure = figures.heatmap(
         found.attention, names, names, "attention", limit=limit, row_title="attending", column_title="attended to"
     )
+    return figure, pd.DataFrame({"token": names} | dict(zip(names, found.attention.T.round(5), strict=True)))
 
 
-def _labels(found: Forms) -> Figure:
+def _labels(found: Forms) -> tuple[Figure, pd.DataFrame]:
     """On the scale of the prompt's own labels, in which every layer can be compared."""
-    rows = np.stack([found.labels, found.residuals if found.residuals is not None else found.labels, found.gap])
-    limit = figures.largest(found.given)
-    name = "what is left of the label"
-    figure = figures.heatmap(rows, BOTH, _tokens(found), name, limit=limit, column_title="token")
-    return figure.update_yaxes(tickvals=[0, 1, 2], ticktext=BOTH)  # all three, however many tokens there are
+    residuals = found.labels if found.residuals is None else found.residuals
+    each, limit, name = (found.labels, residuals, found.gap), figures.largest(found.given), "what is left of the label"
+    figure = figures.heatmap(np.stack(each), BOTH, _tokens(found), name, limit=limit, column_title="token")
+    figure.update_yaxes(tickvals=[0, 1, 2], ticktext=BOTH)  # all three, however many tokens there are
+    columns = dict(zip(("tokens", "iteration in w", "difference"), each, strict=True))
+    return figure, pd.DataFrame({"token": _tokens(found), **columns})
 
 
 def _title(found: Forms, layer: int, depth: int) -> str:
@@ -130,13 +121,3 @@ def _caption(run: Run, found: Forms, both: bool) -> str:
         + why
         + (" Heads are summed." if run.config.heads > 1 else "")
     )
-
-
-def _attention_table(found: Forms) -> pd.DataFrame:
-    names = _tokens(found)
-    return pd.DataFrame({"token": names} | dict(zip(names, found.attention.T.round(5), strict=True)))
-
-
-def _label_table(found: Forms) -> pd.DataFrame:
-    columns = {"token": _tokens(found), "tokens": found.labels, "iteration in w": found.residuals}
-    return pd.DataFrame({**columns, "difference": found.gap})

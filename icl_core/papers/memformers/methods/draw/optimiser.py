@@ -10,14 +10,7 @@ from icl_core.experiment import Panel, Run
 from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.read_run import (
-    constructed,
-    depth_of,
-    parameters_at,
-    root_of,
-    step_of,
-    tuned,
-)
+from icl_core.papers.memformers.shared.read_run import constructed, depth_of, parameters_at, root_of, step_of, tuned
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 WRITTEN = 6  # layers up to which the numbers are written
@@ -33,22 +26,17 @@ def applies(config: Any) -> bool:
 
 def optimiser(run: Run, view: View) -> Panel:
     """Λ of the trained model beside those of gradient descent, momentum, Nesterov, CGD and the construction."""
-    depth, snapshot = depth_of(run, view.depth), run.snapshot_at(view)
+    depth, snapshot = depth_of(run, view), run.snapshot_at(view)
     trained, share = _learned(run, view.seed_shown, depth, snapshot)
     last, _ = _learned(run, view.seed_shown, depth, len(run.snapshot_steps) - 1)
     tables = {TRAINED: trained, **references(run, depth)}
     shown = {name: _shown(table, view) for name, table in tables.items()}
+    after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
     figure = figures.maps(
-        list(shown),
-        list(shown.values()),
-        [str(layer + 1) for layer in range(depth)],
-        [str(layer) for layer in range(depth)],
-        "Λ, as a share of Σ⁻¹ ∇R",
-        limit=figures.largest(*shown.values(), _shown(last, view)),
-        row_title="after layer",
-        column_title="past gradient",
+        list(shown), list(shown.values()), after, past, "Λ, as a share of Σ⁻¹ ∇R", row_title="after layer",
+        column_title="past gradient", limit=figures.largest(*shown.values(), _shown(last, view)),
         written=depth <= WRITTEN,
-    )
+    )  # fmt: skip
     return Panel(
         _title(run, tables, depth, step_of(run, depth, snapshot)),
         _caption(view, share),
@@ -62,7 +50,7 @@ def references(run: Run, depth: int) -> Tables:
     """The tables of the methods that need no training, in shares of Σ⁻¹ ∇R, best settings for this depth."""
     unit = float(run["frozen/eigenvalues"].mean())  # a step η in the original coordinates is η Σ in whitened ones
     return {
-        BUILT: decoded.transformer(_built(run, depth)),
+        BUILT: np.diag(_built(run, depth)),
         PRE: run["reference/pcg"][:depth, :depth].astype(float),
         CGD: unit * run["reference/cg"][:depth, :depth],
         "gradient descent": unit * decoded.gradient_descent(depth, *tuned(run, "gd", depth)),
@@ -83,7 +71,7 @@ def _learned(run: Run, seed: int, depth: int, snapshot: int) -> tuple[np.ndarray
 
 def _shown(table: np.ndarray, view: View) -> np.ndarray:
     """The lower triangle, per step or summed up; blank above it."""
-    values = decoded.summed(table) if view.unit == "sum" else table
+    values = np.cumsum(table, axis=0) if view.unit == "sum" else table
     return np.where(np.tri(len(table), dtype=bool), values, np.nan)
 
 

@@ -1,14 +1,12 @@
 """Loss on the prompts that a model was trained on, beside fresh ones (Figures 5 and 6)."""
 
 import numpy as np
-import pandas as pd
 
-from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of
+from icl_core.figures import Curve
 from icl_core.papers.memformers.methods.settings import View
-from icl_core.papers.memformers.shared.draw.losses import roomy, window, written
-from icl_core.papers.memformers.shared.test_set import log_of
+from icl_core.papers.memformers.shared.draw.losses import over_layers, tabled, window, written
+from icl_core.papers.memformers.shared.read_run import end, log_of
 
 WIDE = 0.3  # between both log-losses: the batch has been learned
 
@@ -17,22 +15,12 @@ def overfit(run: Run, view: View) -> Panel:
     """Training and fresh loss by depth, for the trained model and for CGD."""
     x, zero = run["depth/layers"], float(np.log(run.config.d))
     logs = {name: log_of(run[key]) for name, key in _lines(run).items()}
-    series = [
-        Curve(name, x, each, _kind(name), "solid" if "fresh" in name else "dot", markers=True)
-        for name, each in logs.items()
-    ]
+    kinds = {name: "trained" if name.startswith("trained") else "conjugate gradient" for name in logs}
+    dashes = {name: "solid" if "fresh" in name else "dot" for name in logs}
+    series = [Curve(name, x, each, kinds[name], dashes[name], markers=True) for name, each in logs.items()]
     fresh = [each for name, each in logs.items() if "fresh" in name]
-    figure = figures.curves(
-        series,
-        "layers",
-        "log of the mean loss",
-        x_range=(0.85, x[-1] + 0.15),
-        y_range=window([*fresh, [zero]], list(logs.values())),
-        lines=[("predicting zero", zero, "floor")],
-    )
-    figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x])
-    table = pd.DataFrame({"layers": x} | {name: mean_of(each) for name, each in logs.items()}).round(4)
-    return Panel(_title(run), _caption(run), roomy(figure), data=table, note=_note(run))
+    figure = over_layers(series, "log of the mean loss", window([*fresh, [zero]], [*logs.values()]), zero)
+    return Panel(_title(run), _caption(run), figure, data=tabled("layers", x, series), note=_note(run))
 
 
 def _lines(run: Run) -> dict[str, str]:
@@ -42,17 +30,8 @@ def _lines(run: Run) -> dict[str, str]:
     return {name: key for name, key in (own | classical).items() if key in run.tensors}
 
 
-def _kind(name: str) -> str:
-    return "trained" if name.startswith("trained") else "conjugate gradient"
-
-
-def _ends(run: Run) -> tuple[float, float]:
-    own, fresh = (float(mean_of(log_of(run[f"evaluated/{name}"]))[-1]) for name in ("train", "loss"))
-    return own, fresh
-
-
 def _title(run: Run) -> str:
-    own, fresh = _ends(run)
+    own, fresh = end(run, "evaluated/train"), end(run, "evaluated/loss")
     where = "the prompts it was trained on" if run.config.batches == "fresh" else "its own batch"
     said = f"On {where} {written(own)}, on fresh prompts {written(fresh)}"
     if not np.isfinite(fresh - own):
@@ -72,9 +51,8 @@ def _caption(run: Run) -> str:
     )
     if "baseline/cg_train" not in run.tensors:
         return text
-    own, cg = (float(mean_of(log_of(run[key]))[-1]) for key in ("evaluated/train", "baseline/cg_train"))
-    fresh, cg_fresh = (float(mean_of(log_of(run[key]))[-1]) for key in ("evaluated/loss", "baseline/cg"))
-    if own < cg and fresh > cg_fresh:
+    ahead = end(run, "evaluated/train") < end(run, "baseline/cg_train")
+    if ahead and end(run, "evaluated/loss") > end(run, "baseline/cg"):
         return f"{text} On the batch the model is ahead of CGD; on fresh prompts CGD, which learns nothing, is ahead."
     return text
 

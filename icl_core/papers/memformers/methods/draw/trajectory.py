@@ -13,29 +13,12 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Bowl, Track
 from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.settings import View
-from icl_core.papers.memformers.shared.read_run import (
-    constructed,
-    covariance_of,
-    depth_of,
-    iterates,
-    knows_covariance,
-    parameters_at,
-    prompt_of,
-    root_of,
-    tuned,
-)
+from icl_core.papers.memformers.shared import read_run
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.regression import conjugate_gradient, gradient_descent, gram, momentum, nesterov
 
-# name and colour, in the order of drawing
-KINDS = {
-    "gradient descent": "gradient descent",
-    "momentum": "momentum",
-    "Nesterov": "nesterov",
-    "construction": "construction",
-    "CGD": "conjugate gradient",
-    "trained": "trained",
-}
+KINDS = {"Nesterov": "nesterov", "CGD": "conjugate gradient"}  # colours, where they have another name
+Paths = dict[str, Tensor]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,19 +37,18 @@ class Problem:
 
 def trajectory(run: Run, view: View) -> Panel:
     """The paths of all methods over the contours of this prompt's loss in the plane of two eigenvectors."""
-    depth, (across, up) = depth_of(run, view.depth), axes(run.config.d, view)
+    depth, (across, up) = read_run.depth_of(run, view), axes(run.config.d, view)
     problem, paths = solved(run, view, depth)
     shown = min(view.after, depth)
     losses = {name: problem.losses(path) for name, path in paths.items()}
     tracks = [
-        Track(name, path[:, across, 0].numpy(), path[:, up, 0].numpy(), KINDS[name], losses[name])
+        Track(name, path[:, across, 0].numpy(), path[:, up, 0].numpy(), KINDS.get(name, name), losses[name])
         for name, path in paths.items()
     ]
-    plane = [across, up]
-    centre = tuple(problem.target[plane, 0].tolist())
-    figure = figures.paths(
-        tracks, Bowl(problem.S[plane][:, plane, 0].double().numpy(), centre), *_names(problem, plane), at=shown
-    )
+    plane, values = [across, up], problem.eigenvalues.tolist()
+    bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), tuple(problem.target[plane, 0].tolist()))
+    names = [f"along eigenvector {axis + 1} of Σ (eigenvalue {values[axis]:.3g})" for axis in plane]
+    figure = figures.paths(tracks, bowl, *names, at=shown)
     return Panel(
         _title(losses, shown),
         _caption(run),
@@ -83,44 +65,37 @@ def axes(d: int, view: View) -> tuple[int, int]:
     return across, up if up != across else (across + 1) % d
 
 
-def solved(run: Run, view: View, depth: int) -> tuple[Problem, dict[str, Tensor]]:
+def solved(run: Run, view: View, depth: int) -> tuple[Problem, Paths]:
     """The prompt, and the iterates [depth + 1, d, 1] of every method on it."""
-    U, target, _ = prompt_of(run, view.prompt)
-    found = covariance_of(run, view.seed_shown)
+    U, target, _ = read_run.prompt_of(run, view.prompt)
+    found = read_run.covariance_of(run, view.seed_shown)
     white, turn = gram(U[..., None]), found.rotation.float()
     shrink = found.eigenvalues.float().sqrt()[:, None]
     S = torch.einsum("ia,abp,jb->ijp", shrink * turn, white, shrink * turn)
     problem = Problem(S, (turn @ target / shrink[:, 0])[:, None], found.eigenvalues.float())
     batch = Batch(white[None], target[None, :, None, None], U[None, ..., None])
-    seed = view.seed_shown
-    parameters = parameters_at(run, seed, depth, run.snapshot_at(view))
-    learned = iterates(parameters, replace(run.config, layers=depth, seeds=1), root_of(run, seed), batch)
+    parameters = read_run.parameters_at(run, view.seed_shown, depth, run.snapshot_at(view))
+    config, root = replace(run.config, layers=depth, seeds=1), read_run.root_of(run, view.seed_shown)
+    learned = read_run.iterates(parameters, config, root, batch)
     return problem, {
-        "gradient descent": gradient_descent(S, problem.target, depth, *tuned(run, "gd", depth)),
-        "momentum": momentum(S, problem.target, depth, *tuned(run, "momentum", depth)),
-        "Nesterov": nesterov(S, problem.target, depth, *tuned(run, "nesterov", depth)),
+        "gradient descent": gradient_descent(S, problem.target, depth, *read_run.tuned(run, "gd", depth)),
+        "momentum": momentum(S, problem.target, depth, *read_run.tuned(run, "momentum", depth)),
+        "Nesterov": nesterov(S, problem.target, depth, *read_run.tuned(run, "nesterov", depth)),
         **_construction(run, depth, problem, white, target[:, None], turn / shrink),
         "CGD": conjugate_gradient(S, problem.target, depth).iterates,
         "trained": torch.einsum("ia,lap->lip", turn / shrink, learned),
     }
 
 
-def _construction(
-    run: Run, depth: int, problem: Problem, white: Tensor, target: Tensor, back: Tensor
-) -> dict[str, Tensor]:
+def _construction(run: Run, depth: int, problem: Problem, white: Tensor, target: Tensor, back: Tensor) -> Paths:
     """The plain linear transformer that attains the floor: A_l = Σ⁻¹ / r_l, or I / r_l; none if roots are complex."""
-    steps, is_white = constructed(run, depth)
+    steps, is_white = read_run.constructed(run, depth)
     if not np.isfinite(steps).all():
         return {}
     if not is_white:
-        return {"construction": decoded.replay(decoded.transformer(steps), problem.S, problem.target)}
-    path = decoded.replay(decoded.transformer(steps), white, target)
+        return {"construction": decoded.replay(np.diag(steps), problem.S, problem.target)}
+    path = decoded.replay(np.diag(steps), white, target)
     return {"construction": torch.einsum("ia,lap->lip", back, path)}
-
-
-def _names(problem: Problem, plane: list[int]) -> list[str]:
-    values = problem.eigenvalues.tolist()
-    return [f"along eigenvector {axis + 1} of Σ (eigenvalue {values[axis]:.3g})" for axis in plane]
 
 
 def _title(losses: dict[str, np.ndarray], shown: int) -> str:
@@ -133,7 +108,7 @@ def _caption(run: Run) -> str:
     whoever = (
         "The construction knows Σ⁻¹ and heads for w*, and so does a model that has learned Σ⁻¹; gradient descent "
         "first falls down the steep side and then creeps along the valley."
-        if knows_covariance(run.config)
+        if read_run.knows_covariance(run.config)
         else "Only CGD, which looks at the prompt, can correct for it: Aₗ = aₗ I takes the same steps along every axis."
     )
     return (
@@ -143,7 +118,7 @@ def _caption(run: Run) -> str:
     )
 
 
-def _table(paths: dict[str, Tensor], losses: dict[str, np.ndarray], plane: list[int]) -> pd.DataFrame:
+def _table(paths: Paths, losses: dict[str, np.ndarray], plane: list[int]) -> pd.DataFrame:
     rows: list[dict[str, Any]] = [
         {"method": name, "layer": layer, "across": float(point[plane[0], 0]), "up": float(point[plane[1], 0]),
          "loss": float(losses[name][layer])}

@@ -5,14 +5,14 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of
+from icl_core.figures import Curve
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
-from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, roomy, window, written
-from icl_core.papers.memformers.shared.test_set import log_of
+from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, over_layers, roomy, tabled, window, written
+from icl_core.papers.memformers.shared.read_run import curve, end, log_of, step
 
 # the methods of the figures
-LINEAR, GATED, ADAPTED = "linear/gated", "lfom/gated", "lfom/adapted"
+FIGURES = LINEAR, GATED, ADAPTED = "linear/gated", "lfom/gated", "lfom/adapted"
 SCALAR, ALONE = "one head, one scalar", "best head as it is"
 EVEN, OWN = "equal gates, not learned", "trained on the mixture"
 # of a method, by id: name, colour, dash; both kinds of head are alike in what is not here
@@ -54,37 +54,28 @@ def drawn(run: Run) -> list[str]:
     return [method for method in run.names("methods") if method in METHODS or method not in known]
 
 
+def _curve(method: str, x: np.ndarray, losses: np.ndarray, markers: bool = False) -> Curve:
+    name, kind, dash = style_of(method)
+    return Curve(name, x, log_of(losses), kind, dash, markers=markers)
+
+
 def depth(run: Run, view: View) -> Panel:
     """The log-loss of all methods against layers."""
-    x = run["depth/layers"]
-    found = [(*style_of(method), log_of(run[f"evaluated/{method}"])) for method in drawn(run)]
-    floor = log_of(run["baseline/floor"])
-    series = [Curve(name, x, logs, kind, dash, markers=True) for name, kind, dash, logs in found]
-    series.append(Curve("floor", x, floor, "floor"))
-    kept = [np.minimum(logs, 1.5) for *_, logs in found]
-    figure = figures.curves(
-        series, "layers", "log of the mean loss", x_range=(0.85, x[-1] + 0.15), y_range=window([*kept, floor, [0.0]]),
-        lines=[("predicting zero", 0.0, "floor")], height=430,
-    )  # fmt: skip
-    figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x])
-    ends = [float(log_of(run[f"evaluated/{each}"])[:, -1].mean()) for each in (LINEAR, GATED, ADAPTED)]
-    table = pd.DataFrame({"layers": x} | {name: mean_of(logs) for name, *_, logs in found} | {"floor": floor})
+    x, floor = run["depth/layers"], log_of(run["baseline/floor"])
+    found = [_curve(method, x, run[f"evaluated/{method}"], markers=True) for method in drawn(run)]
+    series, kept = [*found, Curve("floor", x, floor, "floor")], [np.minimum(each.y, 1.5) for each in found]
+    ends = [written(end(run, f"evaluated/{each}")) for each in FIGURES]
+    error = f"± {float(run['error/linear/gated'][:, -1].mean()):.2g}"
     return Panel(
-        f"With gates: linear transformer {written(ends[0])}, Memformer {written(ends[1])}; with Γ learned too "
-        f"{written(ends[2])}",
+        f"With gates: linear transformer {ends[0]}, Memformer {ends[1]}; with Γ learned too {ends[2]}",
         "Fresh prompts of the mixture; heads of their own for every depth. If Γ had overfit to its component, the "
         "dashed line of the Memformer would lie above that of the linear transformer. Heads that are put together "
         "unlearned are off by a factor, and lose far more. CGD is not drawn: with one dimension its first step solves "
         f"every prompt, and what is left is rounding (a loss of {float(run['baseline/cg'][0]):.0e}).",
-        roomy(figure),
-        data=table.round(4),
-        note=_error_note(run),
+        over_layers(series, "log of the mean loss", window([*kept, floor, [0.0]]), 0.0, height=430),
+        data=tabled("layers", x, series),
+        note=f"Natural logarithms, standard error at {x[-1]} layers {error}, on the same fresh prompts.",
     )
-
-
-def _error_note(run: Run) -> str:
-    error = float(run["error/linear/gated"][:, -1].mean())
-    return f"Natural logarithms, standard error at {run.config.layers} layers ± {error:.2g}, on the same fresh prompts."
 
 
 def _row(run: Run, view: View) -> int:
@@ -137,8 +128,7 @@ def gates(run: Run, view: View) -> Panel:
     ratio = np.array([mixture.second / each.second for each in mixture.components])
     learned = [method for method in run.names("methods") if f"gate/{method}" in run.tensors]
     found = np.stack([run[f"gate/{method}"][seed, row] for method in learned])  # [methods, H]
-    names = [f"head of N({m:g}, {v:g})" for m, v in zip(mixture.means, mixture.variances, strict=True)]
-    share = found * ratio
+    names, share = [f"head of {each}" for each in mixture.names], found * ratio
     figure = stacks([(share, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in learned])
     figure.update_yaxes(title={"text": "gate × E x² / E_h x²"})
     sums = [written(float(each)) for each in share.sum(1)]
@@ -156,34 +146,31 @@ def gates(run: Run, view: View) -> Panel:
 def test_time(run: Run, view: View) -> Panel:
     """The loss on the prompts met, while gates and Γ are learned."""
     learned = [each for each in run.names("methods") if f"learning/{each}" in run.tensors]
-    logs = {each: log_of(run[f"learning/{each}"]) for each in learned}
-    x = np.arange(logs[GATED].shape[1])
-    series = [Curve(name, x, logs[each], kind, dash) for each in logs for name, kind, dash in [style_of(each)]]
-    figure = figures.curves(series, "step at test time", "log of the mean loss", y_range=window([*logs.values()]))
-    met = {each: written(float(logs[each][:, -1].mean())) for each in (GATED, ADAPTED)}
-    fresh = {each: written(float(log_of(run[f"evaluated/{each}"])[:, -1].mean())) for each in (GATED, ADAPTED)}
+    x = np.arange(run[f"learning/{GATED}"].shape[1])
+    series = [_curve(each, x, run[f"learning/{each}"]) for each in learned]
+    y_range = window([each.y for each in series])
+    met, fresh = (
+        {each: written(end(run, f"{what}/{each}")) for each in (GATED, ADAPTED)} for what in ("learning", "evaluated")
+    )
     return Panel(
         f"With Γ: {met[ADAPTED]} on the {run.config.gate_prompts:,} prompts met, {fresh[ADAPTED]} on fresh ones",
         f"Adam on the prompts met at test time, {run.config.layers} layers. The lower end of a line is what these "
         "prompts show, not what fresh ones do: a wide gap says that what is learned is these prompts. With gates alone "
         f"it is {met[GATED]} here and {fresh[GATED]} on fresh ones: most of the loss is in rare prompts, of which "
         "these are too few.",
-        roomy(figure),
-        data=pd.DataFrame({"step": x} | {style_of(each)[0]: mean_of(rows) for each, rows in logs.items()}).round(4),
+        roomy(figures.curves(series, "step at test time", "log of the mean loss", y_range=y_range)),
+        data=tabled("step", x, series),
     )
 
 
 def training(run: Run, view: View) -> Panel:
     """The loss of every head of the deepest models while it is trained; also of a run that is still going."""
-    mixture = mixture_of(run.config)
-    x = run.tensors.get("curve/step", np.array([0]))
-    rows = [f"N({m:g}, {v:g})" for m, v in zip(mixture.means, mixture.variances, strict=True)] + ["mixture"]
-    heads = [(kind, row) for kind in _kinds(run) for row in range(len(rows))]
-    series = [_head_curve(run, x, kind, row, rows) for kind, row in heads]
-    kept = np.concatenate([np.ravel(np.minimum(curve.y, 1.5)) for curve in series])
+    x, rows = step(run), [*mixture_of(run.config).names, "mixture"]
+    kinds = run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)  # a run may have nothing yet
+    series = [_head_curve(run, x, kind, row, rows) for kind in kinds for row in range(len(rows))]
     figure = figures.curves(
-        series, "training step", "log of the mean loss", y_range=window([kept, [0.0]]), height=430,
-        lines=[("predicting zero", 0.0, "floor")],
+        series, "training step", "log of the mean loss", lines=[("predicting zero", 0.0, "floor")], height=430,
+        y_range=window([*(np.minimum(each.y, 1.5) for each in series), [0.0]]),
     )  # fmt: skip
     return Panel(
         _training_title(run, series, len(rows)),
@@ -191,19 +178,14 @@ def training(run: Run, view: View) -> Panel:
         "dashed ones with Γ. A line that stays at 0 learns nothing. The narrower the distribution of S, the "
         "deeper a line ends.",
         roomy(figure),
-        data=pd.DataFrame({"step": x} | {curve.name: mean_of(curve.y).round(4) for curve in series}),
+        data=tabled("step", x, series),
     )
-
-
-def _kinds(run: Run) -> list[str]:
-    """A run that is still going may have nothing yet, not even names."""
-    return run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)
 
 
 def _head_curve(run: Run, x: np.ndarray, kind: str, row: int, rows: list[str]) -> Curve:
     """One head's loss; dashed with memory, and in CGD's colour what learns the mixture as a whole, the last row."""
     name, whole = rows[row], row == len(rows) - 1
-    logs = log_of(run.tensors.get(f"curve/{kind}/{row}", np.full((run.config.seeds, len(x)), np.nan)))
+    logs = log_of(curve(run, f"curve/{kind}/{row}"))
     label, dash = {"linear": (name, "solid"), "lfom": (f"{name}, Γ", "dash")}.get(kind, (f"{name}, {kind}", "dot"))
     return Curve(label, x, logs, "conjugate gradient" if whole else f"layer {row + 1}", dash)
 
@@ -211,6 +193,6 @@ def _head_curve(run: Run, x: np.ndarray, kind: str, row: int, rows: list[str]) -
 def _training_title(run: Run, series: list[Curve], rows: int) -> str:
     if not run.finished:
         return "The heads' losses so far"
-    ends = np.array([mean_of(each.y)[-1] for each in series])
+    ends = np.array([each.mean()[-1] for each in series])
     apart = float(np.abs(ends[:rows] - ends[rows : 2 * rows]).max())
     return f"On their own distribution heads with and without Γ end within {written(apart)} of each other"

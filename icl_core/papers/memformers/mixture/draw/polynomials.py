@@ -41,10 +41,9 @@ def spread(run: Run, view: View) -> Panel:
     """The distribution of S for prompts of each component and of the mixture."""
     at, density = run["density/at"], run["density/S"]
     mixture = mixture_of(run.config)
-    parts = zip(mixture.means, mixture.variances, strict=True)
-    names = [*(f"N({m:g}, {v:g})" for m, v in parts), "mixture"]
-    kinds = [*(f"layer {i + 1}" for i in range(len(names) - 1)), "conjugate gradient"]
-    series = [Curve(n, at, each, kind) for n, each, kind in zip(names, density, kinds, strict=True)]
+    names = [*mixture.names, "mixture"]
+    kinds = [*(f"layer {i + 1}" for i in range(len(mixture.names))), "conjugate gradient"]
+    series = [Curve(name, at, each, kind) for name, each, kind in zip(names, density, kinds, strict=True)]
     seen = at[(density > 0.01 * density.max(1, keepdims=True)).any(0)]
     figure = figures.curves(
         series, "S / E x² of the mixture", "density", x_range=(0.0, float(seen.max()) * 1.05),

@@ -12,6 +12,7 @@ from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layou
 from icl_core.papers.memformers.shared.draw.losses import roomy, window
 
 Row = tuple[str, str, str, np.ndarray]  # name, colour, marker, logarithms [seeds, categories]
+Bar = tuple[np.ndarray, np.ndarray, str]  # heights [categories, H], what is written on them, and what they are
 HEIGHT = 420
 MANY = 8  # bars: on a narrow screen their numbers only fit upright
 
@@ -27,8 +28,7 @@ def dots(rows: Sequence[Row], categories: Sequence[str], top: float, lines: Sequ
         beyond = mean > top
         x = np.arange(len(categories)) + (number - (len(rows) - 1) / 2) * apart
         y = np.where(beyond, high - 0.025 * (high - low), mean)
-        up, down = np.where(beyond, 0.0, values.max(0)) - y, y - np.where(beyond, 0.0, values.min(0))
-        up, down = np.where(beyond, 0.0, up), np.where(beyond, 0.0, down)
+        up, down = (np.where(beyond, 0.0, each) for each in (values.max(0) - y, y - values.min(0)))
         bars = {"array": up, "arrayminus": down, "symmetric": False, "color": INK, "thickness": 1.5, "width": 4}
         style = {"size": 11, "color": colour(kind), "symbol": ["triangle-up" if each else marker for each in beyond]}
         dot = Trace(x=x, y=y, name=name, mode="markers", customdata=mean, marker=style)
@@ -40,18 +40,15 @@ def dots(rows: Sequence[Row], categories: Sequence[str], top: float, lines: Sequ
     return roomy(figure.update_layout(legend=legend(1.02), showlegend=True))
 
 
-def stacks(
-    bars: Sequence[tuple[np.ndarray, np.ndarray, str]], names: Sequence[str], categories: Sequence[str]
-) -> Figure:
-    """Stacked blocks [categories, H] side by side, with what is written on them; `names` of the H kinds of block."""
+def stacks(bars: Sequence[Bar], names: Sequence[str], categories: Sequence[str]) -> Figure:
+    """Stacked blocks side by side, with what is written on them; `names` of the H kinds of block."""
     figure = Figure(layout=layout(400, {"t": 44, "b": 62}, barmode="relative"))
     wide, turned = 0.8 / len(bars), -90 if len(categories) * len(bars) > MANY else 0
     for number, (height, written_on, what) in enumerate(bars):
         x = np.arange(len(categories)) + (number - (len(bars) - 1) / 2) * wide
         for head, name in enumerate(names):
-            text = [
-                f"{v:.2g}" if abs(h) > 0.12 else "" for h, v in zip(height[:, head], written_on[:, head], strict=True)
-            ]
+            pairs = zip(height[:, head], written_on[:, head], strict=True)
+            text = [f"{value:.2g}" if abs(tall) > 0.12 else "" for tall, value in pairs]
             shape = {"shape": "/" if number else "", "fillmode": "overlay", "fgcolor": PAPER, "size": 7}
             bar = Trace("bar", x=x, y=height[:, head], width=wide * 0.92, name=name, text=text, showlegend=number == 0)
             bar.update(marker={"color": colour(f"layer {head + 1}"), "pattern": shape, "line": {"width": 0}})

@@ -1,14 +1,16 @@
 """What the panels on losses share: natural logarithms, names, colours, ranges and a legend that has room."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Run
 from icl_core.figure import Figure
-from icl_core.papers.memformers.shared.read_run import knows_covariance
+from icl_core.figures import Curve
+from icl_core.papers.memformers.shared.read_run import knows_covariance, log_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 # momentum has the fourth layer's colour
@@ -41,34 +43,40 @@ def trained_name(run: Run) -> str:
 
 
 def beside(run: Run, tensor: str) -> list[tuple[str, np.ndarray, str]]:
-    """Label, values and colour of each model trained beside, where the run has its `tensor`, "beside/{}/loss"."""
+    """Label, log-loss and colour of each model trained beside, where the run has its `tensor`, "beside/{}/loss"."""
     ids = run.names("beside") if "names/beside" in run.tensors else []
-    colours = dict(zip(ids, BESIDE, strict=False))
-    found = {name: tensor.format(name) for name in ids}
-    return [
-        (LABELS.get(name, name), run[key], colours.get(name, NEUTRAL))
-        for name, key in found.items()
-        if key in run.tensors
-    ]
+    styled = zip(ids, [*BESIDE, *[NEUTRAL] * len(ids)], strict=False)
+    found = [(name, tensor.format(name), kind) for name, kind in styled]
+    return [(LABELS.get(name, name), log_of(run[key]), kind) for name, key, kind in found if key in run.tensors]
 
 
 def floor_of(config: Any) -> tuple[str, str]:
     """The tensor's name and the label of the floor that a config's model has, if its covariates stay."""
-    full = knows_covariance(config)
-    label = FULL if full else SCALAR
-    return ("floor" if full else "floor_scalar"), label + (
-        " (B = 0)" if VARIANTS[config.variant].moves_covariates else ""
-    )
+    key, label = ("floor", FULL) if knows_covariance(config) else ("floor_scalar", SCALAR)
+    return key, label + " (B = 0)" * VARIANTS[config.variant].moves_covariates
+
+
+def over_layers(
+    series: Sequence[Curve], y_title: str, y_range: tuple[float, float], zero: float, height: int = 380
+) -> Figure:
+    """Curves of log-losses against the number of layers, and the line of predicting `zero`."""
+    x, line = series[0].x, ("predicting zero", zero, "floor")
+    x_range = (0.85, x[-1] + 0.15)
+    figure = figures.curves(series, "layers", y_title, x_range=x_range, y_range=y_range, lines=[line], height=height)
+    return roomy(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x]))
+
+
+def tabled(x_name: str, x: Any, series: Iterable[Curve], places: int = 4) -> pd.DataFrame:
+    """The means of curves over one x, a column each."""
+    return pd.DataFrame({x_name: x} | {curve.name: curve.mean() for curve in series}).round(places)
 
 
 def window(kept: Sequence[Any], falling: Sequence[Any] = ()) -> tuple[float, float]:
     """A range of logarithms that holds all of `kept`, and of `falling` what does not lie far below it."""
-    values = np.concatenate([np.ravel(np.asarray(each, dtype=float)) for each in kept])
-    values = values[np.isfinite(values)]
+    values, deep = (np.concatenate([np.empty(0), *map(np.ravel, each)]) for each in (kept, falling))
+    values, deep = values[np.isfinite(values)], deep[np.isfinite(deep)]
     low, high = (values.min(), values.max()) if len(values) else (0.0, 1.0)
     span = (high - low) or 1.0
-    deep = np.concatenate([np.ravel(np.asarray(each, dtype=float)) for each in falling] or [np.empty(0)])
-    deep = deep[np.isfinite(deep)]
     low = max(low - LOWER * span, min(low, deep.min())) if len(deep) else low
     return float(low - 0.05 * span), float(high + 0.07 * span)
 
@@ -80,6 +88,6 @@ def roomy(figure: Figure) -> Figure:
     for name in shown:
         width = len(name) * LETTER + SAMPLE
         rows, used = (rows + 1, width) if used and used + width > WIDTH else (rows, used + width)
-    more = ROW * (rows - 1)
     height, top = figure.layout["height"], figure.layout["margin"]["t"]
+    more = ROW * (rows - 1)
     return figure.update_layout(height=height + more, margin={"t": top + more})

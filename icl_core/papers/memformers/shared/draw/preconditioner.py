@@ -9,28 +9,21 @@ from torch import Tensor
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
 from icl_core.figures.grid import diverging
-from icl_core.papers.memformers.shared import variants
+from icl_core.papers.memformers.shared import read_run, variants
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.read_run import (
-    covariance_of,
-    depth_of,
-    knows_covariance,
-    parameters_at,
-    root_of,
-    step_of,
-)
+from icl_core.papers.memformers.shared.read_run import covariance_of, depth_of, knows_covariance, parameters_at, step_of
 from icl_core.papers.memformers.shared.variants import VARIANTS, distances
 
 applies = knows_covariance
+LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 MOST = 4  # layers drawn at once
 WRITTEN = 6  # dimensions up to which the numbers of three layers are written
 
 
 def preconditioner(run: Run, view: Any) -> Panel:
     """One learned A_l in the original coordinates, Σ⁻¹ scaled onto it, what remains between them, and Σ^½ A_l Σ^½."""
-    depth, snapshot = _depth(run, view), run.snapshot_at(view)
+    depth, snapshot = depth_of(run, view), run.snapshot_at(view)
     layer = min(view.layer, depth)
     found, last = (whitened_of(run, view.seed_shown, depth, each) for each in (snapshot, len(run.snapshot_steps) - 1))
     covariance = covariance_of(run, view.seed_shown)
@@ -40,9 +33,10 @@ def preconditioner(run: Run, view: Any) -> Panel:
     maps = [each.numpy() for each in (A, factor * inverse, A - factor * inverse)]
     limit = figures.largest(*maps, end.numpy())
     white, largest = found[layer - 1].numpy(), figures.largest(found[layer - 1].numpy(), last[layer - 1].numpy())
-    own, times = f"A{_low(layer)}", f"{written(factor)} Σ⁻¹"
+    own, times = "A" + str(layer).translate(LOW), f"{written(factor)} Σ⁻¹"
     titles = (f"{own}, learned", times, "difference", f"whitened, to ± {largest:.2g}")
     figure = figures.maps(titles, [*maps, white], None, None, "entry", limit=limit)
+    figure.data[-1].update(coloraxis="coloraxis2")  # a range of its own: its units are others
     away = float(distances(found)[layer - 1])
     return Panel(
         f"Layer {layer} of {depth}, step {step_of(run, depth, snapshot)}: Σ^½ A Σ^½ is {written(away, 3)} from a "
@@ -50,7 +44,7 @@ def preconditioner(run: Run, view: Any) -> Panel:
         "The learned preconditioner beside Σ⁻¹, scaled by one factor fitted by least squares. If Aₗ knows Σ⁻¹, the "
         "difference is grey all over and the last map, Σ^½ Aₗ Σ^½ on a scale of its own, shows a multiple of the "
         "identity; before training both look like noise." + (" Heads are summed." if run.config.heads > 1 else ""),
-        _own_scale(figure, largest),
+        figure.update_layout(coloraxis2=diverging(largest)),
         data=pd.DataFrame(np.round(maps[0], 5), columns=[str(i + 1) for i in range(len(A))]),
         note=_note(run, found, depth),
     )
@@ -58,23 +52,15 @@ def preconditioner(run: Run, view: Any) -> Panel:
 
 def whitened(run: Run, view: Any) -> Panel:
     """Σ^½ A_l Σ^½ of the layers, four at most from the one asked for on, each divided by its a_l."""
-    depth, snapshot = _depth(run, view), run.snapshot_at(view)
+    depth, snapshot = depth_of(run, view), run.snapshot_at(view)
     found = whitened_of(run, view.seed_shown, depth, snapshot)
     a, away = found.diagonal(dim1=1, dim2=2).mean(-1).tolist(), distances(found).tolist()
     first = max(0, min(view.layer - 1, depth - MOST))
     layers = range(first, min(depth, first + MOST))
-    shown = [(each / scale).numpy() for each, scale in zip(found, _scales(found), strict=True)][
-        layers.start : layers.stop
-    ]
-    figure = figures.maps(
-        [f"layer {i + 1}, a = {written(a[i])}" for i in layers],
-        shown,
-        None,
-        None,
-        "Σ^½ Aₗ Σ^½ / aₗ",
-        limit=min(figures.largest(*shown), 2.0),
-        written=run.config.d <= WRITTEN and len(layers) <= 3,
-    )
+    shown = [each.numpy() for each in found / _scales(found)[:, None, None]][layers.start : layers.stop]
+    titles, limit = [f"layer {i + 1}, a = {written(a[i])}" for i in layers], min(figures.largest(*shown), 2.0)
+    legible = run.config.d <= WRITTEN and len(layers) <= 3
+    figure = figures.maps(titles, shown, None, None, "Σ^½ Aₗ Σ^½ / aₗ", limit=limit, written=legible)
     said = ", ".join(written(each, 3) for each in away)
     said = said if depth <= 5 else f"{written(min(away), 3)} to {written(max(away), 3)}"
     return Panel(
@@ -89,35 +75,23 @@ def whitened(run: Run, view: Any) -> Panel:
 
 def multiples(run: Run) -> np.ndarray:
     """a_l = tr(Σ^½ A_l Σ^½) / d of the deepest model after training, [seeds, L]."""
-    every = [whitened_of(run, seed + 1, run.config.layers, None) for seed in range(run.config.seeds)]
-    return torch.stack(every).diagonal(dim1=2, dim2=3).mean(-1).numpy()
+    return _every_seed(run, None).diagonal(dim1=2, dim2=3).mean(-1).numpy()
 
 
 def distances_at(run: Run, snapshot: int) -> np.ndarray:
     """Dist(Σ^½ A_l Σ^½, I) of the deepest model at a snapshot, the mean over seeds: [L]."""
-    every = [whitened_of(run, seed + 1, run.config.layers, snapshot) for seed in range(run.config.seeds)]
-    return distances(torch.stack(every)).mean(0).numpy()
+    return distances(_every_seed(run, snapshot)).mean(0).numpy()
+
+
+def _every_seed(run: Run, snapshot: int | None) -> Tensor:
+    config = run.config
+    return torch.stack([whitened_of(run, seed + 1, config.layers, snapshot) for seed in range(config.seeds)])
 
 
 def whitened_of(run: Run, seed: int, depth: int, snapshot: int | None) -> Tensor:
     """Σ^½ A_l Σ^½ of every layer, the heads summed, [L, d, d] float64: whatever coordinates it was learned in."""
     parameters = parameters_at(run, seed, depth, snapshot)
-    return variants.preconditioners(parameters, run.config, root_of(run, seed))[0].double()
-
-
-def _depth(run: Run, view: Any) -> int:
-    """The depth that the view asks for; the deepest where it does not ask, for then there is no other."""
-    return depth_of(run, getattr(view, "depth", run.config.layers))
-
-
-def _low(number: int) -> str:
-    return str(number).translate(str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉"))
-
-
-def _own_scale(figure: Figure, limit: float) -> Figure:
-    """The figure with a range of its own for the last map, in units other than those of the others."""
-    figure.data[-1].update(coloraxis="coloraxis2")
-    return figure.update_layout(coloraxis2=diverging(limit))
+    return variants.preconditioners(parameters, run.config, read_run.root_of(run, seed))[0].double()
 
 
 def _scales(matrices: Tensor) -> Tensor:

@@ -3,13 +3,13 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.memformers.shared.draw.losses import beside, floor_of, roomy, trained_name, window, written
-from icl_core.papers.memformers.shared.test_set import WATCHED, log_of
+from icl_core.papers.memformers.shared.draw.losses import beside, floor_of, roomy, tabled, trained_name, window, written
+from icl_core.papers.memformers.shared.read_run import curve, end, log_of, step
+from icl_core.papers.memformers.shared.test_set import WATCHED
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 MOVING = "The covariates move here, so later layers meet others than those of Σ."
@@ -20,23 +20,19 @@ COLOURS = 8  # that layers have; from there on they repeat, dashed
 
 def training(run: Run, view: Any) -> Panel:
     """Natural log of the loss on fresh prompts against the training step; also of a run that is still going."""
-    x, logs = _step(run), log_of(_curve(run, "curve/loss"))
-    others = beside(run, "curve/beside/{}")
-    series = [Curve(trained_name(run), x, logs)]
-    series += [Curve(name, x, log_of(loss), kind, "dash") for name, loss, kind in others]
+    x, logs = step(run), log_of(curve(run, "curve/loss"))
+    others = [Curve(name, x, each, kind, "dash") for name, each, kind in beside(run, "curve/beside/{}")]
+    series = [Curve(trained_name(run), x, logs), *others]
     if getattr(view, "single_seeds", False):
         series += [Curve(f"seed {i + 1}", x, row, "seed") for i, row in enumerate(logs)]
     series = [*_floor(run, x), *reversed(series)]  # the model's own dot on top
     zero = float(np.log(run.config.d))
-    kept = [values[values <= zero + 1.5] for values in (mean_of(curve.y) for curve in series)]
+    means = [each.mean() for each in series]
+    kept = [each[each <= zero + 1.5] for each in means]  # an early spike leaves the picture
     figure = figures.curves(
-        series,
-        "training step",
-        "log of the mean loss",
-        y_range=window([*kept, [zero]]),  # an early spike leaves the picture
-        lines=[("predicting zero", zero, "floor")],
-        at=_at(run, view),
-    )
+        series, "training step", "log of the mean loss", y_range=window([*kept, [zero]]),
+        lines=[("predicting zero", zero, "floor")], at=_at(run, view),
+    )  # fmt: skip
     return Panel(
         _title(run, x, logs, others),
         f"The model of {run.config.layers} layers, evaluated on {WATCHED:,} fresh prompts as it trains"
@@ -45,41 +41,27 @@ def training(run: Run, view: Any) -> Panel:
         "floor. A model that learns nothing stays at predicting zero, log d."
         + (" The band is the spread over seeds." if len(logs) > 1 else ""),
         roomy(figure),
-        data=pd.DataFrame(
-            {"step": x, "trained": mean_of(logs)} | {name: mean_of(log_of(loss)) for name, loss, _ in others}
-        ).round(4),
+        data=tabled("step", x, [Curve("trained", x, logs), *others]),
     )
 
 
 def distances(run: Run, view: Any) -> Panel:
     """Dist(Σ^½ A_l Σ^½, I) of every layer over training; also of a run that is still going."""
-    x, layers = _step(run), range(run.config.layers)
-    curves = [_curve(run, f"curve/distance_{layer}") for layer in layers]
-    series = [
-        Curve(f"layer {i + 1}", x, each, f"layer {i % COLOURS + 1}", "dash" if i >= COLOURS else None)
-        for i, each in enumerate(curves)
-    ]
+    x = step(run)
+    style = [(f"layer {i % COLOURS + 1}", "dash" if i >= COLOURS else None) for i in range(run.config.layers)]
+    series = [Curve(f"layer {i + 1}", x, curve(run, f"curve/distance_{i}"), *each) for i, each in enumerate(style)]
     figure = figures.curves(series, "training step", "distance to a multiple of I", log_y=True, at=_at(run, view))
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
+    random = (1 - 1 / run.config.d**2) ** 0.5  # of a Gaussian matrix
     return Panel(
-        _distance_title(run, curves),
+        _distance_title(run, [float(each.mean()[-1]) for each in series]),
         "How far Σ^½ Aₗ Σ^½ is from the nearest multiple of I, as a share of its size: 0 is Aₗ = aₗ Σ⁻¹. Every line "
-        f"should fall; one that has learned nothing about Σ stays near {_random(run.config.d)}, where a random matrix "
+        f"should fall; one that has learned nothing about Σ stays near {random:.2f}, where a random matrix "
         "is." + (" The band is the spread over seeds." if run.config.seeds > 1 else ""),
         roomy(figure),
-        data=pd.DataFrame({"step": x} | {f"layer {i + 1}": mean_of(each) for i, each in enumerate(curves)}).round(5),
+        data=tabled("step", x, series, 5),
         note=MOVING if VARIANTS[run.config.variant].moves_covariates else "",
     )
-
-
-def _step(run: Run) -> np.ndarray:
-    return run.tensors.get("curve/step", np.array([0]))
-
-
-def _curve(run: Run, name: str) -> np.ndarray:
-    """A curve [seeds, points], all NaN where the run has not come to it."""
-    empty = np.full((run.config.seeds, len(_step(run))), np.nan)
-    return run.tensors.get(name, empty)
 
 
 def _at(run: Run, view: Any) -> float | None:
@@ -88,17 +70,18 @@ def _at(run: Run, view: Any) -> float | None:
 
 def _floor(run: Run, x: np.ndarray) -> list[Curve]:
     key, label = floor_of(run.config)
-    if f"baseline/{key}" not in run.tensors:
-        return []
-    value = float(log_of(run[f"baseline/{key}"])[-1])
+    value = end(run, f"baseline/{key}") if f"baseline/{key}" in run.tensors else np.nan
     return [Curve(label, x[[0, -1]], np.array([value, value]), "floor")] if np.isfinite(value) else []
 
 
-def _title(run: Run, x: np.ndarray, logs: np.ndarray, others: list[tuple[str, np.ndarray, str]]) -> str:
+def _title(run: Run, x: np.ndarray, logs: np.ndarray, others: list[Curve]) -> str:
     if not run.finished:
         return "Loss so far"
-    said = [f"{name} at {_arrival(x, log_of(loss))}" for name, loss, _ in others]
-    return f"Trained arrives at step {_arrival(x, logs)}{', ' if said else ''}{', '.join(said)}"
+    said = [
+        f"Trained arrives at step {_arrival(x, logs)}",
+        *(f"{each.name} at {_arrival(x, each.y)}" for each in others),
+    ]
+    return ", ".join(said)
 
 
 def _arrival(x: np.ndarray, logs: np.ndarray) -> str:
@@ -110,16 +93,10 @@ def _arrival(x: np.ndarray, logs: np.ndarray) -> str:
     return str(x[far[-1] + 1 if len(far) else 0])
 
 
-def _distance_title(run: Run, curves: list[Any]) -> str:
+def _distance_title(run: Run, ends: list[float]) -> str:
     if not run.finished:
         return "Distance of every Aₗ from Σ⁻¹, so far"
-    ends = [float(mean_of(each)[-1]) for each in curves]
     if len(ends) > 5:
         return f"Aₗ ends {written(min(ends), 3)} to {written(max(ends), 3)} from a multiple of Σ⁻¹ ({len(ends)} layers)"
     to = f"s 1 to {len(ends)}" if len(ends) > 1 else " 1"
-    return f"Aₗ ends {', '.join(written(end, 3) for end in ends)} from a multiple of Σ⁻¹ (layer{to})"
-
-
-def _random(d: int) -> str:
-    """√(1 − 1/d²), the distance of a Gaussian matrix."""
-    return f"{(1 - 1 / d**2) ** 0.5:.2f}"
+    return f"Aₗ ends {', '.join(written(each, 3) for each in ends)} from a multiple of Σ⁻¹ (layer{to})"
