@@ -13,11 +13,11 @@ the others under 1,000.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 
-from icl_core.papers.gdssm.comparison.baselines import POSITIONS, Model, seeds
+from icl_core.papers.gdssm.comparison.baselines import Model
+from icl_core.papers.gdssm.comparison.baselines.initial import Parameters
 
 WIDTH = 20  # the paper's hidden dimension, twice its f
 TOLERANCE = 0.05
@@ -37,17 +37,22 @@ class Size:
         return abs(self.parameters - self.asked) <= TOLERANCE * self.asked
 
 
-def count(model: Model, features: int, width: int, state: int, positions: int = POSITIONS) -> int:
-    """The parameters of one seed, counted on a drawn model."""
-    return seeds.count(model.draw(features, width, state, torch.Generator(), positions=positions))
+def count(model: Model, features: int, width: int, state: int, positions: int) -> int:
+    """The parameters of one seed, counted on a drawn model; a complex one is stored as two."""
+    return numbers(model.draw(features, width, state, [torch.Generator()], positions))
 
 
-def matched(model: Model, features: int, asked: int, width: int = WIDTH, positions: int = POSITIONS) -> Size:
-    """The state, at `width`, whose parameters come nearest to `asked`; and where they are not within 5 %,
-    the nearest such width. Without any, the nearest size of all is returned, and its `within` is False."""
+def numbers(parameters: Parameters) -> int:
+    """How many numbers one seed has."""
+    return sum(tensor[0].numel() for tensor in parameters.values())
+
+
+def matched(model: Model, features: int, asked: int, positions: int) -> Size:
+    """The state, at `WIDTH`, whose parameters come nearest to `asked`; and where they are not within 5 %, the nearest
+    such width. Without any, the nearest size of all is returned, and its `within` is False."""
     tried = []
-    for nearby in sorted(range(1, 2 * width + 1), key=lambda other: abs(other - width)):
-        tried.append(nearest(partial(count, model, features, nearby, positions=positions), asked, nearby))
+    for width in sorted(range(1, 2 * WIDTH + 1), key=lambda other: abs(other - WIDTH)):
+        tried.append(nearest(lambda state, width=width: count(model, features, width, state, positions), asked, width))
         if tried[-1].within:
             return tried[-1]
     return min(tried, key=lambda size: abs(size.parameters - asked))

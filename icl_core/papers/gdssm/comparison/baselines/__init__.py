@@ -13,33 +13,23 @@ A model has a hidden `width` (the paper: 20) and a `state`, the size of what it 
     linear_transformer   size of keys and values; the state is a matrix of them
     softmax_transformer  the same, but the state is a cache that grows
 
-Each file has `parameters` (random, with a leading axis of seeds), `forward` (all tokens at once, for training),
-`recur` (token by token, the oracle) and is counted by `seeds.count`. What is left out of all models is the
-normalisation, which would hide the size of y, and the feed-forward layer between layers, which the paper leaves out.
+Each file has `parameters` (random, with a leading axis of seeds), `forward` (all tokens at once, for training, of one
+seed) and `recur` (token by token, the oracle). What is left out of all models is the normalisation, which would hide
+the size of y, and the feed-forward layer between layers, which the paper leaves out.
 A new model is its file and a line in the table below.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from icl_core.papers.gdssm.comparison.baselines import (
-    griffin,
-    linear_transformer,
-    mamba,
-    s5,
-    softmax_transformer,
-)
-from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters
-
-POSITIONS = 21  # tokens of the paper's prompts: 10 pairs and the query
+from icl_core.papers.gdssm.comparison.baselines import griffin, linear_transformer, mamba, s5, softmax_transformer
+from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Parameters
 
 
 @dataclass(frozen=True)
 class Model:
     """A model of the comparison: its id in files, its label, its style, its layers. `module` is a baseline's file, None
-    for the GD-SSM itself; `needs` names what its `parameters` take beyond features, width, state, generator and seeds:
+    for the GD-SSM itself; `needs` names what its `parameters` take beyond features, width, state and generators:
     "layers", "positions"."""
 
     id: str
@@ -51,19 +41,20 @@ class Model:
     layers: int = 1
     needs: tuple[str, ...] = ()
 
-    def draw(
-        self,
-        features: int,
-        width: int,
-        state: int,
-        generator: torch.Generator,
-        seeds: int = 1,
-        positions: int = POSITIONS,
-    ) -> Parameters:
-        """Random parameters of that width and state."""
-        given = {"layers": self.layers, "positions": positions}
-        more = {name: given[name] for name in self.needs}
-        return self.module.parameters(features, width, state, generator, seeds, **more)
+    @property
+    def baseline(self) -> bool:
+        """Whether it is not the paper's own."""
+        return self.module is not None
+
+    @property
+    def short(self) -> str:
+        """The label within a sentence."""
+        return self.label.replace("Linear transformer", "linear transformer").replace("Softmax", "softmax")
+
+    def draw(self, features: int, width: int, state: int, generators: Generators, positions: int) -> Parameters:
+        """Random parameters of that width and state, (seeds, ...) each."""
+        more = {name: {"layers": self.layers, "positions": positions}[name] for name in self.needs}
+        return self.module.parameters(features, width, state, generators, **more)
 
 
 ATTENDING = ("layers", "positions")
