@@ -177,9 +177,7 @@ def test_counts_at_the_papers_width():
 
 def test_the_gd_ssm_cannot_be_matched():
     for baseline in BASELINES.values():
-        assert (
-            count(baseline, 10, 1, 1, PAPERS) > 1.05 * 23
-        )  # neither with one decay, 14, nor with one a row
+        assert count(baseline, 10, 1, 1, PAPERS) > 1.05 * 23  # neither with one decay, 14, nor with one a row
         size = matched(baseline, 10, 113, PAPERS)  # a decay an entry
         assert size.within and size.width < 10  # in number only: too narrow for a token
     assert not matched(BASELINES["S5"], 10, 23, PAPERS).within

@@ -34,9 +34,9 @@ def _best(run: Run, claim: Claim, models: list[Entry]) -> Metric:
     change the verdict."""
     off = min((each.losses / run["baseline/one"] - 1 for each in models), key=np.mean)  # [seeds]
     value, near = float(off.mean()), off.mean() <= NEAR - 1
-    error = off.std(ddof=1) / len(off) ** 0.5 if len(off) > 1 and np.isfinite(off).all() else None
+    error = float(off.std(ddof=1) / len(off) ** 0.5) if len(off) > 1 and np.isfinite(off).all() else None
     reason = seeds_near(run, models) if claim.slack(value) < 0 and not near else ""
-    return Metric(claim, value, error and float(error), "" if near else unfinished(run, models), reason)
+    return Metric(claim, value, error, "" if near else unfinished(run, models), reason)
 
 
 def unfinished(run: Run, models: list[Entry]) -> str:

@@ -19,15 +19,14 @@ SHOWN = 1.6  # the lowest gain drawn
 
 def gains(run: Run, view: Any) -> Panel:
     """What each printed formula gains, beside the corrected one."""
-    found = dict(run.tensors)
     values = {
-        "corrected": best_gain(found, "right"),
-        "1 sign": gain(found, "sign"),
-        "2 Q": best_gain(found, "Q"),
-        "3 windows": best_gain(found, "odd"),
-        "4 factor": gain(found, "factor"),
-        "two steps": float(found["gain/right"]),
-        "5 transposes": float(found["gain/mixed"]),
+        "corrected": best_gain(run, "right"),
+        "1 sign": gain(run, "sign"),
+        "2 Q": best_gain(run, "Q"),
+        "3 windows": best_gain(run, "odd"),
+        "4 factor": gain(run, "factor"),
+        "two steps": float(run["gain/right"]),
+        "5 transposes": float(run["gain/mixed"]),
     }
     return Panel(
         f"A corrected step gains {written(values['corrected'], 2)}; with the printed sign "
@@ -58,15 +57,15 @@ def _bars(values: dict[str, float]) -> go.Figure:
 
 def lengths(run: Run, view: Any) -> Panel:
     """The gain of one step against its length: a parabola for each formula."""
-    found, times = dict(run.tensors), np.linspace(0, 3, 61)
-    rows = {name: np.array([gain(found, name, t) for t in times]) for name in KINDS}
+    times = np.linspace(0, 3, 61)
+    rows = {name: np.array([gain(run, name, t) for t in times]) for name in KINDS}
     series = [Curve(NAMES[name], times, row, KINDS[name]) for name, row in rows.items()]
     series.append(Curve("predicting zero", times, np.zeros_like(times), "floor"))
     figure = figures.curves(
         series, "length of the step, times the best", "gain",
         y_range=(-1.2, max(0.8, 1.12 * float(rows["right"].max()))), at=view.times,
     )  # fmt: skip
-    now = {name: gain(found, name, view.times) for name in KINDS}
+    now = {name: gain(run, name, view.times) for name in KINDS}
     return Panel(
         f"At {view.times:g} times the best length a step gains {written(now['right'], 2)} corrected, "
         f"{written(now['sign'], 2)} with the printed sign",
@@ -80,20 +79,19 @@ def lengths(run: Run, view: Any) -> Panel:
 
 def table(run: Run, view: Any) -> Panel:
     """A row for every correction."""
-    found = dict(run.tensors)
-    best, wrong = best_gain(found, "right"), best_gain(found, "odd")
+    best, wrong = best_gain(run, "right"), best_gain(run, "odd")
     states, gradients = run["contexts/state"], run["contexts/gradient"]
     rows = [
         ("1", "β = −η/N (eq. 13, A.1)", "β = +η/N, as the state adds up +y xᵀ",
          f"cosine with gradient descent {written(float(run['cosine/sign']), 2)}; corrected "
          f"{written(float(run['cosine/right']), 2)}"),
         ("2", "Q = e₁ e₂ᵀ, so x yᵀ (3.2, A.1)", "Q = e₂ e₁ᵀ, so y xᵀ",
-         f"gain {written(best_gain(found, 'Q'))}; corrected {written(best)}"),
+         f"gain {written(best_gain(run, 'Q'))}; corrected {written(best)}"),
         ("3", "a window at every token (3.2)", "only windows that begin at an x",
          f"{percent(1 - wrong / best)} of the gain is lost"),
         ("4", "gradient without the ½ (A.1); penalty term W (A.4); Ψ of 2f × f, yet Ψ c (eq. 12)",
          "with the ½; 2 N λ W for the penalty λ |W|²; Ψ = [I 0], Θ = [0 I], both f × 2f",
-         f"gain {written(gain(found, 'factor'))} instead of {written(best)}; penalised step off by "
+         f"gain {written(gain(run, 'factor'))} instead of {written(best)}; penalised step off by "
          f"{percent(float(run['error/as_printed_penalty']))}, corrected {float(run['error/penalty']):.0e}"),
         ("5", "Wᵀ inside, W outside (A.2)", "M = Wᵀ throughout: M − (η/N)(M S − G)",
          f"gain of two steps {written(float(run['gain/mixed']))}; corrected {written(float(run['gain/right']))}"),

@@ -18,9 +18,9 @@ from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear import claims
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses
 from icl_core.papers.gdssm.nonlinear.metrics import metrics
+from icl_core.papers.gdssm.nonlinear.read_run import upgrade
 from icl_core.papers.gdssm.nonlinear.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, TEST_SET, WATCHED, run
-from icl_core.papers.gdssm.nonlinear.upgrade import upgrade
 
 
 def headline(run: Run, view: View) -> str:

@@ -71,9 +71,6 @@ def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Model:
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     m, h, L = config.features, config.hidden, config.layers
 
-    def near_first() -> Tensor:  # e_1, and a little of all
-        return normal(generators, m) + torch.eye(m)[0]
-
     # |phi|^2 is about 1, so that steps of rate 1 do not go astray; 3 wakes layers whose random Q and q are small
     square, constructed = (2 / h if variant.mlp else 0.1) / m, frozen(config, variant) == RECURRENT
     W = normal(generators, m, h if variant.mlp else 1, std=math.sqrt(square if constructed else 3 * square))
@@ -82,8 +79,9 @@ def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Model:
     if variant.mlp:
         made = made.with_(W_1=normal(generators, h, 1, std=1.0), c_1=normal(generators, h, std=2.0))
     if variant.gate:
-        G, g = normal(generators, L, m, m, std=0.3), torch.full((len(seeds), L, m), OPEN)
-        made = made.with_(G=G, g=g, k=torch.zeros_like(rates), v=near_first(), r=near_first())
+        G, first = normal(generators, L, m, m, std=0.3), torch.eye(m)[0]
+        made = made.with_(G=G, g=torch.full((len(seeds), L, m), OPEN), k=torch.zeros_like(rates))
+        made = made.with_(v=normal(generators, m) + first, r=normal(generators, m) + first)
     if variant.state:
         S_1, S_2 = normal(generators, h, m, std=1 / math.sqrt(m)), normal(generators, m, h, std=1 / math.sqrt(h))
         made = made.with_(S_1=S_1, s_1=normal(generators, h), S_2=S_2, s_2=normal(generators, m))

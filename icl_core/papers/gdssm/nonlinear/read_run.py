@@ -7,9 +7,10 @@ import numpy as np
 import torch
 
 import icl_core.papers.gdssm.nonlinear.model as model
-from icl_core.experiment import Run
+from icl_core.experiment import Run, Tensors, names
 from icl_core.papers.gdssm.nonlinear.model import Model
 from icl_core.papers.gdssm.nonlinear.train import ideal, predict
+from icl_core.papers.gdssm.shared import upgrade as shared
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
 
 GRID = np.linspace(-5, 5, 401)
@@ -58,14 +59,9 @@ def descended(run: Run, pairs: np.ndarray, queries: np.ndarray) -> np.ndarray:
     return np.asarray(line)
 
 
-def sine_through(pairs: np.ndarray) -> np.ndarray:
-    """The amplitudes of sin x and cos x whose sum is nearest to the points: exact on a sine."""
-    return np.linalg.lstsq(_waves(pairs[:, 0]), pairs[:, 1], rcond=None)[0]
-
-
-def sine(amplitudes: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Their sum at every x."""
-    return _waves(x) @ amplitudes
+def nearest_sine(pairs: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The sum of sin x and cos x that is nearest to the points, at every x: exact on a sine."""
+    return _waves(x) @ np.linalg.lstsq(_waves(pairs[:, 0]), pairs[:, 1], rcond=None)[0]
 
 
 @dataclass(frozen=True)
@@ -74,8 +70,7 @@ class Learned:
 
     features: np.ndarray  # [grid, m]
     share: float  # of the features' square that their two leading directions hold
-    waves: np.ndarray  # [grid, 2]: sin x and cos x
-    fitted: np.ndarray  # [grid, 2]: the best of both in the two leading directions
+    fitted: np.ndarray  # [grid, 2]: the best of sin x and cos x in the two leading directions
     r2: np.ndarray  # [2]
 
 
@@ -85,11 +80,21 @@ def learned(weights: Model) -> Learned:
     x = torch.tensor(GRID, dtype=torch.float32)[:, None, None]
     phi = model.embed(weights, x)[0, :, :, 0].numpy().astype(float).T  # [grid, m]
     U, s, _ = np.linalg.svd(phi, full_matrices=False)
-    leading, waves = U[:, :2], _waves(GRID)
-    fitted = leading @ (leading.T @ waves)
+    waves, fitted = _waves(GRID), U[:, :2] @ (U[:, :2].T @ _waves(GRID))
     r2 = 1 - ((waves - fitted) ** 2).sum(0) / (waves**2).sum(0)
-    return Learned(phi, float((s[:2] ** 2).sum() / max((s**2).sum(), 1e-30)), waves, fitted, r2)
+    return Learned(phi, float((s[:2] ** 2).sum() / max((s**2).sum(), 1e-30)), fitted, r2)
 
 
 def _waves(x: Any) -> np.ndarray:
     return np.stack([np.sin(x), np.cos(x)], -1)
+
+
+THEN = ("linear", "state", "linear gate", "mlp", "mlp gate")  # the models of a run that does not name them
+
+
+def upgrade(tensors: Tensors) -> Tensors:
+    """The tensors of an older run in today's form: snapshots in half precision, models named."""
+    renamed = shared.upgrade(tensors)
+    snapshots = {name: array for name, array in renamed.items() if name.startswith("snapshot/") and "step" not in name}
+    halved = {name: array.astype(np.float16) for name, array in snapshots.items()}
+    return {"names/variants": names(THEN), **renamed, **halved}

@@ -11,18 +11,8 @@ from icl_core import figures
 from icl_core.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Curve, written
 from icl_core.figures.style import FAINT
-from icl_core.papers.gdssm.nonlinear.read_run import (
-    GRID,
-    Learned,
-    asked_at,
-    descended,
-    example,
-    learned,
-    lines,
-    model_at,
-    sine,
-    sine_through,
-)
+from icl_core.papers.gdssm.nonlinear import read_run
+from icl_core.papers.gdssm.nonlinear.read_run import GRID, Learned
 from icl_core.papers.gdssm.nonlinear.settings import Variant, variant
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import percent, row_of
@@ -35,14 +25,12 @@ STRAIGHT = {
 
 def fit(run: Run, view: Any) -> Panel:
     """One prompt, and what every model predicts at every x."""
-    pairs = example(run, view.prompt)
-    made = _fit(run, view, pairs)
-    away = {name: made.off(name) for name in made.found}
+    made = _fit(run, view, read_run.example(run, view.prompt))
+    gated, descent, linear = (written(made.off(name), 2) for name in ("mlp gate", "gradient descent", "linear gate"))
     return Panel(
-        f"Prompt {view.prompt}: the gated MLP is {written(away['mlp gate'], 2)} off the sine, gradient descent on "
-        f"sin x and cos x {written(away['gradient descent'], 2)}, the gated linear embedding "
-        f"{written(away['linear gate'], 2)}",
-        f"The {len(pairs)} dots are the prompt, and every x of the curves is a query. Both blue curves should follow "
+        f"Prompt {view.prompt}: the gated MLP is {gated} off the sine, gradient descent on sin x and cos x {descent}, "
+        f"the gated linear embedding {linear}",
+        f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Both blue curves should follow "
         f"the dotted sine as the grey one does. {STRAIGHT[run.config.ssm]}; the gated unit bends it, mostly to the "
         "mean of all sines, whatever the dots say. Look at another prompt: a curve that stays has not read the dots.",
         made.figure("examples", "the sine", (-0.85, 0.85)),
@@ -55,7 +43,7 @@ def prompt(run: Run, view: Any) -> Panel:
     """The visitor's points, and what every model predicts at every x."""
     pairs = np.array(points(view.points), dtype=np.float32)
     made = _fit(run, view, pairs)
-    missed = {name: made.missed(name) for name in made.found}
+    gated, sine, linear = (written(made.missed(name), 2) for name in ("mlp gate", "truth", "linear gate"))
     far = "" if np.abs(pairs[:, 0]).max() <= 5 else " No training saw an x beyond ±5."
     count = "" if len(pairs) == run.config.N else (
         f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too "
@@ -63,8 +51,7 @@ def prompt(run: Run, view: Any) -> Panel:
     )  # fmt: skip
     top = 1.4 * max(0.5, float(np.abs(pairs[:, 1]).max()))
     return Panel(
-        f"Your points: the gated MLP is {written(missed['mlp gate'], 2)} off them, the nearest sine "
-        f"{written(missed['truth'], 2)}, the gated linear embedding {written(missed['linear gate'], 2)}",
+        f"Your points: the gated MLP is {gated} off them, the nearest sine {sine}, the gated linear embedding {linear}",
         "Type points of a sine with an amplitude of up to 0.5, and the blue curves go near them. Turn all signs: the "
         "MLP turns with them, the gated one not quite, as all sines of its training are above zero at x = 0. Type "
         "points of a line or a faster wave: they still draw a sine of period 2π, for the features are learned once "
@@ -81,8 +68,8 @@ class _Fit:
 
     pairs: np.ndarray  # [N, 2]
     queries: np.ndarray
-    variants: list[Variant]
     found: dict[str, np.ndarray]  # by variant, "gradient descent" and "truth"
+    variants: list[Variant]
     at: str  # step and seed
 
     def off(self, name: str) -> float:
@@ -112,11 +99,12 @@ class _Fit:
 
 
 def _fit(run: Run, view: Any, pairs: np.ndarray) -> _Fit:
-    queries, snapshot, row = asked_at(pairs), run.snapshot_at(view), row_of(run, view)
-    found = lines(run, pairs, queries, snapshot, row)
-    found |= {"gradient descent": descended(run, pairs, queries), "truth": sine(sine_through(pairs), queries)}
+    queries, snapshot, row = read_run.asked_at(pairs), run.snapshot_at(view), row_of(run, view)
+    found = read_run.lines(run, pairs, queries, snapshot, row)
+    found["gradient descent"] = read_run.descended(run, pairs, queries)
+    found["truth"] = read_run.nearest_sine(pairs, queries)
     variants = [variant(id) for id in run.names("variants")]
-    return _Fit(pairs, queries, variants, found, f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.")
+    return _Fit(pairs, queries, found, variants, f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.")
 
 
 def features(run: Run, view: Any) -> Panel:
@@ -124,7 +112,7 @@ def features(run: Run, view: Any) -> Panel:
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     if view.features_of not in run.names("variants"):
         raise CannotDraw(f"This run holds no model “{variant(view.features_of).label}”.")
-    found = learned(model_at(run, view.features_of, snapshot, row))
+    found = read_run.learned(read_run.model_at(run, view.features_of, snapshot, row))
     sine_r2, cosine_r2 = (written(float(each), 2) for each in found.r2)
     return Panel(
         f"{variant(view.features_of).label}: two directions hold {percent(found.share)} of the features, and of sin x "
@@ -142,8 +130,8 @@ def _waves(found: Learned, count: int) -> go.Figure:
     series = [
         Curve("nearest to sin x", GRID, found.fitted[:, 0], "trained"),
         Curve("nearest to cos x", GRID, found.fitted[:, 1], "layer 1"),
-        Curve("sin x", GRID, found.waves[:, 0], "floor"),
-        Curve("cos x", GRID, found.waves[:, 1], "floor", "dashdot"),
+        Curve("sin x", GRID, np.sin(GRID), "floor"),
+        Curve("cos x", GRID, np.cos(GRID), "floor", "dashdot"),
     ]
     figure = figures.curves(series, "x", "feature", y_range=(-1.35, 1.35))
     raw = found.features / (np.abs(found.features).max() or 1.0)

@@ -14,6 +14,7 @@ from icl_core.figures.style import INK, PAPER, colour, legend, traces
 from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
 from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.training.several_seeds import padded
 
 
 def losses(run: Run, view: Any) -> Panel:
@@ -77,10 +78,9 @@ def _level(figure: go.Figure, run: Run, base: dict[str, float]) -> None:
 
 def _marks(labels: Sequence[str], rows: list[np.ndarray], blind: list[float]) -> list[go.Scatter]:
     """The single seeds, and the losses without labels."""
-    labelled = [label for label, row in zip(labels, rows, strict=True) for _ in row]
+    labelled, every = np.repeat(labels, len(rows[0])).tolist(), np.concatenate(rows).astype(float).tolist()
     dots = {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}}
     diamonds = {"size": 13, "symbol": "diamond-open", "color": INK, "line": {"color": INK, "width": 2}}
-    every = [float(value) for row in rows for value in row]
     return [
         go.Scatter(x=labelled, y=every, mode="markers", marker=dots, name="single seeds"),
         go.Scatter(x=list(labels), y=blind, mode="markers", marker=diamonds, name="labels hidden"),
@@ -89,15 +89,15 @@ def _marks(labels: Sequence[str], rows: list[np.ndarray], blind: list[float]) ->
 
 def training(run: Run, view: Any) -> Panel:
     """The loss of every model over its training; also of a run that is still going."""
-    x = np.asarray(run.tensors.get("curve/step", []))
-    x = x if len(x) else np.array([0])
+    x = np.asarray(run.tensors.get("curve/step", [0]))
     ids = run.names("variants") if "names/variants" in run.tensors else []
-    rows = {variant(id): _curve(run, id, len(x)) for id in ids}
+    so_far = {id: np.reshape(run.tensors.get(f"curve/{id}", []), (run.config.seeds, -1)) for id in ids}
+    rows = {variant(id): padded(row, len(x)) for id, row in so_far.items()}
     series = [Curve(each.label, x, row, each.colour) for each, row in rows.items()]
     series = series or [Curve("none yet", x, np.full(len(x), np.nan))]
-    floor = [float(each[0]) for each in (run.tensors.get("baseline/ideal", [np.nan]),) if np.isfinite(each[0])]
-    named = [*(("gradient descent", value, "gradient descent") for value in floor), ("predicting zero", ZERO, "floor")]
-    figure = figures.curves(series, "training step", "loss at the query", log_y=True, lines=named, height=420)
+    lines = [("gradient descent", float(each), "gradient descent") for each in run.tensors.get("baseline/ideal", ())]
+    lines.append(("predicting zero", ZERO, "floor"))
+    figure = figures.curves(series, "training step", "loss at the query", log_y=True, lines=lines, height=420)
     return Panel(
         _title(run, {each.id: mean_of(row) for each, row in rows.items()}),
         f"The loss on {WATCHED:,} tasks that no training sees, one model after the other. A model with an MLP falls as "
@@ -117,10 +117,3 @@ def _title(run: Run, means: dict[str, np.ndarray]) -> str:
     waves = " and ".join(written(ends[id], 4) for id in mlps)
     others = min(value for id, value in ends.items() if id not in mlps)
     return f"With an MLP embedding they end at {waves}, without one at {written(others, 4)} and above"
-
-
-def _curve(run: Run, name: str, points: int) -> np.ndarray:
-    """A model's curve [seeds, points], NaN where its training has not arrived."""
-    found = run.tensors.get(f"curve/{name}")
-    seen = np.atleast_2d(found) if found is not None and np.size(found) else np.empty((run.config.seeds, 0))
-    return np.pad(seen, ((0, 0), (0, points - seen.shape[1])), constant_values=np.nan)
