@@ -5,6 +5,8 @@ best one then trains all seeds. A training that diverges ends with an infinite l
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +27,6 @@ EVALUATIONS, WARM_UP = 30, 0.05
 CEILING = 1e8  # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
 
 Weights = dict[str, Tensor]
-Gradient = tuple[Weights, dict[str, np.ndarray]]
 
 
 def tasks(config: Config, count: int, generator: torch.Generator) -> Tasks:
@@ -59,7 +60,7 @@ def initial(each: Learner, seeds: list[int]) -> Weights:
     return {name: tensor.to(device.device()) for name, tensor in each.initial(seeds).items()}
 
 
-def gradient(each: Learner, weights: Weights, batch: Tasks) -> Gradient:
+def gradient(each: Learner, weights: Weights, batch: Tasks) -> tuple[Weights, dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own weights, no longer than 1, and the losses [seeds]."""
     leaves = several_seeds.leaves(weights)
     losses = loss(each.predict(leaves, batch), batch.y[-1])
@@ -83,21 +84,23 @@ def tuning_problem(config: Config, each: Learner, weights: Weights) -> loop.Prob
         groups = [{"params": rows[i * many : (i + 1) * many], "lr": lr} for i, lr in enumerate(LEARNING_RATES)]
         return torch.optim.Adam(groups, fused=True)
 
-    generator = fresh(config)
+    rows, gradients = _rows(weights), partial(_of_rows, each, weights)
+    return _problem(config, config.tuning, rows, gradients, optimiser=adam, evaluate=lambda step: {})
+
+
+def _problem(
+    config: Config, steps: int, parameters: Weights, gradient: Callable[[Tasks], Any], **more: Any
+) -> loop.Problem:
+    """What the loop trains, on fresh tasks that are equal for every model and learning rate."""
+    generator = torch.Generator().manual_seed(20_000 + config.seed)
     return loop.Problem(
-        parameters=_rows(weights),
-        gradient=lambda step: _of_rows(each, weights, tasks(config, config.batch, generator)),
-        evaluate=lambda step: {},
-        optimiser=adam,
+        parameters,
+        lambda step: gradient(tasks(config, config.batch, generator)),
         generators=(generator,),
         loss="loss",
-        schedule=loop.cosine(config.tuning, WARM_UP),
+        schedule=loop.cosine(steps, WARM_UP),
+        **more,
     )
-
-
-def fresh(config: Config) -> torch.Generator:
-    """Of the tasks to train on: equal for every model and learning rate."""
-    return torch.Generator().manual_seed(20_000 + config.seed)
 
 
 def _rows(tensors: Weights) -> Weights:
@@ -143,18 +146,10 @@ def train(
 
 
 def problem(config: Config, each: Learner, weights: Weights, learning_rate: float) -> loop.Problem:
-    """What the loop trains; `weights` change in place."""
-    watched, generator = held_out(config, WATCHED), fresh(config)
-    return loop.Problem(
-        parameters=weights,
-        gradient=lambda step: gradient(each, weights, tasks(config, config.batch, generator)),
-        evaluate=lambda step: {"loss": evaluate(each, weights, watched)},
-        optimiser=lambda parameters: torch.optim.Adam(parameters, lr=learning_rate, fused=True),
-        generators=(generator,),
-        loss="loss",
-        schedule=loop.cosine(config.steps, WARM_UP),
-        ceiling=CEILING,
-    )
+    """What the loop trains at the end; `weights` change in place."""
+    watched, adam = held_out(config, WATCHED), partial(torch.optim.Adam, lr=learning_rate, fused=True)
+    watch, gradients = lambda step: {"loss": evaluate(each, weights, watched)}, partial(gradient, each, weights)
+    return _problem(config, config.steps, weights, gradients, optimiser=adam, evaluate=watch, ceiling=CEILING)
 
 
 def curves(name: str, state: loop.State) -> dict[str, np.ndarray]:

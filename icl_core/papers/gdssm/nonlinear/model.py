@@ -179,6 +179,5 @@ def implicit_model(weights: Model, phi: Phi, y: Float[Tensor, "N tasks"]) -> Vec
 
 def bent_state(weights: Model, M: Vector) -> Vector:
     """The MLP on the state, f of A.3."""
-    S_1, s_1, S_2, s_2 = weights.S_1, weights.s_1, weights.S_2, weights.s_2
-    assert S_1 is not None and s_1 is not None and S_2 is not None and s_2 is not None
+    S_1, s_1, S_2, s_2 = (getattr(weights, name) for name in ("S_1", "s_1", "S_2", "s_2"))
     return S_2 @ torch.tanh(S_1 @ M + s_1[:, :, None]) + s_2[:, :, None]

@@ -85,9 +85,11 @@ def windows(x: Float[Tensor, "tasks T d"], size: int) -> Float[Tensor, "tasks T 
     return torch.stack([padded[:, i : i + x.shape[1]] for i in range(size)], 2)
 
 
-def gated(
-    p: Parameters, x: Float[Tensor, "*rest state"]
-) -> tuple[Float[Tensor, "*rest state"], Float[Tensor, "*rest state"]]:
+State = Float[Tensor, "*rest state"]
+Window = Float[Tensor, "*rest W state"]
+
+
+def gated(p: Parameters, x: State) -> tuple[State, State]:
     """Decay and drive of the RG-LRU: z = a * z + b. sqrt(1 - a^2) from the logarithm, exact for a near 1."""
     r, i = (x @ p["W_a"] + p["b_a"]).sigmoid(), (x @ p["W_i"] + p["b_i"]).sigmoid()
     log_a = SHARPNESS * r * logsigmoid(p["Λ"])  # (*rest, state)
@@ -95,13 +97,7 @@ def gated(
     return log_a.exp(), room.sqrt() * i * x
 
 
-def attend(
-    p: Parameters,
-    q: Float[Tensor, "*rest state"],
-    k: Float[Tensor, "*rest W state"],
-    v: Float[Tensor, "*rest W state"],
-    seen: Tensor | None = None,
-) -> Float[Tensor, "*rest width"]:
+def attend(p: Parameters, q: State, k: Window, v: Window, seen: Tensor | None = None) -> Float[Tensor, "*rest width"]:
     """Softmax attention of one head to a window of tokens, which may be cut short at the start."""
     scores = (k @ q[..., None])[..., 0] / math.sqrt(q.shape[-1]) + p["bias"][-k.shape[-2] :]  # (*rest, W)
     if seen is not None:

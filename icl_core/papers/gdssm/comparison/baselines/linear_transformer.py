@@ -51,14 +51,12 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
     """The same, one token after the other: what is remembered is a matrix for each layer."""
     layers, _, state = p["W_Q"].shape
-    Z, answers = tokens.new_zeros(layers, len(tokens), state, state), []
+    Z, answers = list(tokens.new_zeros(layers, len(tokens), state, state)), []
     for t, s in enumerate(tokens.unbind(1)):  # (tasks, f)
         u = s @ p["W_in"] + p["P"][t]  # (tasks, width)
-        after = []
         for layer in range(layers):
             q, k, v = (u @ p[name][layer] for name in ("W_Q", "W_K", "W_V"))
-            after.append(Z[layer] + v[..., :, None] * k[..., None, :])  # (tasks, state, state)
-            u = u + (after[-1] @ q[..., None])[..., 0] @ p["W_O"][layer]
-        Z = torch.stack(after)
+            Z[layer] = Z[layer] + v[..., :, None] * k[..., None, :]  # (tasks, state, state)
+            u = u + (Z[layer] @ q[..., None])[..., 0] @ p["W_O"][layer]
         answers.append(u @ p["W_out"])
     return torch.stack(answers, 1)

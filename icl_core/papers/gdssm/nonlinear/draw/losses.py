@@ -20,12 +20,11 @@ from icl_core.training.several_seeds import padded
 def losses(run: Run, view: Any) -> Panel:
     """A bar a model, with its seeds, and with the loss that it has when the labels in its prompt are zeros."""
     ids, zero = run.names("variants"), float(run["baseline/zero"][0])
-    seeds = {id: run[f"evaluated/{id}"] for id in ids}
-    blind = {id: float(run[f"evaluated/{id}/blind"].mean()) for id in ids}
-    mean = {id: float(rows.mean()) for id, rows in seeds.items()}
-    kept = (zero - blind["linear gate"]) / (zero - mean["linear gate"])
-    labels, worst = [variant(id).label for id in ids], [float(rows.max()) for rows in seeds.values()]
-    table = {"model": labels, "loss": mean.values(), "labels hidden": blind.values(), "worst seed": worst}
+    seeds, blind = ([run[f"evaluated/{id}{which}"] for id in ids] for which in ("", "/blind"))
+    means, hidden = ([float(rows.mean()) for rows in each] for each in (seeds, blind))
+    mean, labels = dict(zip(ids, means, strict=True)), [variant(id).label for id in ids]
+    kept = (zero - dict(zip(ids, hidden, strict=True))["linear gate"]) / (zero - mean["linear gate"])
+    worst = [float(rows.max()) for rows in seeds]
     return Panel(
         f"The gated MLP costs {percent(mean['mlp gate'] / zero)} of predicting zero, the gated linear embedding "
         f"{percent(mean['linear gate'] / zero)}, and {percent(kept)} of what that gains needs no labels",
@@ -33,23 +32,23 @@ def losses(run: Run, view: Any) -> Panel:
         "examples. The gated linear embedding ends near the mean of all sines, 0.19 cos x, and reads them little. "
         "What is linear in the query's x cannot pass the line of best straight lines, an MLP on the state included. "
         "If the embedding did not matter, all bars would be equal.",
-        _bars(run, seeds, mean, blind),
-        data=pd.DataFrame({name: list(column) for name, column in table.items()}).round(5),
+        _bars(run, seeds, means, hidden),
+        data=pd.DataFrame({"model": labels, "loss": means, "labels hidden": hidden, "worst seed": worst}).round(5),
         note="All bars and lines are of the same held-out tasks; the mean sine is "
         f"{MEAN:.2f} cos x. Best straight lines: fitted to each whole sine, exact.",
     )
 
 
-def _bars(run: Run, seeds: dict[str, np.ndarray], mean: dict[str, float], blind: dict[str, float]) -> go.Figure:
+def _bars(run: Run, seeds: list[np.ndarray], means: list[float], hidden: list[float]) -> go.Figure:
     base = {name: float(run[f"baseline/{name}"][0]) for name in ("zero", "mean", "line", "ideal")}
-    shown, values, hidden = [variant(id) for id in mean], list(mean.values()), list(blind.values())
+    shown = [variant(id) for id in run.names("variants")]
     figure = figures.bars(
-        [each.label for each in shown], values, "loss at the query", kinds=[each.colour for each in shown], text="none",
-        y_range=(0, 1.18 * max(base["zero"], *values, *hidden)), height=420,
+        [each.label for each in shown], means, "loss at the query", kinds=[each.colour for each in shown], text="none",
+        y_range=(0, 1.18 * max(base["zero"], *means, *hidden)), height=420,
     )  # fmt: skip
     bar = traces(figure)[0].update(showlegend=False)
-    figure.add_traces(_marks(bar.x, list(seeds.values()), hidden))
-    _write(figure, bar.x, values, base["zero"])
+    figure.add_traces(_marks(bar.x, seeds, hidden))
+    _write(figure, bar.x, means, base["zero"])
     _level(figure, run, base)
     return figure
 
