@@ -135,7 +135,7 @@ def test_the_grey_curve_is_the_best_mixture(layers):
     )
     raw = train.held_out(config, train.TEST_SET)
     predicted = [
-        descended(run, np.stack([raw.x[:-1, 0, t], raw.y[:-1, 0, t]], 1), raw.x[-1, 0, t : t + 1].numpy())[0]
+        descended(run, asked(np.stack([raw.x[:-1, 0, t], raw.y[:-1, 0, t]], 1), raw.x[-1, 0, t : t + 1].numpy()))[0]
         for t in range(200)
     ]
     labels = raw.y[-1, 0, :200].numpy()

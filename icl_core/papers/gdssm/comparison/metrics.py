@@ -43,11 +43,9 @@ def unfinished(run: Run, models: list[Entry]) -> str:
     """Which of some models had not come to the end of their training: still at predicting zero, or falling by a
     hundredth of one step's loss. Empty if all had."""
     zero, matters, found = levels(run.config, WATCHED)[0], 0.01 * float(run["baseline/one"][0]), curves(run)
-    trained = {each.model.label: found[each.model.id] for each in models if each.model.id in found}
-    said = {
-        label: trend.on_plateau(rows, zero) or trend.still_falling(rows, matters) for label, rows in trained.items()
-    }
-    return " ".join(f"{label}: {sentence}" for label, sentence in said.items() if sentence)
+    trained = [(each.model.label, found[each.model.id]) for each in models if each.model.id in found]
+    said = [(label, trend.on_plateau(rows, zero) or trend.still_falling(rows, matters)) for label, rows in trained]
+    return " ".join(f"{label}: {sentence}" for label, sentence in said if sentence)
 
 
 def seeds_near(run: Run, models: list[Entry]) -> str:

@@ -8,9 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, vmap
 
+from icl_core import device
 from icl_core.papers.gdssm.comparison.baselines import MODELS, Model
 from icl_core.papers.gdssm.comparison.baselines.initial import Parameters
-from icl_core.papers.gdssm.comparison.match_sizes import Size, matched, numbers
+from icl_core.papers.gdssm.comparison.match_sizes import Size, count, matched
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared import any_layer
 from icl_core.papers.gdssm.shared.settings import Config as Layer
@@ -19,7 +20,7 @@ from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interle
 
 @dataclass(frozen=True)
 class Learner:
-    """A model at the size of a setting. `initial(seeds)` draws its weights, (seeds, ...) each, on the CPU;
+    """A model at the size of a setting. `initial(seeds)` draws its weights, (seeds, ...) each, on the device;
     `predict(weights, tasks)` is (seeds, n_o, tasks)."""
 
     model: Model
@@ -37,16 +38,18 @@ def learners(config: Config) -> tuple[Learner, ...]:
 
 
 def _gd_ssm(config: Config, model: Model) -> Learner:
-    recurrence, layers = "row" if model.layers == 1 else "scalar", model.layers
-    layer = Layer(config.model, recurrence, layers, f=config.f, N=config.N, batch=config.batch)
+    recurrence = "row" if model.layers == 1 else "scalar"
+    layer = Layer(config.model, recurrence, model.layers, f=config.f, N=config.N, batch=config.batch)
     like = any_layer.initial(layer, [0])
+
+    def initial(seeds: list[int]) -> Parameters:
+        return any_layer.initial(layer, seeds).to(device.device()).tensors()
 
     def predict(weights: Parameters, tasks: Tasks) -> Tensor:
         trained = like.with_(**weights)
         return any_layer.forward(trained, any_layer.read(trained, tasks))
 
-    many = numbers(like.tensors())
-    return Learner(model, Size(0, 0, many, many), lambda seeds: any_layer.initial(layer, seeds).tensors(), predict)
+    return Learner(model, Size(0, 0, count(like.tensors())), initial, predict)
 
 
 def _baseline(config: Config, model: Model) -> Learner:
@@ -55,7 +58,8 @@ def _baseline(config: Config, model: Model) -> Learner:
 
     def initial(seeds: list[int]) -> Parameters:
         generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        return model.draw(features, size.width, size.state, generators, positions)
+        drawn = model.draw(features, size.width, size.state, generators, positions)
+        return {name: tensor.to(device.device()) for name, tensor in drawn.items()}
 
     def predict(weights: Parameters, tasks: Tasks) -> Tensor:
         answers = of_all_seeds(weights, sequence(config, tasks))  # (seeds, tasks, T, features)
@@ -66,6 +70,4 @@ def _baseline(config: Config, model: Model) -> Learner:
 
 def sequence(config: Config, tasks: Tasks) -> Float[Tensor, "tasks T features"]:
     """What every model reads: the constructed tokens, or x and y in turn."""
-    if config.model == "1-D":
-        return constructed_tokens(tasks).permute(2, 0, 1)
-    return interleaved(tasks).movedim(-1, 0)
+    return (constructed_tokens if config.model == "1-D" else interleaved)(tasks).movedim(-1, 0)

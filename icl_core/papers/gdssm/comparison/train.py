@@ -14,6 +14,7 @@ from torch import Tensor
 
 from icl_core import device
 from icl_core.experiment import Diverged, Tensors
+from icl_core.papers.gdssm.comparison.baselines.initial import Parameters
 from icl_core.papers.gdssm.comparison.models import Learner
 from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, Config
 from icl_core.papers.gdssm.shared import construction
@@ -25,8 +26,6 @@ TUNED_ON, WATCHED, TEST_SET = (101, 2**11), (102, 2**9), (103, 2**13)  # seed an
 CHUNK = 512  # tasks evaluated at a time
 EVALUATIONS, WARM_UP = 30, 0.05
 CEILING = 1e8  # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
-
-Weights = dict[str, Tensor]
 
 
 def tasks(config: Config, count: int, generator: torch.Generator) -> Tasks:
@@ -48,19 +47,14 @@ def levels(config: Config, which: tuple[int, int]) -> tuple[float, float, float]
 
 
 @torch.no_grad()
-def evaluate(each: Learner, weights: Weights, on: Tasks) -> np.ndarray:
+def evaluate(each: Learner, weights: Parameters, on: Tasks) -> np.ndarray:
     """The losses [seeds], infinite where the weights went astray."""
     parts = [each.predict(weights, on.part(start, start + CHUNK)) for start in range(0, len(on), CHUNK)]
     losses = loss(torch.cat(parts, -1), on.y[-1]).cpu().numpy()
     return np.where(np.isfinite(losses), losses, np.float32(np.inf))
 
 
-def initial(each: Learner, seeds: list[int]) -> Weights:
-    """The weights of these seeds, (seeds, ...) each, on the device."""
-    return {name: tensor.to(device.device()) for name, tensor in each.initial(seeds).items()}
-
-
-def gradient(each: Learner, weights: Weights, batch: Tasks) -> tuple[Weights, dict[str, np.ndarray]]:
+def gradient(each: Learner, weights: Parameters, batch: Tasks) -> tuple[Parameters, dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own weights, no longer than 1, and the losses [seeds]."""
     leaves = several_seeds.leaves(weights)
     losses = loss(each.predict(leaves, batch), batch.y[-1])
@@ -71,12 +65,12 @@ def gradient(each: Learner, weights: Weights, batch: Tasks) -> tuple[Weights, di
 def tune(config: Config, each: Learner, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
     """`loss` [learning rates] after a short training of the first seed at each of `LEARNING_RATES`, infinite where it
     diverged."""
-    weights = initial(each, [config.seed] * len(LEARNING_RATES))
+    weights = each.initial([config.seed] * len(LEARNING_RATES))
     loop.train(tuning_problem(config, each, weights), config.tuning, [], [], resumed, report)
     return {"loss": evaluate(each, weights, held_out(config, TUNED_ON))}
 
 
-def tuning_problem(config: Config, each: Learner, weights: Weights) -> loop.Problem:
+def tuning_problem(config: Config, each: Learner, weights: Parameters) -> loop.Problem:
     """What the loop tunes: a learning rate is a group of the optimiser, its parameters a row of `weights`."""
 
     def adam(rows: list[Tensor]) -> torch.optim.Adam:
@@ -89,7 +83,7 @@ def tuning_problem(config: Config, each: Learner, weights: Weights) -> loop.Prob
 
 
 def _problem(
-    config: Config, steps: int, parameters: Weights, gradient: Callable[[Tasks], Any], **more: Any
+    config: Config, steps: int, parameters: Parameters, gradient: Callable[[Tasks], Any], **more: Any
 ) -> loop.Problem:
     """What the loop trains, on fresh tasks that are equal for every model and learning rate."""
     generator = torch.Generator().manual_seed(20_000 + config.seed)
@@ -103,12 +97,12 @@ def _problem(
     )
 
 
-def _rows(tensors: Weights) -> Weights:
+def _rows(tensors: Parameters) -> Parameters:
     """Views of the tensors, one learning rate after the other."""
     return {f"{name} at {lr:g}": tensor[i] for i, lr in enumerate(LEARNING_RATES) for name, tensor in tensors.items()}
 
 
-def _of_rows(each: Learner, weights: Weights, batch: Tasks) -> tuple[Weights, dict[str, float]]:
+def _of_rows(each: Learner, weights: Parameters, batch: Tasks) -> tuple[Parameters, dict[str, float]]:
     """The gradients of all learning rates and the lowest loss. One that diverges must not end the others: its weights
     become NaN, which they stay, and its gradient zero."""
     found, measures = gradient(each, weights, batch)
@@ -137,7 +131,7 @@ def train(
         report(state, save)
 
     if not math.isnan(best):
-        weights = initial(each, list(range(config.seed, config.seed + config.seeds)))
+        weights = each.initial(list(range(config.seed, config.seed + config.seeds)))
         at = loop.evaluations(config.steps, min(EVALUATIONS, max(2, config.steps // 20)))
         with suppress(Diverged):
             loop.train(problem(config, each, weights, best), config.steps, [], at, resumed, watched)
@@ -145,7 +139,7 @@ def train(
     return {**curves(each.model.id, reached), "evaluated": evaluated, "tuned": tuned, "rate": np.array(best)}
 
 
-def problem(config: Config, each: Learner, weights: Weights, learning_rate: float) -> loop.Problem:
+def problem(config: Config, each: Learner, weights: Parameters, learning_rate: float) -> loop.Problem:
     """What the loop trains at the end; `weights` change in place."""
     watched, adam = held_out(config, WATCHED), partial(torch.optim.Adam, lr=learning_rate, fused=True)
     watch, gradients = lambda step: {"loss": evaluate(each, weights, watched)}, partial(gradient, each, weights)

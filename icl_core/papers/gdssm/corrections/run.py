@@ -60,11 +60,9 @@ def _two_steps(config: Config, tasks: Tasks) -> dict[str, float]:
     eta, few = construction.best_shared_eta(tasks, 2), tasks.part(0, 4 * FEW)
     label, N = few.y[-1], config.N
     M_1 = gradient_descent.descend(few, eta, 1)[-1]
-    moved = {"right": M_1, "mixed": M_1.transpose(0, 1)}
-    S = torch.einsum("nit,njt->ijt", few.x[:-1], few.x[:-1])
-    G = torch.einsum("nit,njt->ijt", few.y[:-1], few.x[:-1])
+    S, G = (torch.einsum("nit,njt->ijt", left[:-1], few.x[:-1]) for left in (few.x, few.y))
     found = {}
-    for name, first in moved.items():
+    for name, first in (("right", M_1), ("mixed", M_1.transpose(0, 1))):
         M_2 = M_1 - eta / N * (torch.einsum("ijt,jkt->ikt", first, S) - G)
         miss = gradient_descent.predict(M_2, few) - label
         found[f"gain/{name}"] = float(1 - miss.square().sum() / label.square().sum())

@@ -11,6 +11,7 @@ def metrics(run: Run) -> list[Metric]:
     gated, plain, linear, state = (run[f"evaluated/{name}"] for name in ("mlp gate", "mlp", "linear gate", "state"))
     of_gated, of_plain, of_linear = (unfinished(run, name) for name in ("mlp gate", "mlp", "linear gate"))
     paired = float((gated - plain).std(ddof=1) / len(gated) ** 0.5 / plain.mean()) if len(gated) > 1 else None
+    r2 = [learned(model_at(run, "mlp", -1, row)).r2.min() for row in range(run.config.seeds)]  # of the worse wave
     return [
         Metric(REACHES, float(gated.max() / run["baseline/ideal"][0] - 1), unfinished=of_gated),
         Metric(SMALL, float(gated.max()), unfinished=of_gated),
@@ -18,7 +19,7 @@ def metrics(run: Run) -> list[Metric]:
         Metric(BEATS, float(gated.max() / linear.min()), unfinished=of_gated or of_linear),
         Metric(GATE, float(gated.mean() / plain.mean() - 1), paired, of_gated or of_plain),
         Metric(LINE, float(state.min() / run["baseline/line"][0])),
-        Metric(FEATURES, r2(run), unfinished=of_plain),
+        Metric(FEATURES, float(min(r2)), unfinished=of_plain),
     ]
 
 
@@ -26,8 +27,3 @@ def unfinished(run: Run, name: str) -> str:
     """Why a model's training does not decide what is claimed of its end: the loss was falling by more than a
     twentieth of the loss of gradient descent. Empty if it does decide it."""
     return trend.still_falling(run[f"curve/{name}"], 0.05 * float(run["baseline/ideal"][0]))
-
-
-def r2(run: Run) -> float:
-    """How well the two leading directions of the MLP's features hold sin x and cos x: the worse, at the worst seed."""
-    return min(float(learned(model_at(run, "mlp", -1, row)).r2.min()) for row in range(run.config.seeds))

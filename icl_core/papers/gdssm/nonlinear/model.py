@@ -90,13 +90,12 @@ def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Model:
 
 def _layers(generators: Sequence[torch.Generator], L: int, constructed: bool) -> tuple[Tensor, ...]:
     """a, a_tilde, Q, Q_tilde and q."""
-    if not constructed:
-        Q, Q_tilde = normal(generators, L, 3, 3), normal(generators, L - 1, 3, 3)
-        return decays(generators, L, 1), decays(generators, L - 1, 1), Q, Q_tilde, normal(generators, 3)
-    ones = torch.ones(len(generators), L, 1)
-    G, S = construction.unit(1, 0), construction.unit(0, 0)
-    Q, Q_tilde = (each.expand(len(ones), count, 3, 3).clone() for each, count in ((G, L), (S, L - 1)))
-    return ones, ones[:, 1:].clone(), Q, Q_tilde, torch.tensor([[0.0, 0.0, 1.0]]).repeat(len(ones), 1)
+    if constructed:
+        made = construction.multi_layer(1, 1, [1.0] * L)
+        parts = made.a[..., 0], made.a_tilde[..., 0], made.Q, made.Q_tilde, made.q
+        return tuple(torch.cat([part] * len(generators)) for part in parts)
+    Q, Q_tilde = normal(generators, L, 3, 3), normal(generators, L - 1, 3, 3)
+    return decays(generators, L, 1), decays(generators, L - 1, 1), Q, Q_tilde, normal(generators, 3)
 
 
 Phi = Float[Tensor, "seeds m tokens tasks"]

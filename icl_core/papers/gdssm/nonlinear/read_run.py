@@ -29,12 +29,6 @@ def example(run: Run, index: int) -> np.ndarray:
     return torch.stack((tasks.x[:-1, 0, 0], tasks.y[:-1, 0, 0]), 1).numpy()
 
 
-def asked_at(pairs: np.ndarray) -> np.ndarray:
-    """The queries of a drawn line: x from -5 to 5, and as far as the points go."""
-    reach = 1.04 * max(5.0, float(np.abs(pairs[:, 0]).max()))
-    return np.linspace(-reach, reach, 121)
-
-
 def asked(pairs: np.ndarray, queries: np.ndarray) -> Tasks:
     """A task for every query, all with the same points; the queries' labels are not known."""
     x = np.concatenate([np.repeat(pairs[:, :1], len(queries), 1), queries[None]])
@@ -42,15 +36,19 @@ def asked(pairs: np.ndarray, queries: np.ndarray) -> Tasks:
     return Tasks(*(torch.tensor(each[:, None], dtype=torch.float32) for each in (x, y)))
 
 
-def lines(run: Run, pairs: np.ndarray, queries: np.ndarray, snapshot: int, row: int) -> dict[str, np.ndarray]:
-    """What every model predicts at the queries, by its id."""
-    tasks = asked(pairs, queries)
-    return {id: predict(model_at(run, id, snapshot, row), tasks)[0].numpy() for id in run.names("variants")}
+def lines(run: Run, pairs: np.ndarray, snapshot: int, row: int) -> dict[str, np.ndarray]:
+    """Drawn lines: "x" from -5 to 5 and as far as the points go, and what is predicted there: by every model, by its
+    id, by "gradient descent", and the "truth", the nearest sine."""
+    reach = 1.04 * max(5.0, float(np.abs(pairs[:, 0]).max()))
+    x = np.linspace(-reach, reach, 121)
+    tasks = asked(pairs, x)
+    found = {id: predict(model_at(run, id, snapshot, row), tasks)[0].numpy() for id in run.names("variants")}
+    return {"x": x, **found, "gradient descent": descended(run, tasks), "truth": nearest_sine(pairs, x)}
 
 
-def descended(run: Run, pairs: np.ndarray, queries: np.ndarray) -> np.ndarray:
+def descended(run: Run, asked: Tasks) -> np.ndarray:
     """What gradient descent on sin x and cos x predicts, at the rates that are best over tasks."""
-    tasks = ideal(asked(pairs, queries))
+    tasks = ideal(asked)
     x, y, u, line = tasks.x[:-1], tasks.y[:-1, 0], tasks.x[-1], 0.0
     for c in run["ideal/mixture"]:
         along = (x * u).sum(1)  # (N, queries)

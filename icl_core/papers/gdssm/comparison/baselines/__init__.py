@@ -29,8 +29,7 @@ from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Param
 @dataclass(frozen=True)
 class Model:
     """A model of the comparison: its id in files, its label, its style, its layers. `module` is a baseline's file, None
-    for the GD-SSM itself; `needs` names what its `parameters` take beyond features, width, state and generators:
-    "layers", "positions"."""
+    for the GD-SSM itself; `attends`: its `parameters` take its layers and the number of positions too."""
 
     id: str
     label: str
@@ -39,7 +38,7 @@ class Model:
     symbol: str
     module: Any = None
     layers: int = 1
-    needs: tuple[str, ...] = ()
+    attends: bool = False
 
     @property
     def baseline(self) -> bool:
@@ -53,11 +52,10 @@ class Model:
 
     def draw(self, features: int, width: int, state: int, generators: Generators, positions: int) -> Parameters:
         """Random parameters of that width and state, (seeds, ...) each."""
-        more = {name: {"layers": self.layers, "positions": positions}[name] for name in self.needs}
+        more = {"layers": self.layers, "positions": positions} if self.attends else {}
         return self.module.parameters(features, width, state, generators, **more)
 
 
-ATTENDING = ("layers", "positions")
 LINEAR, SOFTMAX = linear_transformer, softmax_transformer
 
 MODELS = {
@@ -68,10 +66,10 @@ MODELS = {
         Model("s5", "S5", "layer 1", "solid", "square", s5),
         Model("mamba", "Mamba", "layer 2", "solid", "diamond", mamba),
         Model("griffin", "Griffin", "layer 3", "solid", "triangle-up", griffin),
-        Model("linear-1", "Linear transformer, 1 layer", "layer 4", "solid", "x", LINEAR, 1, ATTENDING),
-        Model("linear-2", "Linear transformer, 2 layers", "layer 4", "dash", "x-open", LINEAR, 2, ATTENDING),
-        Model("softmax-1", "Softmax transformer, 1 layer", "layer 5", "solid", "star", SOFTMAX, 1, ATTENDING),
-        Model("softmax-2", "Softmax transformer, 2 layers", "layer 5", "dash", "star-open", SOFTMAX, 2, ATTENDING),
+        Model("linear-1", "Linear transformer, 1 layer", "layer 4", "solid", "x", LINEAR, 1, True),
+        Model("linear-2", "Linear transformer, 2 layers", "layer 4", "dash", "x-open", LINEAR, 2, True),
+        Model("softmax-1", "Softmax transformer, 1 layer", "layer 5", "solid", "star", SOFTMAX, 1, True),
+        Model("softmax-2", "Softmax transformer, 2 layers", "layer 5", "dash", "star-open", SOFTMAX, 2, True),
     )
 }
 

@@ -52,11 +52,9 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, 
     T = tokens.shape[1]
     u = tokens @ p["W_in"]  # (tasks, T, width)
     x = pad(u @ p["W_x"], (0, 0, CONVOLVED - 1, 0))  # (tasks, T + 3, d)
-    x = sum(x[:, i : i + T] * row for i, row in enumerate(p["convolution"])) + p["b_convolution"]  # (tasks, T, d)
-    x = silu(x)
-    a, b, C = selected(p, x)
-    Z = scan(a, b)  # (tasks, T, d, state)
-    return answer(p, u, x, Z, C)
+    x = silu(sum(x[:, i : i + T] * row for i, row in enumerate(p["convolution"])) + p["b_convolution"])  # (tasks, T, d)
+    a, b, C = selected(p, x)  # a, b: (tasks, T, d, state)
+    return answer(p, u, x, scan(a, b), C)
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:

@@ -24,50 +24,44 @@ def parameters(run: Run, view: Any) -> Panel:
     """Loss against the number of parameters."""
     loss, sizes = run["evaluated/loss"].mean(0), run["size/parameters"]
     shown, most = style.limits(run, loss), float(np.log10(sizes.max())) + 0.25
-    figure = go.Figure(_dots(run, shown[1]), layout(380, {"t": 26}, showlegend=False))
-    figure.update_xaxes(axis("parameters (log scale)", type="log", range=[LEAST, most]))
-    figure.update_xaxes(tickvals=[10, 100, 1000, 10000], ticktext=["10", "100", "1,000", "10,000"])
+    found, ticks = entries(run), {"tickvals": [10, 100, 1000, 10000], "ticktext": ["10", "100", "1,000", "10,000"]}
+    finite = [each for each in found if np.isfinite(each.loss)]
+    figure = go.Figure([_dot(each, shown[1]) for each in finite], layout(380, {"t": 26}, showlegend=False))
+    figure.update_xaxes(axis("parameters (log scale)", type="log", range=[LEAST, most], **ticks))
     figure.update_yaxes(axis("loss at the query", range=list(shown)))
-    _names(run, figure, shown[1], most)
-    labels = [each.model.label for each in entries(run)]
+    _names(run, figure, [each for each in finite if not each.baseline], (shown[1], most))
+    labels = [each.model.label for each in found]
     return Panel(
-        f"{style.few(run)} parameters of the right kind against {style.many(run)}",
+        "{} parameters of the right kind against {}".format(*style.counts(run)),
         "The GD-SSM multiplies tokens with each other and keeps the sum: with that built in there is hardly anything "
         "left to learn. The others could not be made so small: letting a token in and out takes more. Were it a matter "
         "of size, blue would lie highest.",
         figure,
         data=pd.DataFrame({"model": labels, "parameters": sizes, "loss": style.column(loss, 4)}),
-        note=(style.told(each.model.short for each in style.diverged(run)) + style.beyond(run, loss)).strip(),
+        note=style.astray(run, loss).strip(),
     )
 
 
-def _finite(run: Run) -> list[Entry]:
-    return [each for each in entries(run) if np.isfinite(each.loss)]
+def _dot(each: Entry, edge: float) -> go.Scatter:
+    """A model that stayed finite; one too far off stands at the edge, as an arrow."""
+    at, more = (edge, {"symbol": "triangle-up"}) if each.loss > edge else (each.loss, {})
+    hover = f"{each.model.label}: %{{x}} parameters, loss {each.loss:.4g}<extra></extra>"
+    dot = go.Scatter(x=[each.parameters], y=[at], mode="markers", name=each.model.label, hovertemplate=hover)
+    return dot.update(marker=style.marker(each.model, 12, **more), cliponaxis=False)
 
 
-def _dots(run: Run, edge: float) -> list[go.Scatter]:
-    """A dot a model that stayed finite; one too far off stands at the edge, as an arrow."""
-    found = []
-    for each in _finite(run):
-        at, more = (edge, {"symbol": "triangle-up"}) if each.loss > edge else (each.loss, {})
-        hover = f"{each.model.label}: %{{x}} parameters, loss {each.loss:.4g}<extra></extra>"
-        dot = go.Scatter(x=[each.parameters], y=[at], mode="markers", name=each.model.label, hovertemplate=hover)
-        found.append(dot.update(marker=style.marker(each.model, 12, **more), cliponaxis=False))
-    return found
-
-
-def _names(run: Run, figure: go.Figure, edge: float, most: float) -> None:
+def _names(run: Run, figure: go.Figure, own: list[Entry], edges: tuple[float, float]) -> None:
     """Names the lines, away from the GD-SSM's dots; these, each towards the side that has more room; the others."""
+    edge, most = edges
     across = references(style.lines(*levels(run)))
     if np.log10(entries(run)[0].parameters) > LEAST + 0.35 * (most - LEAST):  # the dot of one layer, near its line
         across["annotations"] = [text | {"x": 0.01} for text in across["annotations"]]
     figure.update_layout(across)
-    for each in _finite(run):
-        if not each.baseline:
-            x, y = np.log10(each.parameters), min(each.loss, edge)
-            side = {"xanchor": "right" if 2 * x > LEAST + most else "left", "font": {"size": TICKS}}
-            clear = {"yanchor": "top", "yshift": -6}  # of the names of the lines, which stand above them
-            figure.add_annotation(x=x, y=y, text=each.model.label, showarrow=False, **side, **clear)
+    for each in own:
+        x, y = np.log10(each.parameters), min(each.loss, edge)
+        side = {"xanchor": "right" if 2 * x > LEAST + most else "left", "font": {"size": TICKS}}
+        clear = {"yanchor": "top", "yshift": -6}  # of the names of the lines, which stand above them
+        figure.add_annotation(x=x, y=y, text=each.model.label, showarrow=False, **side, **clear)
     figure.add_annotation(note("the others", 1, 1, xanchor="right", yanchor="bottom"))
 
 

@@ -18,6 +18,7 @@ from icl_core.papers.gdssm.comparison.read_run import NEAR, Entry, curves, entri
 
 def ends(run: Run, view: Any) -> Panel:
     """The loss of every model at the end, every seed a dot."""
+    few, many = style.counts(run)
     return Panel(
         _reached(run),
         f"Every seed is a dot; the same {train.TEST_SET[1]:,} fresh tasks for all. Look who lies at the "
@@ -25,9 +26,8 @@ def ends(run: Run, view: Any) -> Panel:
         "predicting zero.",
         _rows(run),
         data=_table(run),
-        note=f"{style.few(run)} parameters in the GD-SSM, {style.many(run)} in each of the others."
-        + style.told(each.model.short for each in style.diverged(run))
-        + style.beyond(run, run["evaluated/loss"]),
+        note=f"{few} parameters in the GD-SSM, {many} in each of the others."
+        + style.astray(run, run["evaluated/loss"]),
     )
 
 

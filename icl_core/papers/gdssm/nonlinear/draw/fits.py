@@ -10,8 +10,7 @@ from icl_core import figures
 from icl_core.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Curve, written
 from icl_core.figures.style import FAINT
-from icl_core.papers.gdssm.nonlinear import read_run
-from icl_core.papers.gdssm.nonlinear.read_run import GRID, Learned
+from icl_core.papers.gdssm.nonlinear.read_run import GRID, Learned, example, learned, lines, model_at
 from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import percent, row_of
@@ -24,7 +23,7 @@ STRAIGHT = {
 
 def fit(run: Run, view: Any) -> Panel:
     """One prompt, and what every model predicts at every x."""
-    pairs = read_run.example(run, view.prompt)
+    pairs = example(run, view.prompt)
     found, at = _found(run, view, pairs)
     sine = found.loc[found["x"].abs() <= 5, ["x", "truth"]].to_numpy()
     gated, descent, linear = (_away(found, name, sine) for name in ("mlp gate", "gradient descent", "linear gate"))
@@ -45,10 +44,8 @@ def prompt(run: Run, view: Any) -> Panel:
     found, at = _found(run, view, pairs)
     gated, sine, linear = (_away(found, name, pairs) for name in ("mlp gate", "truth", "linear gate"))
     far = "" if np.abs(pairs[:, 0]).max() <= 5 else " No training saw an x beyond ±5."
-    count = "" if len(pairs) == run.config.N else (
-        f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too "
-        f"{'long' if len(pairs) > run.config.N else 'short'}, as η/N is fixed."
-    )  # fmt: skip
+    too = "long" if len(pairs) > run.config.N else "short"
+    count = f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too {too}, as η/N is fixed."
     top = 1.4 * max(0.5, float(np.abs(pairs[:, 1]).max()))
     return Panel(
         f"Your points: the gated MLP is {gated} off them, the nearest sine {sine}, the gated linear embedding {linear}",
@@ -56,17 +53,15 @@ def prompt(run: Run, view: Any) -> Panel:
         "MLP turns with them, the gated one not quite, as all sines of its training are above zero at x = 0. Type "
         "points of a line or a faster wave: they still draw a sine of period 2π, for the features are learned once "
         "and the prompt only weighs them. A model that fitted any curve would follow those too.",
-        note=f"Off: root mean square over your points.{count}{far} {at}",
+        note=f"Off: root mean square over your points.{count * (len(pairs) != run.config.N)}{far} {at}",
         **_fit(run, found, pairs, ("your points", "nearest sine"), top),
     )
 
 
 def _found(run: Run, view: Any, pairs: np.ndarray) -> tuple[pd.DataFrame, str]:
-    """All curves over one prompt: "x", every variant by its id, "gradient descent" and "truth"; the step and seed."""
-    x, snapshot, row = read_run.asked_at(pairs), run.snapshot_at(view), row_of(run, view)
-    curves = {"x": x, **read_run.lines(run, pairs, x, snapshot, row)}
-    curves |= {"gradient descent": read_run.descended(run, pairs, x), "truth": read_run.nearest_sine(pairs, x)}
-    return pd.DataFrame(curves), f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}."
+    """All curves over one prompt, and of which step and seed."""
+    snapshot, row = run.snapshot_at(view), row_of(run, view)
+    return pd.DataFrame(lines(run, pairs, snapshot, row)), f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}."
 
 
 def _away(found: pd.DataFrame, name: str, points: np.ndarray) -> str:
@@ -94,7 +89,7 @@ def features(run: Run, view: Any) -> Panel:
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     if view.features_of not in run.names("variants"):
         raise CannotDraw(f"This run holds no model “{variant(view.features_of).label}”.")
-    found = read_run.learned(read_run.model_at(run, view.features_of, snapshot, row))
+    found = learned(model_at(run, view.features_of, snapshot, row))
     sine_r2, cosine_r2 = (written(float(each), 2) for each in found.r2)
     return Panel(
         f"{variant(view.features_of).label}: two directions hold {percent(found.share)} of the features, and of sin x "
