@@ -1,4 +1,4 @@
-"""The comparison with other models: equal tokens and tasks, rates chosen by their trials, resumption, drawings."""
+"""The comparison with other models: equal tokens and tasks, learning rates as tuned, resumption, drawings."""
 
 import json
 from dataclasses import replace
@@ -110,7 +110,7 @@ def test_the_run_holds_what_it_says(whole):
 
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
     saved = None
-    for stop in (5, 17, 95):  # in a trial, in the first model's training, in a later model's
+    for stop in (5, 17, 95):  # in a tuning, in the first model's training, in a later model's
         recorder = Recorder(stop, saved)
         with pytest.raises(Interrupted):
             comparison.run(SMALL, recorder)
@@ -122,7 +122,7 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
 
 
 def alone(each, rate):
-    """The weights after a trial of one rate by itself."""
+    """The weights after tuning one learning rate by itself."""
     weights = each.initial([SMALL.seed])
     problem = train.problem(SMALL, each, weights, rate)
     loop.train(problem, SMALL.steps, [], [], {}, lambda state, save: None)

@@ -11,9 +11,7 @@ from icl_core.papers.gdssm.comparison.train import WATCHED, levels
 
 def metrics(run: Run) -> list[Metric]:
     """GD-SSM at its worst seed, the baselines as means over theirs."""
-    found = entries(run)
-    own = [each for each in found if not each.baseline]
-    baselines = [each for each in found if each.baseline]
+    own, baselines = ([each for each in entries(run) if each.baseline is one] for one in (False, True))
     return [
         _reaches(run, REACHES, own[0], "one"),
         _best(run, ONLY, [each for each in baselines if each.layers == 1]),

@@ -6,6 +6,7 @@ import numpy as np
 
 from icl_core.experiment import Run, Tensors, names
 from icl_core.papers.gdssm.comparison.baselines import Model, model
+from icl_core.papers.gdssm.comparison.train import Levels
 
 NEAR = 1.05  # times gradient descent's loss: as good
 
@@ -43,8 +44,8 @@ def curves(run: Run) -> dict[str, np.ndarray]:
     return {each: np.asarray(run[f"curve/{each}"]) for each in ids if f"curve/{each}" in run.tensors}
 
 
-def levels(run: Run) -> tuple[float, float, float]:
-    """Predicting zero, the best step of gradient descent and the best two on the test set."""
+def levels(run: Run) -> Levels:
+    """On the test set."""
     zero, one, two = (float(run[f"baseline/{name}"][0]) for name in ("zero", "one", "two"))
     return zero, one, two
 

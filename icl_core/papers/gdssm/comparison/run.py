@@ -17,10 +17,10 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every model; evaluate all on the same tasks.
 
     `names/models` and, of them, `names/baselines`; `curve/<model>` [seeds, evaluations] beside `curve/step`; over the
-    models in order `evaluated/loss` [seeds, models], `tuned/loss` [models, rates] beside `tuned/rate` [rates],
+    models in order `evaluated/loss` [seeds, models], `tuned/loss` [models, learning rates] beside `tuned/rate`,
     `chosen/rate`, `size/parameters`, `size/width`, `size/state`, `size/layers`; `baseline/zero`, `/one` and `/two`
     (best steps of gradient descent on the test set) [1]. A model that diverged has infinite `evaluated/loss` and a
-    curve that ends in NaN; none, and a NaN rate, where every rate did. Raises `Cancelled`.
+    curve that ends in NaN; none, and a NaN learning rate, where all of them did. Raises `Cancelled`.
     """
     models = learners(config)
     made = phases.run(plan(config), progress, partial(_curves, models))
@@ -45,8 +45,8 @@ def plan(config: Config) -> list[phases.Phase]:
     for each in learners(config):
         id, tuning = each.model.id, f"{each.model.id}, rates"
         found.append(phases.Phase(tuning, config.tuning, partial(train.tune, config, each)))
-        training = partial(train.train, config, each)
-        found.append(phases.Phase(id, config.steps, training, partial(train.curves, id), (tuning,)))
+        training, curves = partial(train.train, config, each), partial(train.curves, id)
+        found.append(phases.Phase(id, config.steps, training, curves, (tuning,)))
     return found
 
 

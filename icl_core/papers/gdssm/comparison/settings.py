@@ -29,7 +29,7 @@ class Config:
 
     def check(self) -> None:
         """Refuse what does not fit the memory: the hidden numbers of the widest model at every token, for all seeds or
-        all rates at once."""
+        all learning rates at once."""
         rows = max(self.seeds, len(LEARNING_RATES))
         numbers = 40 * self.parameters**0.5 * rows * self.batch * (2 * self.N + 1) * (self.N + 8)
         what = f"batch {self.batch}, N {self.N}, parameters {self.parameters}, seeds {self.seeds}"

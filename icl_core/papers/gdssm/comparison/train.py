@@ -25,6 +25,7 @@ from icl_core.training.phases import Report
 TUNED_ON, WATCHED, TEST_SET = (101, 2**11), (102, 2**9), (103, 2**13)  # seed and number of held-out tasks
 CHUNK = 512  # tasks evaluated at a time
 EVALUATIONS, WARM_UP = 30, 0.05
+Levels = tuple[float, float, float]  # predicting zero, the best step of gradient descent, the best two
 CEILING = 1e8  # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
 
 
@@ -38,9 +39,8 @@ def held_out(config: Config, which: tuple[int, int]) -> Tasks:
     return tasks(config, which[1], torch.Generator().manual_seed(2**31 + which[0]))
 
 
-def levels(config: Config, which: tuple[int, int]) -> tuple[float, float, float]:
-    """Predicting zero, the best step of gradient descent and the best two, on some of the held-out tasks, which are too
-    few to lie at the expectation."""
+def levels(config: Config, which: tuple[int, int]) -> Levels:
+    """On some of the held-out tasks, which are too few to lie at the expectation."""
     on = held_out(config, which)
     one, two = (construction.best_mixture(on, steps)[1] for steps in (1, 2))
     return float(on.y[-1].square().mean()) / 2, one, two
@@ -79,17 +79,15 @@ def tuning_problem(config: Config, each: Learner, weights: Parameters) -> loop.P
         return torch.optim.Adam(groups, fused=True)
 
     rows, gradients = _rows(weights), partial(_of_rows, each, weights)
-    return _problem(config, config.tuning, rows, gradients, optimiser=adam, evaluate=lambda step: {})
+    return _fresh(config, config.tuning, rows, gradients, optimiser=adam, evaluate=lambda step: {})
 
 
-def _problem(
-    config: Config, steps: int, parameters: Parameters, gradient: Callable[[Tasks], Any], **more: Any
-) -> loop.Problem:
+def _fresh(config: Config, steps: int, trained: Parameters, slope: Callable[[Tasks], Any], **more: Any) -> loop.Problem:
     """What the loop trains, on fresh tasks that are equal for every model and learning rate."""
     generator = torch.Generator().manual_seed(20_000 + config.seed)
     return loop.Problem(
-        parameters,
-        lambda step: gradient(tasks(config, config.batch, generator)),
+        trained,
+        lambda step: slope(tasks(config, config.batch, generator)),
         generators=(generator,),
         loss="loss",
         schedule=loop.cosine(steps, WARM_UP),
@@ -116,9 +114,7 @@ def _of_rows(each: Learner, weights: Parameters, batch: Tasks) -> tuple[Paramete
     return _rows(found), {"loss": float(losses.min()) if len(losses) else float("nan")}
 
 
-def train(
-    config: Config, each: Learner, tuning: dict[str, np.ndarray], resumed: Tensors, report: Report
-) -> dict[str, np.ndarray]:
+def train(config: Config, each: Learner, tuning: Tensors, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
     """Train all seeds at the best of the learning rates tried, of equals the smallest, then evaluate: what `curves`
     gives, `evaluated` [seeds], `tuned` [learning rates] and `rate`. Where one seed diverges all losses are infinite;
     where every learning rate did, nothing is trained: the rate is NaN, and there is no curve."""
@@ -143,7 +139,7 @@ def problem(config: Config, each: Learner, weights: Parameters, learning_rate: f
     """What the loop trains at the end; `weights` change in place."""
     watched, adam = held_out(config, WATCHED), partial(torch.optim.Adam, lr=learning_rate, fused=True)
     watch, gradients = lambda step: {"loss": evaluate(each, weights, watched)}, partial(gradient, each, weights)
-    return _problem(config, config.steps, weights, gradients, optimiser=adam, evaluate=watch, ceiling=CEILING)
+    return _fresh(config, config.steps, weights, gradients, optimiser=adam, evaluate=watch, ceiling=CEILING)
 
 
 def curves(name: str, state: loop.State) -> dict[str, np.ndarray]:

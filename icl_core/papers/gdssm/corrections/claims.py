@@ -80,5 +80,4 @@ MLP = theory(
     tolerance=1e-6,
 )
 
-
 ALL = (GAIN, SIGN, PRINTED_Q, ODD, FACTOR, PENALTY, TRANSPOSES, MLP)

@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 import torch
 
-import icl_core.papers.gdssm.nonlinear.model as model
 from icl_core.experiment import Run, Tensors, names
-from icl_core.papers.gdssm.nonlinear.model import Model
+from icl_core.papers.gdssm.nonlinear.model import Model, embed
 from icl_core.papers.gdssm.nonlinear.train import ideal, predict
 from icl_core.papers.gdssm.shared import upgrade as shared
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
@@ -76,7 +75,7 @@ def learned(weights: Model) -> Learned:
     """Of a model of one seed. The features have no basis of their own, for the layers only take their inner products:
     so it is their leading directions that are compared, and any two that span the same are the same."""
     x = torch.tensor(GRID, dtype=torch.float32)[:, None, None]
-    phi = model.embed(weights, x)[0, :, :, 0].numpy().astype(float).T  # [grid, m]
+    phi = embed(weights, x)[0, :, :, 0].numpy().astype(float).T  # [grid, m]
     U, s, _ = np.linalg.svd(phi, full_matrices=False)
     waves, fitted = _waves(GRID), U[:, :2] @ (U[:, :2].T @ _waves(GRID))
     r2 = 1 - ((waves - fitted) ** 2).sum(0) / (waves**2).sum(0)

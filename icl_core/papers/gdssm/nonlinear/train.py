@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-import icl_core.papers.gdssm.nonlinear.model as model
 from icl_core import device
 from icl_core.experiment import Progress, Tensors, names
-from icl_core.papers.gdssm.nonlinear.model import Model, frozen, initial
+from icl_core.papers.gdssm.nonlinear.model import Model, forward, frozen, initial
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, Variant
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
@@ -88,7 +87,7 @@ def problem(config: Config, variant: Variant, weights: Model) -> loop.Problem:
 def gradient(weights: Model, fixed: tuple[str, ...], tasks: Tasks) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own trained weights, and the losses [seeds]."""
     leaves = several_seeds.leaves({n: tensor for n, tensor in weights.tensors().items() if n not in fixed})
-    errors = model.forward(weights.with_(**leaves), tasks) - tasks.y[-1, 0]
+    errors = forward(weights.with_(**leaves), tasks) - tasks.y[-1, 0]
     found = errors.square().mean(-1) / 2  # (seeds,)
     return several_seeds.gradients(found, leaves), {"loss": found.detach().cpu().numpy()}
 
@@ -98,7 +97,7 @@ def predict(weights: Model, tasks: Tasks) -> Tensor:
     """The prediction of many tasks, some at a time, (seeds, tasks)."""
     size = max(1, CHUNK // (len(weights.W) * max(weights.W.shape[1:]) * (tasks.N + 1)))
     parts = [tasks.part(start, start + size) for start in range(0, len(tasks), size)]
-    return torch.cat([model.forward(weights, part) for part in parts], -1)
+    return torch.cat([forward(weights, part) for part in parts], -1)
 
 
 def losses(weights: Model, tasks: Tasks) -> np.ndarray:

@@ -52,8 +52,8 @@ class Model:
 
     def draw(self, features: int, width: int, state: int, generators: Generators, positions: int) -> Parameters:
         """Random parameters of that width and state, (seeds, ...) each."""
-        more = {"layers": self.layers, "positions": positions} if self.attends else {}
-        return self.module.parameters(features, width, state, generators, **more)
+        more = (self.layers, positions) if self.attends else ()
+        return self.module.parameters(features, width, state, generators, *more)
 
 
 LINEAR, SOFTMAX = linear_transformer, softmax_transformer

@@ -16,23 +16,21 @@ from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Param
 from icl_core.papers.gdssm.shared.weights import normal
 
 
-def parameters(
-    features: int, width: int, state: int, generators: Generators, layers: int, positions: int
-) -> Parameters:
-    """Random parameters for sequences of up to `positions` tokens."""
+def parameters(features: int, width: int, state: int, generators: Generators, layers: int, length: int) -> Parameters:
+    """Random parameters for sequences of up to `length` tokens."""
     # q . k of order 1, and a sum over all positions of order 1: two layers multiply these three times
-    keys, out = width**-0.5 * state**-0.25, (state * positions) ** -0.5
-    return drawn(features, width, state, generators, layers, positions, keys, out)
+    keys, out = width**-0.5 * state**-0.25, (state * length) ** -0.5
+    return drawn(features, width, state, generators, layers, length, keys, out)
 
 
 def drawn(
-    features: int, width: int, state: int, generators: Generators, layers: int, positions: int, keys: float, out: float
+    features: int, width: int, state: int, generators: Generators, layers: int, length: int, keys: float, out: float
 ) -> Parameters:
     """Those of any transformer; `keys` and `out` are the standard deviations of W_Q and W_K, and of W_O."""
     into = {"W_Q": keys, "W_K": keys, "W_V": width**-0.5}
     return {name: normal(generators, layers, width, state, std=std) for name, std in into.items()} | {
         "W_in": matrix(generators, features, width),
-        "P": normal(generators, positions, width, std=0.5),
+        "P": normal(generators, length, width, std=0.5),
         "W_O": normal(generators, layers, state, width, std=out),
         "W_out": normal(generators, width, features, std=0.1 * width**-0.5),
     }

@@ -72,12 +72,12 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
     return torch.stack(answers, 1)
 
 
-Channels = Float[Tensor, "*rest d"]
+Channel = Float[Tensor, "*rest d"]
 State = Float[Tensor, "*rest d state"]
 Reader = Float[Tensor, "*rest state"]
 
 
-def selected(p: Parameters, x: Channels) -> tuple[State, State, Reader]:
+def selected(p: Parameters, x: Channel) -> tuple[State, State, Reader]:
     """Decay and drive of the recurrence and what reads it, as the token selects them: Z = a * Z + b, y = Z C."""
     Δ = softplus(x @ p["W_down"] @ p["W_up"] + p["b_Δ"])  # (*rest, d)
     a = (-Δ[..., None] * p["log_A"].exp()).exp()  # (*rest, d, state)
@@ -85,9 +85,7 @@ def selected(p: Parameters, x: Channels) -> tuple[State, State, Reader]:
     return a, b, x @ p["W_C"]
 
 
-def answer(
-    p: Parameters, u: Float[Tensor, "*rest width"], x: Channels, Z: State, C: Reader
-) -> Float[Tensor, "*rest f"]:
+def answer(p: Parameters, u: Float[Tensor, "*rest width"], x: Channel, Z: State, C: Reader) -> Float[Tensor, "*rest f"]:
     """What is read from the state, gated and added to the token."""
     y = (Z * C[..., None, :]).sum(-1) + p["D"] * x  # (*rest, d); many tiny matrix products would be slower
     y = y * silu(u @ p["W_gate"])

@@ -18,11 +18,9 @@ from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Param
 from icl_core.papers.gdssm.comparison.baselines.linear_transformer import drawn
 
 
-def parameters(
-    features: int, width: int, state: int, generators: Generators, layers: int, positions: int
-) -> Parameters:
-    """Random parameters for sequences of up to `positions` tokens."""
-    return drawn(features, width, state, generators, layers, positions, keys=width**-0.5, out=state**-0.5)
+def parameters(features: int, width: int, state: int, generators: Generators, layers: int, length: int) -> Parameters:
+    """Random parameters for sequences of up to `length` tokens."""
+    return drawn(features, width, state, generators, layers, length, keys=width**-0.5, out=state**-0.5)
 
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:

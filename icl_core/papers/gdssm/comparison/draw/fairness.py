@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
+import icl_core.papers.gdssm.comparison.train as train
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, references
@@ -14,8 +15,6 @@ from icl_core.figures.style import INK, TICKS, axis, layout, note
 from icl_core.papers.gdssm.comparison.baselines import Model
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.read_run import Entry, entries, levels
-from icl_core.papers.gdssm.comparison.train import TUNED_ON
-from icl_core.papers.gdssm.comparison.train import levels as levels_on
 
 LEAST = 0.9  # log10 of the fewest parameters shown
 
@@ -68,7 +67,7 @@ def _names(run: Run, figure: go.Figure, own: list[Entry], edges: tuple[float, fl
 def learning_rates(run: Run, view: Any) -> Panel:
     """The loss at every learning rate that was tried, the chosen one with a ring."""
     models, x, tuned = [each.model for each in entries(run)], run["tuned/rate"], run["tuned/loss"]
-    edge = int(np.isin(_chosen(run)[0], x[[0, -1]]).sum())
+    edge = int(np.isin(run["chosen/rate"], x[[0, -1]]).sum())
     columns = {f"{rate:g}": style.column(tuned[:, i]) for i, rate in enumerate(x)}
     return Panel(
         f"{len(x)} rates tried with every model, for {run.config.tuning:,} steps each",
@@ -82,10 +81,9 @@ def learning_rates(run: Run, view: Any) -> Panel:
 
 
 def _tuned(run: Run, models: list[Model]) -> go.Figure:
-    x, tuned, zero = run["tuned/rate"], run["tuned/loss"], levels_on(run.config, TUNED_ON)[0]
-    series = [
-        Curve(each.label, x, row, each.colour, each.dash, markers=True) for each, row in zip(models, tuned, strict=True)
-    ]
+    x, tuned, zero = run["tuned/rate"], run["tuned/loss"], train.levels(run.config, train.TUNED_ON)[0]
+    styled = zip(models, tuned, strict=True)
+    series = [Curve(each.label, x, row, each.colour, each.dash, markers=True) for each, row in styled]
     seen = np.minimum(tuned, 1.3 * zero)
     low, high = min(zero, float(seen.min())), max(zero, float(seen.max()))
     room = 0.1 * (high - low)  # for a ring at either end
@@ -94,16 +92,11 @@ def _tuned(run: Run, models: list[Model]) -> go.Figure:
         y_range=(low - room, high + room), lines=[("predicting zero", zero, "floor")],
     )  # fmt: skip
     ring = {"size": 18, "color": "rgba(0,0,0,0)", "line": {"color": INK, "width": 2}}
-    chosen, best = _chosen(run)
-    figure.add_trace(go.Scatter(x=chosen, y=best, mode="markers", marker=ring, hoverinfo="skip"))
+    chosen, best = run["chosen/rate"], tuned.min(1)
+    has = np.isfinite(chosen)  # not where all diverged
+    figure.add_trace(go.Scatter(x=chosen[has], y=best[has], mode="markers", marker=ring, hoverinfo="skip"))
     figure.update_traces(showlegend=False)
     return figure.update_xaxes(tickvals=x, ticktext=[f"{each:g}" for each in x])
-
-
-def _chosen(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """The learning rates chosen and the losses there, of the models that have one: not where all diverged."""
-    has = np.isfinite(run["chosen/rate"])
-    return run["chosen/rate"][has], run["tuned/loss"].min(1)[has]
 
 
 def _lost(run: Run, models: list[Model]) -> Iterator[str]:

@@ -110,9 +110,7 @@ def training(run: Run, view: Any) -> Panel:
     )
 
 
-def _falling(
-    x: np.ndarray, losses: dict[Model, np.ndarray], levels: tuple[float, float, float], single_seeds: bool
-) -> go.Figure:
+def _falling(x: np.ndarray, losses: dict[Model, np.ndarray], levels: train.Levels, single_seeds: bool) -> go.Figure:
     """A curve a model, and one a seed behind it if asked for."""
     single = [
         Curve(f"{each.label}, seed {i + 1}", x, row, each.colour, "dot")

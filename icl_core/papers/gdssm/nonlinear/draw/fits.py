@@ -112,8 +112,8 @@ def _waves(found: Learned, count: int) -> go.Figure:
     ]
     figure = figures.curves(series, "x", "feature", y_range=(-1.35, 1.35))
     raw = found.features / (np.abs(found.features).max() or 1.0)
-    line = {"color": FAINT, "width": 1}
+    thin = {"mode": "lines", "line": {"color": FAINT, "width": 1}, "opacity": 0.35, "hoverinfo": "skip"}
     for number, each in enumerate(raw.T[:count]):
-        single = go.Scatter(x=GRID, y=each, mode="lines", line=line, opacity=0.35, hoverinfo="skip")
-        figure.add_trace(single.update(name="single features", legendgroup="single", showlegend=number == 0))
+        named = {"name": "single features", "legendgroup": "single", "showlegend": number == 0}
+        figure.add_scatter(x=GRID, y=each, **thin, **named)
     return figure
