@@ -25,8 +25,8 @@ from icl_core.training.phases import Report
 TUNED_ON, WATCHED, TEST_SET = (101, 2**11), (102, 2**9), (103, 2**13)  # seed and number of held-out tasks
 CHUNK = 512  # tasks evaluated at a time
 EVALUATIONS, WARM_UP = 30, 0.05
-Levels = tuple[float, float, float]  # predicting zero, the best step of gradient descent, the best two
 CEILING = 1e8  # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
+Levels = tuple[float, float, float]  # predicting zero, the best step of gradient descent, the best two
 
 
 def tasks(config: Config, count: int, generator: torch.Generator) -> Tasks:

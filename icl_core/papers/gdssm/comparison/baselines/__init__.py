@@ -66,10 +66,10 @@ MODELS = {
         Model("s5", "S5", "layer 1", "solid", "square", s5),
         Model("mamba", "Mamba", "layer 2", "solid", "diamond", mamba),
         Model("griffin", "Griffin", "layer 3", "solid", "triangle-up", griffin),
-        Model("linear-1", "Linear transformer, 1 layer", "layer 4", "solid", "x", LINEAR, 1, True),
-        Model("linear-2", "Linear transformer, 2 layers", "layer 4", "dash", "x-open", LINEAR, 2, True),
-        Model("softmax-1", "Softmax transformer, 1 layer", "layer 5", "solid", "star", SOFTMAX, 1, True),
-        Model("softmax-2", "Softmax transformer, 2 layers", "layer 5", "dash", "star-open", SOFTMAX, 2, True),
+        Model("linear-1", "Linear transformer, 1 layer", "layer 4", "solid", "x", LINEAR, 1, attends=True),
+        Model("linear-2", "Linear transformer, 2 layers", "layer 4", "dash", "x-open", LINEAR, 2, attends=True),
+        Model("softmax-1", "Softmax transformer, 1 layer", "layer 5", "solid", "star", SOFTMAX, 1, attends=True),
+        Model("softmax-2", "Softmax transformer, 2 layers", "layer 5", "dash", "star-open", SOFTMAX, 2, attends=True),
     )
 }
 

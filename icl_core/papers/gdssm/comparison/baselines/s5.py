@@ -32,8 +32,9 @@ def parameters(features: int, width: int, state: int, generators: Generators) ->
     """
     Λ, V = (each.to(torch.complex64) for each in hippo(state))  # (state), (2 state, state)
     seeds, normal = len(generators), partial(gaussian, generators, std=1.0)
-    B = V.mH @ normal(2 * state, width).to(V.dtype) * width**-0.5
-    C = torch.complex(normal(width, 2 * state), normal(width, 2 * state)) @ V * (2 * state) ** -0.5
+    B, C = normal(2 * state, width).to(V.dtype), torch.complex(normal(width, 2 * state), normal(width, 2 * state))
+    B = torch.stack([V.mH @ each for each in B]) * width**-0.5  # one by one: in a batch a seed would round otherwise
+    C = torch.stack([each @ V for each in C]) * (2 * state) ** -0.5
     low, high = map(math.log, STEPS)
     return {
         "W_in": matrix(generators, features, width),

@@ -59,8 +59,7 @@ def _lines(run: Run, figure: go.Figure, height: int) -> None:
 def _dots(each: Entry, edge: float) -> go.Scatter:
     """One model's seeds in its row; one too far off stands at the edge, as an arrow."""
     seen = np.isfinite(each.losses)
-    spread = np.linspace(-0.12, 0.12, len(seen)) if len(seen) > 1 else np.zeros(1)
-    losses = each.losses[seen]
+    losses, spread = each.losses[seen], np.linspace(-0.12, 0.12, len(seen)) if len(seen) > 1 else np.zeros(1)
     marker = style.marker(each.model, 11, symbol=np.where(losses > edge, "triangle-right", each.model.symbol).tolist())
     dots = go.Scatter(x=np.minimum(losses, edge), y=each.place + spread[seen], mode="markers", marker=marker)
     hover = [f"{each.model.label}: {value:.4g}" for value in losses]
