@@ -44,6 +44,10 @@ class Figure:
         """Adds one trace over those there are."""
         return self.add_traces([trace])
 
+    def add_scatter(self, **properties: Any) -> "Figure":
+        """Adds a trace of points or lines."""
+        return self.add_trace(Trace(**properties))
+
     def update_layout(self, *given: Mapping[str, Any], **more: Any) -> "Figure":
         """Adds properties of the layout, to nested ones too; a list takes the place of what was there."""
         for each in (*given, more):

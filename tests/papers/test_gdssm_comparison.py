@@ -1,4 +1,4 @@
-"""The comparison with other models: equal tokens and tasks, rates chosen by their trials, resumption, drawings."""
+"""The comparison with other models: equal tokens and tasks, learning rates as tuned, resumption, drawings."""
 
 import json
 from dataclasses import replace
@@ -10,17 +10,16 @@ import torch
 
 from icl_core.experiment import Run
 from icl_core.papers.gdssm import comparison
-from icl_core.papers.gdssm.comparison import baselines, train, tune_rates
+from icl_core.papers.gdssm.comparison import baselines, train
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.draw.losses import _late as late
 from icl_core.papers.gdssm.comparison.metrics import seeds_near
-from icl_core.papers.gdssm.comparison.models import chunked, learner, learners, sequence
-from icl_core.papers.gdssm.comparison.read_run import entries
-from icl_core.papers.gdssm.comparison.settings import RATES, Config, View
-from icl_core.papers.gdssm.comparison.train import CHUNK, gradient, held_out, tasks
-from icl_core.papers.gdssm.comparison.upgrade import THEN, upgrade
+from icl_core.papers.gdssm.comparison.models import learners, sequence
+from icl_core.papers.gdssm.comparison.read_run import THEN, entries, upgrade
+from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, Config, View
+from icl_core.papers.gdssm.comparison.train import CHUNK, evaluate, gradient, held_out, tasks
 from icl_core.papers.gdssm.shared import construction
-from icl_core.papers.gdssm.shared.task import Tasks
+from icl_core.papers.gdssm.shared.task import Tasks, loss
 from icl_core.runs import store
 from icl_core.training import loop
 from tests.drawn import numbers_of, without_nan, without_words
@@ -44,6 +43,10 @@ def whole():
         return {config.model: comparison.run(config, Recorder()) for config in (SMALL, replace(SMALL, model="1-D"))}
 
 
+def learner(config, id):
+    return next(each for each in learners(config) if each.model.id == id)
+
+
 def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
@@ -54,23 +57,24 @@ def test_every_model_predicts_the_labels_coordinates_from_the_same_tokens(model)
     batch = tasks(config, 8, generator())
     for each in learners(config):
         predicted = each.predict(each.initial([3, 4]), batch)
-        assert predicted.shape == (2, *batch.y.shape[1:]), each.id
+        assert predicted.shape == (2, *batch.y.shape[1:]), each.model.id
         unseen = Tasks(batch.x, torch.cat([batch.y[:-1], batch.y[-1:] + 7]))  # the query's label is no token
-        assert torch.equal(predicted, each.predict(each.initial([3, 4]), unseen)), each.id
+        assert torch.equal(predicted, each.predict(each.initial([3, 4]), unseen)), each.model.id
     assert sequence(config, batch).shape == (8, *((2, 4) if model == "1-D" else (5, 2)))
 
 
 def test_a_seeds_weights_do_not_depend_on_those_beside_it():
     for each in learners(SMALL):
         alone, beside = each.initial([4]), each.initial([3, 4])
-        assert all(torch.equal(alone[name][0], beside[name][1]) for name in alone), each.id
+        assert all(torch.equal(alone[name][0], beside[name][1]) for name in alone), each.model.id
 
 
 def test_evaluating_in_chunks_is_evaluating_at_once():
     many = tasks(SMALL, CHUNK + 3, generator())
     for each in learners(SMALL):
-        weights = each.initial([0])
-        assert torch.allclose(chunked(each, weights, many, 100), each.predict(weights, many), atol=1e-6), each.id
+        weights = each.initial([0, 1])
+        at_once = loss(each.predict(weights, many), many.y[-1])
+        assert np.allclose(evaluate(each, weights, many), at_once, rtol=1e-5), each.model.id
 
 
 def test_a_gradient_is_each_seeds_own_and_no_longer_than_1():
@@ -79,8 +83,8 @@ def test_a_gradient_is_each_seeds_own_and_no_longer_than_1():
     both, losses = gradient(each, weights, batch)
     length = sum(one.reshape(2, -1).square().sum(1) for one in both.values()).sqrt()
     assert (length < 1.0001).all() and length.max() > 0.999  # these are long enough to be cut
-    second, loss = gradient(each, {name: tensor[1:] for name, tensor in weights.items()}, batch)
-    assert np.allclose(loss["loss"][0], losses["loss"][1], rtol=1e-4)
+    second, alone = gradient(each, {name: tensor[1:] for name, tensor in weights.items()}, batch)
+    assert np.allclose(alone["loss"][0], losses["loss"][1], rtol=1e-4)
     for name, tensor in second.items():
         assert torch.allclose(tensor[0], both[name][1], atol=1e-4), name
 
@@ -88,14 +92,14 @@ def test_a_gradient_is_each_seeds_own_and_no_longer_than_1():
 def test_sizes_are_matched_within_5_percent():
     for model, f in (("1-D", 3), ("1-D", 10), ("N-D", 3), ("N-D", 10)):
         for each in learners(Config(model=model, f=f)):
-            assert not each.baseline or each.size.within, (model, f, each.id)
+            assert not each.model.baseline or 0.95 <= each.size.parameters / 4000 <= 1.05, (model, f, each.model.id)
 
 
 def test_the_run_holds_what_it_says(whole):
     for model, run in whole.items():
         many = len(learners(replace(SMALL, model=model)))
         assert many == (8 if model == "1-D" else 9)
-        assert run["evaluated/loss"].shape == (1, many) and run["tuned/loss"].shape == (many, len(RATES))
+        assert run["evaluated/loss"].shape == (1, many) and run["tuned/loss"].shape == (many, len(LEARNING_RATES))
         chosen = run["tuned/rate"][run["tuned/loss"].argmin(1)]
         assert np.array_equal(chosen, run["chosen/rate"])
         evaluated = held_out(replace(SMALL, model=model), FEW)
@@ -106,7 +110,7 @@ def test_the_run_holds_what_it_says(whole):
 
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
     saved = None
-    for stop in (5, 17, 95):  # in a trial, in the first model's training, in a later model's
+    for stop in (5, 17, 95):  # in a tuning, in the first model's training, in a later model's
         recorder = Recorder(stop, saved)
         with pytest.raises(Interrupted):
             comparison.run(SMALL, recorder)
@@ -118,9 +122,9 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
 
 
 def alone(each, rate):
-    """The weights after a trial of one rate by itself."""
-    weights = train.initial(each, [SMALL.seed])
-    problem = train._problem(SMALL, each, weights, rate)
+    """The weights after tuning one learning rate by itself."""
+    weights = each.initial([SMALL.seed])
+    problem = train.problem(SMALL, each, weights, rate)
     loop.train(problem, SMALL.steps, [], [], {}, lambda state, save: None)
     return weights
 
@@ -128,17 +132,17 @@ def alone(each, rate):
 @pytest.mark.parametrize("name", ["griffin", "linear-2"])
 def test_rates_tried_in_one_pass_are_each_tried_by_itself(name):
     each = learner(SMALL, name)
-    weights = train.initial(each, [SMALL.seed] * len(RATES))
-    problem = tune_rates.problem(SMALL, each, weights)
+    weights = each.initial([SMALL.seed] * len(LEARNING_RATES))
+    problem = train.tuning_problem(SMALL, each, weights)
     loop.train(problem, SMALL.tuning, [], [], {}, lambda state, save: None)
-    for row, rate in enumerate(RATES):
+    for row, rate in enumerate(LEARNING_RATES):
         for part, tensor in alone(each, rate).items():
             assert torch.allclose(weights[part][row], tensor[0], atol=1e-5), (rate, part)
 
 
 def test_rates_that_diverge_are_given_up(monkeypatch):
     monkeypatch.setattr(train, "CEILING", 1e-9)
-    found = tune_rates.tune(SMALL, "griffin", {}, lambda state, save: None)
+    found = train.tune(SMALL, learner(SMALL, "griffin"), {}, lambda state, save: None)
     assert np.isinf(found["loss"]).all()
 
 
@@ -167,16 +171,16 @@ def lost(each, weights, batch, calls):
     """Mamba's long training from step 6 on; S5 at the highest rate from step 3 on, and the linear transformer too, by
     its gradient alone; Griffin at every rate."""
     found, losses = gradient(each, weights, batch)
-    calls[each.id] = calls.get(each.id, 0) + 1
+    calls[each.model.id] = calls.get(each.model.id, 0) + 1
     long = len(losses["loss"]) == SEEDS.seeds
     astray = {
-        "mamba": long and calls[each.id] > SEEDS.tuning + 6,
-        "s5": not long and calls[each.id] > 3 and np.array(RATES) == max(RATES),
+        "mamba": long and calls[each.model.id] > SEEDS.tuning + 6,
+        "s5": not long and calls[each.model.id] > 3 and np.array(LEARNING_RATES) == max(LEARNING_RATES),
         "griffin": True,
     }
-    if each.id == LINEAR and not long and calls[each.id] > 3:
+    if each.model.id == LINEAR and not long and calls[each.model.id] > 3:
         found["W_in"][-1, 0, 0] = np.nan
-    return found, {"loss": np.where(astray.get(each.id, False), np.inf, losses["loss"])}
+    return found, {"loss": np.where(astray.get(each.model.id, False), np.inf, losses["loss"])}
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +196,7 @@ def astray():
 
 def test_a_training_that_diverges_ends_alone(astray):
     run, straight = astray
-    names = [each.id for each in learners(SEEDS)]
+    names = [each.model.id for each in learners(SEEDS)]
     for place, name in enumerate(names):
         evaluated, curve = run["evaluated/loss"][:, place], run.tensors.get(f"curve/{name}")
         if name in ("mamba", "griffin"):
@@ -207,14 +211,14 @@ def test_a_training_that_diverges_ends_alone(astray):
             assert np.isnan(curve[:, ~kept]).all() and not kept.all()
     assert "curve/griffin" not in run.tensors and np.isnan(run["chosen/rate"][names.index("griffin")])
     tried, before = run["tuned/loss"], straight["tuned/loss"]
-    assert np.isinf(tried[names.index("griffin")]).all() and np.isinf(tried).sum() == len(RATES) + 2
+    assert np.isinf(tried[names.index("griffin")]).all() and np.isinf(tried).sum() == len(LEARNING_RATES) + 2
     for name in ("s5", LINEAR):  # the other rates were not disturbed
         row = names.index(name)
         assert np.isinf(tried[row, -1]) and tried[row, :-1].tobytes() == before[row, :-1].tobytes(), name
 
 
 def test_two_that_leave_at_the_same_step_are_both_named():
-    x, falling, level = np.array([0, 10]), np.array([[1.0, 0.5]]), np.ones((1, 2))
+    x, falling, level = np.array([0, 10]), np.array([1.0, 0.5]), np.ones(2)
     assert late(x, {"A": falling, "B": falling, "C": level}, 1.0) == (
         "A leaves predicting zero by step 10, B by 10; 1 never"
     )
@@ -318,7 +322,7 @@ def test_the_reason_counts_the_seeds_that_are_near(whole):
     run = Run(replace(SMALL, seeds=5), whole["N-D"])
     models = learners(run.config)
     losses = np.full((5, len(models)), 2 * run["baseline/one"][0], np.float32)
-    place = [each.id for each in models].index("linear-2")
+    place = [each.model.id for each in models].index("linear-2")
     losses[:3, place] = run["baseline/one"][0]
     run = Run(run.config, {**run.tensors, "evaluated/loss": losses})
     said = seeds_near(run, two_layers(run))
@@ -354,7 +358,7 @@ def test_a_baseline_added_tomorrow_leaves_todays_run_as_it_is(whole, monkeypatch
     before = drawn(run)
     monkeypatch.setitem(baselines.MODELS, "hyena", replace(baselines.MODELS["s5"], id="hyena", label="Hyena"))
     learners.cache_clear()
-    assert "hyena" in [each.id for each in learners(run.config)]  # tomorrow's run holds it
+    assert "hyena" in [each.model.id for each in learners(run.config)]  # tomorrow's run holds it
     assert drawn(run) == before
     learners.cache_clear()
 

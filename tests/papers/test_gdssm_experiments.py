@@ -333,11 +333,11 @@ def test_numbers_of_the_papers_size_are_claimed_there_only():
 
 
 def test_a_gain_is_the_share_of_the_loss_that_is_removed():
-    found = dict(corrected().tensors)
-    best = best_gain(found, "right")
-    assert best >= gain(found, "right", 1.0) > gain(found, "right", 1.5)
-    assert gain(found, "factor") == pytest.approx(gain(found, "right", 2.0), abs=1e-5)
-    assert gain(found, "sign") == pytest.approx(gain(found, "right", -1.0), abs=1e-5)
+    run = corrected()
+    best = best_gain(run, "right")
+    assert best >= gain(run, "right", 1.0) > gain(run, "right", 1.5)
+    assert gain(run, "factor") == pytest.approx(gain(run, "right", 2.0), abs=1e-5)
+    assert gain(run, "sign") == pytest.approx(gain(run, "right", -1.0), abs=1e-5)
 
 
 # What is refused

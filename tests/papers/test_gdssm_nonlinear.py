@@ -19,11 +19,10 @@ from icl_core.papers.gdssm.nonlinear.read_run import (
     example,
     learned,
     model_at,
-    sine,
-    sine_through,
+    nearest_sine,
+    upgrade,
 )
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, View
-from icl_core.papers.gdssm.nonlinear.upgrade import upgrade
 from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_layer
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, sample_sine, windows
 from icl_core.runs import store
@@ -136,7 +135,7 @@ def test_the_grey_curve_is_the_best_mixture(layers):
     )
     raw = train.held_out(config, train.TEST_SET)
     predicted = [
-        descended(run, np.stack([raw.x[:-1, 0, t], raw.y[:-1, 0, t]], 1), raw.x[-1, 0, t : t + 1].numpy())[0]
+        descended(run, asked(np.stack([raw.x[:-1, 0, t], raw.y[:-1, 0, t]], 1), raw.x[-1, 0, t : t + 1].numpy()))[0]
         for t in range(200)
     ]
     labels = raw.y[-1, 0, :200].numpy()
@@ -207,8 +206,8 @@ def test_a_short_training_bends_only_with_an_mlp():
 
 def test_the_sine_of_a_prompt_is_found():
     pairs = example(Run(Config(), {}), 3)
-    np.testing.assert_allclose(sine(sine_through(pairs), pairs[:, 0]), pairs[:, 1], atol=1e-5)
-    assert sine(sine_through(pairs), GRID).shape == GRID.shape
+    np.testing.assert_allclose(nearest_sine(pairs, pairs[:, 0]), pairs[:, 1], atol=1e-5)
+    assert nearest_sine(pairs, GRID).shape == GRID.shape
 
 
 # The experiment

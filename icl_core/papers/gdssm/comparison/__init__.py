@@ -25,27 +25,24 @@ from icl_core.papers.gdssm.comparison import claims
 from icl_core.papers.gdssm.comparison.draw import fairness, losses
 from icl_core.papers.gdssm.comparison.metrics import metrics
 from icl_core.papers.gdssm.comparison.models import learners
-from icl_core.papers.gdssm.comparison.read_run import NEAR, entries
+from icl_core.papers.gdssm.comparison.read_run import NEAR, entries, levels, upgrade
 from icl_core.papers.gdssm.comparison.run import run
-from icl_core.papers.gdssm.comparison.settings import PRESETS, RATES, Config, View
+from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, PRESETS, Config, View
 from icl_core.papers.gdssm.comparison.train import EVALUATIONS
-from icl_core.papers.gdssm.comparison.upgrade import upgrade
 
 
 def headline(run: Run, view: View) -> str:
     """What you see: who reaches gradient descent."""
-    models, loss = entries(run), run["evaluated/loss"].mean(0)
-    one, zero = float(run["baseline/one"][0]), float(run["baseline/zero"][0])
-    if not np.isfinite(loss).any():
+    models, (zero, one, _) = entries(run), levels(run)
+    best = min(models, key=lambda each: each.loss)
+    if not np.isfinite(best.loss):
         return "Every training diverged."
-    near = [each.label for each in models if loss[each.place] <= NEAR * one]
-    best = int(loss.argmin())
-    said = (
-        f"{', '.join(near)} come{'s' * (len(near) == 1)} within 5 % of it or beyond" if near else "no model reaches it"
-    )
+    near = [each.model.label for each in models if each.loss <= NEAR * one]
+    come = f"come{'s' * (len(near) == 1)} within 5 % of it or beyond"
+    said = f"{', '.join(near)} {come}" if near else "no model reaches it"
     return (
         f"One step of gradient descent has loss {written(one)}, predicting zero {written(zero)}. After "
-        f"{run.config.steps:,} steps {said}; the lowest loss is {written(float(loss[best]))}, of {models[best].label}."
+        f"{run.config.steps:,} steps {said}; the lowest loss is {written(best.loss)}, of {best.model.label}."
     )
 
 
@@ -54,8 +51,8 @@ def cost(config: Config) -> float:
     positions = config.N if config.model == "1-D" else 2 * config.N + 1
     seen = 6 * config.batch * positions * (3 * config.parameters + positions * 40) / 1e9  # a seed of a model a step
     watching = EVALUATIONS * (config.seeds + 1) * 2**11 / config.batch / 3
-    steps = config.tuning * (0.05 + len(RATES) * seen) + config.steps * (0.05 + config.seeds * seen) + watching * seen
-    return len(learners(config)) * steps
+    tuning, training = (0.05 + rows * seen for rows in (len(LEARNING_RATES), config.seeds))
+    return len(learners(config)) * (config.tuning * tuning + config.steps * training + watching * seen)
 
 
 EXPERIMENT = Experiment(
@@ -71,7 +68,7 @@ EXPERIMENT = Experiment(
         Drawing("ends", losses.ends, wide=True, moving=False),
         Drawing("training", losses.training, ("single_seeds",), live=True, wide=True, moving=False),
         Drawing("parameters", fairness.parameters, moving=False),
-        Drawing("rates", fairness.rates, moving=False),
+        Drawing("rates", fairness.learning_rates, moving=False),
     ),
     presets=PRESETS,
     headline=headline,

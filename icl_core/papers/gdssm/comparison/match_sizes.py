@@ -7,17 +7,18 @@ and out and some more between; 113 allows a width of 1 to 4, too narrow for a to
 
 So they are matched with each other, far above it, where a baseline that fails does not fail for want of parameters:
 every model within 5 % of one given number, by its state, at the paper's width if that is possible and at the nearest
-other width if not. `Size.within` says whether it was. At width 20 and f = 10 the smallest Mamba has 3,360 parameters,
-the others under 1,000.
+other width if not. At width 20 and f = 10 the smallest Mamba has 3,360 parameters, the others under 1,000.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
 import torch
 
-from icl_core.papers.gdssm.comparison.baselines import POSITIONS, Model, seeds
+from icl_core.papers.gdssm.comparison.baselines import Model
+from icl_core.papers.gdssm.comparison.baselines.initial import Parameters
 
 WIDTH = 20  # the paper's hidden dimension, twice its f
 TOLERANCE = 0.05
@@ -25,41 +26,38 @@ TOLERANCE = 0.05
 
 @dataclass(frozen=True)
 class Size:
-    """A model's size and how near to the number asked for it comes."""
+    """A model's size."""
 
     width: int
     state: int
     parameters: int
-    asked: int
-
-    @property
-    def within(self) -> bool:
-        return abs(self.parameters - self.asked) <= TOLERANCE * self.asked
 
 
-def count(model: Model, features: int, width: int, state: int, positions: int = POSITIONS) -> int:
-    """The parameters of one seed, counted on a drawn model."""
-    return seeds.count(model.draw(features, width, state, torch.Generator(), positions=positions))
+def count(parameters: Parameters) -> int:
+    """How many numbers one seed has; a complex one is stored as two."""
+    return sum(tensor[0].numel() for tensor in parameters.values())
 
 
-def matched(model: Model, features: int, asked: int, width: int = WIDTH, positions: int = POSITIONS) -> Size:
-    """The state, at `width`, whose parameters come nearest to `asked`; and where they are not within 5 %,
-    the nearest such width. Without any, the nearest size of all is returned, and its `within` is False."""
+def matched(model: Model, features: int, asked: int, positions: int) -> Size:
+    """The state, at `WIDTH`, whose parameters come nearest to `asked`; and where they are not within 5 %, the nearest
+    such width. Without any, the nearest size of all."""
+
+    def counted(width: int, state: int) -> int:
+        return count(model.draw(features, width, state, [torch.Generator()], positions))
+
     tried = []
-    for nearby in sorted(range(1, 2 * width + 1), key=lambda other: abs(other - width)):
-        tried.append(nearest(partial(count, model, features, nearby, positions=positions), asked, nearby))
-        if tried[-1].within:
+    for width in sorted(range(1, 2 * WIDTH + 1), key=lambda other: abs(other - WIDTH)):
+        tried.append(nearest(partial(counted, width), asked, width))
+        if abs(tried[-1].parameters - asked) <= TOLERANCE * asked:
             return tried[-1]
     return min(tried, key=lambda size: abs(size.parameters - asked))
 
 
 def nearest(parameters: Callable[[int], int], asked: int, width: int) -> Size:
     """The state whose number of parameters, which rises with it, is nearest to `asked`, by bisection."""
-    low, high = 1, 2
+    high = 2
     while parameters(high) < asked:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if parameters(middle) < asked else (low, middle)
-    state = min(low, high, key=lambda state: abs(parameters(state) - asked))
-    return Size(width, state, parameters(state), asked)
+        high *= 2
+    enough = high // 2 + bisect_left(range(high // 2, high), asked, key=parameters)  # the first that has as many
+    state = min(max(1, enough - 1), enough, key=lambda state: abs(parameters(state) - asked))
+    return Size(width, state, parameters(state))

@@ -5,7 +5,7 @@ from icl_core.experiment import Preset
 from icl_core.knobs import choice, settings, slider, toggle
 from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
 
-RATES = (1e-3, 3e-3, 1e-2, 3e-2)  # tried with every model alike
+LEARNING_RATES = (1e-3, 3e-3, 1e-2, 3e-2)  # tried with every model alike
 TOKENS = {"1-D": "1-D: [x y, next x], scalar labels", "N-D": "N-D: x, y, x, y, …, vector labels"}
 
 
@@ -29,8 +29,8 @@ class Config:
 
     def check(self) -> None:
         """Refuse what does not fit the memory: the hidden numbers of the widest model at every token, for all seeds or
-        all rates at once."""
-        rows = max(self.seeds, len(RATES))
+        all learning rates at once."""
+        rows = max(self.seeds, len(LEARNING_RATES))
         numbers = 40 * self.parameters**0.5 * rows * self.batch * (2 * self.N + 1) * (self.N + 8)
         what = f"batch {self.batch}, N {self.N}, parameters {self.parameters}, seeds {self.seeds}"
         device.check_memory(int(4 * numbers), what)

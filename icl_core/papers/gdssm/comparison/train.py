@@ -1,16 +1,23 @@
 """Trains every model of the comparison alike: fresh tasks, Adam, gradients clipped at 1 seed by seed, a warm-up over a
-twentieth of the steps and a cosine to zero. A training that diverges ends with an infinite loss."""
+twentieth of the steps and a cosine to zero. First all learning rates are tried in one pass, from the same weights; the
+best one then trains all seeds. A training that diverges ends with an infinite loss."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from icl_core import device
 from icl_core.experiment import Diverged, Tensors
-from icl_core.papers.gdssm.comparison.models import Learner, chunked, learner
-from icl_core.papers.gdssm.comparison.settings import RATES, Config
+from icl_core.papers.gdssm.comparison.baselines.initial import Parameters
+from icl_core.papers.gdssm.comparison.models import Learner
+from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, Config
+from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Report
@@ -19,6 +26,7 @@ TUNED_ON, WATCHED, TEST_SET = (101, 2**11), (102, 2**9), (103, 2**13)  # seed an
 CHUNK = 512  # tasks evaluated at a time
 EVALUATIONS, WARM_UP = 30, 0.05
 CEILING = 1e8  # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
+Levels = tuple[float, float, float]  # predicting zero, the best step of gradient descent, the best two
 
 
 def tasks(config: Config, count: int, generator: torch.Generator) -> Tasks:
@@ -31,94 +39,110 @@ def held_out(config: Config, which: tuple[int, int]) -> Tasks:
     return tasks(config, which[1], torch.Generator().manual_seed(2**31 + which[0]))
 
 
-def evaluate(each: Learner, weights: dict[str, torch.Tensor], on: Tasks) -> np.ndarray:
+def levels(config: Config, which: tuple[int, int]) -> Levels:
+    """On some of the held-out tasks, which are too few to lie at the expectation."""
+    on = held_out(config, which)
+    one, two = (construction.best_mixture(on, steps)[1] for steps in (1, 2))
+    return float(on.y[-1].square().mean()) / 2, one, two
+
+
+@torch.no_grad()
+def evaluate(each: Learner, weights: Parameters, on: Tasks) -> np.ndarray:
     """The losses [seeds], infinite where the weights went astray."""
-    losses = loss(chunked(each, weights, on, CHUNK), on.y[-1]).cpu().numpy()
+    parts = [each.predict(weights, on.part(start, start + CHUNK)) for start in range(0, len(on), CHUNK)]
+    losses = loss(torch.cat(parts, -1), on.y[-1]).cpu().numpy()
     return np.where(np.isfinite(losses), losses, np.float32(np.inf))
 
 
-def curves(name: str, state: loop.State) -> dict[str, np.ndarray]:
-    """The losses [seeds, evaluations], under the model's name."""
-    if not state.curve:
-        return {}
-    found = state.curves()
-    return {"step": found["curve/step"], name: found["curve/loss"]}
+def gradient(each: Learner, weights: Parameters, batch: Tasks) -> tuple[Parameters, dict[str, np.ndarray]]:
+    """The gradient of every seed's loss by its own weights, no longer than 1, and the losses [seeds]."""
+    leaves = several_seeds.leaves(weights)
+    losses = loss(each.predict(leaves, batch), batch.y[-1])
+    found = several_seeds.clipped(several_seeds.gradients(losses, leaves), 1.0)
+    return found, {"loss": losses.detach().cpu().numpy()}
 
 
-def best(losses: Mapping[float, float]) -> float:
-    """The rate with the lowest held-out loss, of equals the smallest. Infinite or NaN stands for a training that
-    diverged; raises `Diverged` if all did."""
-    kept = {rate: loss for rate, loss in losses.items() if math.isfinite(loss)}
-    if not kept:
-        raise Diverged(f"the training diverged at every learning rate tried: {tuple(losses)}")
-    return min(kept, key=lambda rate: (kept[rate], rate))
+def tune(config: Config, each: Learner, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+    """`loss` [learning rates] after a short training of the first seed at each of `LEARNING_RATES`, infinite where it
+    diverged."""
+    weights = each.initial([config.seed] * len(LEARNING_RATES))
+    loop.train(tuning_problem(config, each, weights), config.tuning, [], [], resumed, report)
+    return {"loss": evaluate(each, weights, held_out(config, TUNED_ON))}
 
 
-def train(
-    config: Config, name: str, tuning: dict[str, np.ndarray], resumed: Tensors, report: Report
-) -> dict[str, np.ndarray]:
-    """Train all seeds at the best of the rates tried, then evaluate: `step`, and under the model's name the losses
-    [seeds, evaluations]; `evaluated` [seeds], `tuned` [rates] and `rate`. Where every rate diverged nothing is
-    trained: the rate is NaN, and there is no curve."""
-    tuned = {rate: float(loss) for rate, loss in zip(RATES, tuning["loss"], strict=True)}
-    rate = best(tuned) if np.isfinite(tuning["loss"]).any() else math.nan
-    state, evaluated = _trained(config, learner(config, name), rate, resumed, report)
-    ends = {"evaluated": evaluated, "tuned": np.array(list(tuned.values())), "rate": np.array(rate)}
-    return {**curves(name, state), **ends}
+def tuning_problem(config: Config, each: Learner, weights: Parameters) -> loop.Problem:
+    """What the loop tunes: a learning rate is a group of the optimiser, its parameters a row of `weights`."""
+
+    def adam(rows: list[Tensor]) -> torch.optim.Adam:
+        many = len(rows) // len(LEARNING_RATES)
+        groups = [{"params": rows[i * many : (i + 1) * many], "lr": lr} for i, lr in enumerate(LEARNING_RATES)]
+        return torch.optim.Adam(groups, fused=True)
+
+    rows, gradients = _rows(weights), partial(_of_rows, each, weights)
+    return _fresh(config, config.tuning, rows, gradients, optimiser=adam, evaluate=lambda step: {})
 
 
-def _trained(
-    config: Config, each: Learner, rate: float, resumed: Tensors, report: Report
-) -> tuple[loop.State, np.ndarray]:
-    """The state at the end and the losses [seeds]; where one seed diverges, the state so far, and all are infinite."""
-    reached, lost = loop.State(), np.full(config.seeds, np.inf, np.float32)
-    if math.isnan(rate):
-        return reached, lost
-    weights = initial(each, list(range(config.seed, config.seed + config.seeds)))
-    at = loop.evaluations(config.steps, min(EVALUATIONS, max(2, config.steps // 20)))
+def _fresh(config: Config, steps: int, trained: Parameters, slope: Callable[[Tasks], Any], **more: Any) -> loop.Problem:
+    """What the loop trains, on fresh tasks that are equal for every model and learning rate."""
+    generator = torch.Generator().manual_seed(20_000 + config.seed)
+    return loop.Problem(
+        trained,
+        lambda step: slope(tasks(config, config.batch, generator)),
+        generators=(generator,),
+        loss="loss",
+        schedule=loop.cosine(steps, WARM_UP),
+        **more,
+    )
+
+
+def _rows(tensors: Parameters) -> Parameters:
+    """Views of the tensors, one learning rate after the other."""
+    return {f"{name} at {lr:g}": tensor[i] for i, lr in enumerate(LEARNING_RATES) for name, tensor in tensors.items()}
+
+
+def _of_rows(each: Learner, weights: Parameters, batch: Tasks) -> tuple[Parameters, dict[str, float]]:
+    """The gradients of all learning rates and the lowest loss. One that diverges must not end the others: its weights
+    become NaN, which they stay, and its gradient zero."""
+    found, measures = gradient(each, weights, batch)
+    kept = torch.from_numpy(measures["loss"] <= CEILING).to(batch.x.device)  # neither inf nor NaN is
+    for one in found.values():
+        kept &= one.reshape(len(one), -1).isfinite().all(1)
+    if not kept.all():
+        for name, one in found.items():
+            weights[name][~kept], one[~kept] = torch.nan, 0.0
+    losses = measures["loss"][kept.cpu().numpy()]
+    return _rows(found), {"loss": float(losses.min()) if len(losses) else float("nan")}
+
+
+def train(config: Config, each: Learner, tuning: Tensors, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+    """Train all seeds at the best of the learning rates tried, of equals the smallest, then evaluate: what `curves`
+    gives, `evaluated` [seeds], `tuned` [learning rates] and `rate`. Where one seed diverges all losses are infinite;
+    where every learning rate did, nothing is trained: the rate is NaN, and there is no curve."""
+    tuned, reached, evaluated = tuning["loss"].astype(float), loop.State(), np.full(config.seeds, np.inf, np.float32)
+    best = LEARNING_RATES[tuned.argmin()] if np.isfinite(tuned).any() else math.nan
 
     def watched(state: loop.State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         nonlocal reached
         reached = state
         report(state, save)
 
-    try:
-        loop.train(_problem(config, each, weights, rate), config.steps, [], at, resumed, watched)
-    except Diverged:
-        return reached, lost
-    return reached, evaluate(each, weights, held_out(config, TEST_SET))
+    if not math.isnan(best):
+        weights = each.initial(list(range(config.seed, config.seed + config.seeds)))
+        at = loop.evaluations(config.steps, min(EVALUATIONS, max(2, config.steps // 20)))
+        with suppress(Diverged):
+            loop.train(problem(config, each, weights, best), config.steps, [], at, resumed, watched)
+            evaluated = evaluate(each, weights, held_out(config, TEST_SET))
+    return {**curves(each.model.id, reached), "evaluated": evaluated, "tuned": tuned, "rate": np.array(best)}
 
 
-def _problem(config: Config, each: Learner, weights: dict[str, torch.Tensor], rate: float) -> loop.Problem:
-    """What the loop trains; `weights` change in place."""
-    watched, fresh = held_out(config, WATCHED), generator(config)
-    return loop.Problem(
-        parameters=weights,
-        gradient=lambda step: gradient(each, weights, tasks(config, config.batch, fresh)),
-        evaluate=lambda step: {"loss": evaluate(each, weights, watched)},
-        optimiser=lambda parameters: torch.optim.Adam(parameters, lr=rate, fused=True),
-        generators=(fresh,),
-        loss="loss",
-        schedule=loop.cosine(config.steps, WARM_UP),
-        ceiling=CEILING,
-    )
+def problem(config: Config, each: Learner, weights: Parameters, learning_rate: float) -> loop.Problem:
+    """What the loop trains at the end; `weights` change in place."""
+    watched, adam = held_out(config, WATCHED), partial(torch.optim.Adam, lr=learning_rate, fused=True)
+    watch, gradients = lambda step: {"loss": evaluate(each, weights, watched)}, partial(gradient, each, weights)
+    return _fresh(config, config.steps, weights, gradients, optimiser=adam, evaluate=watch, ceiling=CEILING)
 
 
-def initial(each: Learner, seeds: list[int]) -> dict[str, torch.Tensor]:
-    """The weights of these seeds, (seeds, ...) each, on the device."""
-    return {name: tensor.to(device.device()) for name, tensor in each.initial(seeds).items()}
-
-
-def generator(config: Config) -> torch.Generator:
-    """Of the tasks to train on: equal for every model and rate."""
-    return torch.Generator().manual_seed(20_000 + config.seed)
-
-
-def gradient(
-    each: Learner, weights: dict[str, torch.Tensor], batch: Tasks
-) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray]]:
-    """The gradient of every seed's loss by its own weights, no longer than 1, and the losses [seeds]."""
-    leaves = several_seeds.leaves(weights)
-    losses = loss(each.predict(leaves, batch), batch.y[-1])
-    found = several_seeds.clipped(several_seeds.gradients(losses, leaves), 1.0)
-    return found, {"loss": losses.detach().cpu().numpy()}
+def curves(name: str, state: loop.State) -> dict[str, np.ndarray]:
+    """`step`, and under the model's name the losses [seeds, evaluations]; nothing before the first evaluation."""
+    found = state.curves()
+    return {"step": found["curve/step"], name: found["curve/loss"]} if state.curve else {}

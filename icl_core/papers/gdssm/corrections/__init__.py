@@ -14,20 +14,18 @@ Try:
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.corrections import claims, draw
 from icl_core.papers.gdssm.corrections.metrics import metrics
-from icl_core.papers.gdssm.corrections.run import best_gain, gain, run
+from icl_core.papers.gdssm.corrections.run import best_gain, gain, run, upgrade
 from icl_core.papers.gdssm.corrections.settings import PRESETS, Config, View
-from icl_core.papers.gdssm.corrections.upgrade import upgrade
 from icl_core.papers.gdssm.shared.read_run import percent
 
 
 def headline(run: Run, view: View) -> str:
     """What you see: the gains of the right step and of three printed ones."""
-    found = dict(run.tensors)
-    right, sign = best_gain(found, "right"), gain(found, "sign")
+    right, sign = best_gain(run, "right"), gain(run, "sign")
     return (
         f"One step of gradient descent removes {percent(right)} of the loss of predicting zero; with the printed sign "
         f"it {'adds' if sign < 0 else 'removes'} {percent(abs(sign))}, with the printed Q it removes "
-        f"{percent(best_gain(found, 'Q'))}."
+        f"{percent(best_gain(run, 'Q'))}."
     )
 
 

@@ -12,44 +12,45 @@ from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.corrections.run import best_gain, gain
 from icl_core.papers.gdssm.shared.read_run import percent
 
-KINDS = {"right": "construction", "sign": "layer 1", "Q": "layer 2", "odd": "layer 3"}
-NAMES = {"right": "corrected", "sign": "1 printed sign", "Q": "2 printed Q", "odd": "3 windows at every token"}
+CURVES = {  # of one step: name and colour
+    "right": ("corrected", "construction"),
+    "sign": ("1 printed sign", "layer 1"),
+    "Q": ("2 printed Q", "layer 2"),
+    "odd": ("3 windows at every token", "layer 3"),
+}
 SHOWN = 1.6  # the lowest gain drawn
 
 
 def gains(run: Run, view: Any) -> Panel:
     """What each printed formula gains, beside the corrected one."""
-    found = dict(run.tensors)
-    values = {
-        "corrected": best_gain(found, "right"),
-        "1 sign": gain(found, "sign"),
-        "2 Q": best_gain(found, "Q"),
-        "3 windows": best_gain(found, "odd"),
-        "4 factor": gain(found, "factor"),
-        "two steps": float(found["gain/right"]),
-        "5 transposes": float(found["gain/mixed"]),
-    }
+    bars = (
+        ("corrected", "construction", best_gain(run, "right")),
+        ("1 sign", "layer 1", gain(run, "sign")),
+        ("2 Q", "layer 2", best_gain(run, "Q")),
+        ("3 windows", "layer 3", best_gain(run, "odd")),
+        ("4 factor", "gradient descent", gain(run, "factor")),
+        ("two steps", "construction", float(run["gain/right"])),
+        ("5 transposes", "gradient descent", float(run["gain/mixed"])),
+    )
+    labels, kinds, values = (list(column) for column in zip(*bars, strict=True))
+    right, sign, Q = (written(value, 2) for value in values[:3])
     return Panel(
-        f"A corrected step gains {written(values['corrected'], 2)}; with the printed sign "
-        f"{written(values['1 sign'], 2)}, with the printed Q {written(values['2 Q'], 2)}",
+        f"A corrected step gains {right}; with the printed sign {sign}, with the printed Q {Q}",
         "The share of the loss of predicting zero that a prediction removes: 1 is all of it, 0 nothing, below 0 it is "
         "worse than zero. Orange is corrected, the others are as printed; the printed Q and windows at every token are "
         "shown at the rate best for them, the others at the best rate of the corrected step. If the paper's formulas "
         "were right as printed, all bars of a step would be as high as orange.",
-        _bars(values),
-        data=pd.DataFrame({"formula": list(values), "gain": list(values.values())}).round(5),
-        note="Bars below −1.6 are cut off." if min(values.values()) < -SHOWN else "",
+        _bars(labels, kinds, values),
+        data=pd.DataFrame({"formula": labels, "gain": values}).round(5),
+        note="Bars below −1.6 are cut off." if min(values) < -SHOWN else "",
     )
 
 
-def _bars(values: dict[str, float]) -> Figure:
-    colours = {"1 sign": KINDS["sign"], "2 Q": KINDS["Q"], "3 windows": KINDS["odd"]}  # as in the curves below
-    right = ("corrected", "two steps")
-    kinds = ["construction" if name in right else colours.get(name, "gradient descent") for name in values]
-    heights = [min(max(value, -SHOWN), 1.0) for value in values.values()]
-    figure = figures.bars(list(values), heights, "gain over predicting zero", kinds=kinds, text="none",
-                          y_range=(min(-0.25, min(heights) * 1.2), 1.12))  # fmt: skip
-    for index, value in enumerate(values.values()):
+def _bars(labels: list[str], kinds: list[str], values: list[float]) -> Figure:
+    heights = [min(max(value, -SHOWN), 1.0) for value in values]
+    y_range = min(-0.25, min(heights) * 1.2), 1.12
+    figure = figures.bars(labels, heights, "gain over predicting zero", kinds=kinds, text="none", y_range=y_range)
+    for index, value in enumerate(values):
         where = {"yanchor": "bottom", "yshift": 2} if value >= -0.02 else {"yanchor": "top", "yshift": -2}
         where |= {"x": index, "y": float(heights[index]), "showarrow": False}
         figure.add_annotation(text=written(value, 2 if abs(value) > 0.1 else 3), **where)
@@ -58,42 +59,40 @@ def _bars(values: dict[str, float]) -> Figure:
 
 def lengths(run: Run, view: Any) -> Panel:
     """The gain of one step against its length: a parabola for each formula."""
-    found, times = dict(run.tensors), np.linspace(0, 3, 61)
-    rows = {name: np.array([gain(found, name, t) for t in times]) for name in KINDS}
-    series = [Curve(NAMES[name], times, row, KINDS[name]) for name, row in rows.items()]
+    times = np.linspace(0, 3, 61)
+    rows = {label: np.array([gain(run, name, t) for t in times]) for name, (label, _) in CURVES.items()}
+    series = [Curve(label, times, rows[label], kind) for label, kind in CURVES.values()]
     series.append(Curve("predicting zero", times, np.zeros_like(times), "floor"))
     figure = figures.curves(
         series, "length of the step, times the best", "gain",
-        y_range=(-1.2, max(0.8, 1.12 * float(rows["right"].max()))), at=view.times,
+        y_range=(-1.2, max(0.8, 1.12 * float(rows["corrected"].max()))), at=view.times,
     )  # fmt: skip
-    now = {name: gain(found, name, view.times) for name in KINDS}
+    right, sign = (written(gain(run, name, view.times), 2) for name in ("right", "sign"))
     return Panel(
-        f"At {view.times:g} times the best length a step gains {written(now['right'], 2)} corrected, "
-        f"{written(now['sign'], 2)} with the printed sign",
+        f"At {view.times:g} times the best length a step gains {right} corrected, {sign} with the printed sign",
         "The prediction is linear in the rate, so its gain is a parabola. The corrected step gains most at 1 and "
         "nothing at 2, which is what A.1's lost factor amounts to. With the printed sign no length gains anything; "
         "if the sign were right, its line would be the orange one.",
         figure,
-        data=pd.DataFrame({"length": times} | {NAMES[name]: row for name, row in rows.items()}).round(4),
+        data=pd.DataFrame({"length": times} | rows).round(4),
     )
 
 
 def table(run: Run, view: Any) -> Panel:
     """A row for every correction."""
-    found = dict(run.tensors)
-    best, wrong = best_gain(found, "right"), best_gain(found, "odd")
+    best, wrong = best_gain(run, "right"), best_gain(run, "odd")
     states, gradients = run["contexts/state"], run["contexts/gradient"]
     rows = [
         ("1", "β = −η/N (eq. 13, A.1)", "β = +η/N, as the state adds up +y xᵀ",
          f"cosine with gradient descent {written(float(run['cosine/sign']), 2)}; corrected "
          f"{written(float(run['cosine/right']), 2)}"),
         ("2", "Q = e₁ e₂ᵀ, so x yᵀ (3.2, A.1)", "Q = e₂ e₁ᵀ, so y xᵀ",
-         f"gain {written(best_gain(found, 'Q'))}; corrected {written(best)}"),
+         f"gain {written(best_gain(run, 'Q'))}; corrected {written(best)}"),
         ("3", "a window at every token (3.2)", "only windows that begin at an x",
          f"{percent(1 - wrong / best)} of the gain is lost"),
         ("4", "gradient without the ½ (A.1); penalty term W (A.4); Ψ of 2f × f, yet Ψ c (eq. 12)",
          "with the ½; 2 N λ W for the penalty λ |W|²; Ψ = [I 0], Θ = [0 I], both f × 2f",
-         f"gain {written(gain(found, 'factor'))} instead of {written(best)}; penalised step off by "
+         f"gain {written(gain(run, 'factor'))} instead of {written(best)}; penalised step off by "
          f"{percent(float(run['error/as_printed_penalty']))}, corrected {float(run['error/penalty']):.0e}"),
         ("5", "Wᵀ inside, W outside (A.2)", "M = Wᵀ throughout: M − (η/N)(M S − G)",
          f"gain of two steps {written(float(run['gain/mixed']))}; corrected {written(float(run['gain/right']))}"),

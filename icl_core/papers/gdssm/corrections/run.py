@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Progress
+from icl_core.experiment import Progress, Run, Tensors
 from icl_core.papers.gdssm.corrections.settings import Config
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, layer_nd
@@ -24,15 +24,12 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     generator = torch.Generator().manual_seed(5_000 + config.seed)
     tasks = sample(config.f, config.N, config.tasks, generator, r=config.r)
     eta = config.N * closed_forms.best_beta(config.f, config.N, config.r)  # not fitted to these tasks
-    found = {
-        **{name: np.array(value) for name, value in _one_step(config, tasks, eta).items()},
-        **{name: np.array(value) for name, value in _two_steps(config, tasks).items()},
-    }
-    return {**found, **contexts(), "rate/eta": np.array(eta)}
+    found = {"rate/eta": eta, **_one_step(config, tasks, eta), **_two_steps(config, tasks), **contexts()}
+    return {name: np.array(value) for name, value in found.items()}
 
 
 def _one_step(config: Config, tasks: Tasks, eta: float) -> dict[str, float]:
-    right = construction.layer_nd(config.f, config.N, eta)
+    right, label = construction.layer_nd(config.f, config.N, eta), tasks.y[-1]
     outputs = {
         "right": _output(right, tasks),
         "sign": _output(right.with_(beta=-right.beta), tasks),
@@ -40,16 +37,14 @@ def _one_step(config: Config, tasks: Tasks, eta: float) -> dict[str, float]:
         "odd": _output(right, tasks, odd=True),
         "factor": _output(right.with_(beta=2 * right.beta), tasks),
     }
-    label = tasks.y[-1]
-    found = {}
-    for name, output in outputs.items():
-        found[f"along/{name}"] = float((label * output).sum() / label.square().sum())
-        found[f"size/{name}"] = float(output.square().sum() / label.square().sum())
-    few = tasks.part(0, FEW)
+    few, square = tasks.part(0, FEW), label.square().sum()
     step = gradient_descent.predict(gradient_descent.descend(few, eta, 1)[-1], few)
-    for name in ("right", "sign"):
-        found[f"cosine/{name}"] = float(torch.cosine_similarity(outputs[name][:, :FEW], step, dim=0).mean())
-    return found
+    cosines = {name: torch.cosine_similarity(outputs[name][:, :FEW], step, dim=0) for name in ("right", "sign")}
+    return {
+        **{f"along/{name}": float((label * output).sum() / square) for name, output in outputs.items()},
+        **{f"size/{name}": float(output.square().sum() / square) for name, output in outputs.items()},
+        **{f"cosine/{name}": float(cosine.mean()) for name, cosine in cosines.items()},
+    }
 
 
 @torch.no_grad()
@@ -65,11 +60,9 @@ def _two_steps(config: Config, tasks: Tasks) -> dict[str, float]:
     eta, few = construction.best_shared_eta(tasks, 2), tasks.part(0, 4 * FEW)
     label, N = few.y[-1], config.N
     M_1 = gradient_descent.descend(few, eta, 1)[-1]
-    moved = {"right": M_1, "mixed": M_1.transpose(0, 1)}
-    S = torch.einsum("nit,njt->ijt", few.x[:-1], few.x[:-1])
-    G = torch.einsum("nit,njt->ijt", few.y[:-1], few.x[:-1])
+    S, G = (torch.einsum("nit,njt->ijt", left[:-1], few.x[:-1]) for left in (few.x, few.y))
     found = {}
-    for name, first in moved.items():
+    for name, first in (("right", M_1), ("mixed", M_1.transpose(0, 1))):
         M_2 = M_1 - eta / N * (torch.einsum("ijt,jkt->ikt", first, S) - G)
         miss = gradient_descent.predict(M_2, few) - label
         found[f"gain/{name}"] = float(1 - miss.square().sum() / label.square().sum())
@@ -82,21 +75,26 @@ def _two_steps(config: Config, tasks: Tasks) -> dict[str, float]:
     return found
 
 
-def contexts() -> dict[str, np.ndarray]:
+def contexts() -> dict[str, list[float]]:
     """Two contexts of one pair with equal states of A.3, and the gradients of 1/2 (sigmoid(w x) − y)² at w = 0."""
     states, gradients = [], []
     for x, y in ((1.0, 1.0), (2.0, 0.5)):
         w = torch.zeros((), requires_grad=True)
         states.append(float((w.detach() * x - y) * x))
         gradients.append(float(torch.autograd.grad((torch.sigmoid(w * x) - y) ** 2 / 2, w)[0]))
-    return {"contexts/state": np.array(states), "contexts/gradient": np.array(gradients)}
+    return {"contexts/state": states, "contexts/gradient": gradients}
 
 
-def gain(found: dict[str, np.ndarray], name: str, times: float = 1.0) -> float:
+def gain(run: Run, name: str, times: float = 1.0) -> float:
     """Of a one-step output that is `times` as long."""
-    return float(2 * times * found[f"along/{name}"] - times**2 * found[f"size/{name}"])
+    return float(2 * times * run[f"along/{name}"] - times**2 * run[f"size/{name}"])
 
 
-def best_gain(found: dict[str, np.ndarray], name: str) -> float:
+def best_gain(run: Run, name: str) -> float:
     """Of a one-step output at the length that is best for it."""
-    return float(found[f"along/{name}"] ** 2 / found[f"size/{name}"])
+    return float(run[f"along/{name}"] ** 2 / run[f"size/{name}"])
+
+
+def upgrade(tensors: Tensors) -> Tensors:
+    """The tensors of an older run in today's form: the penalised step as the paper prints it was called otherwise."""
+    return {name.replace("printed penalty", "as_printed_penalty"): array for name, array in tensors.items()}

@@ -18,22 +18,20 @@ from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear import claims
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses
 from icl_core.papers.gdssm.nonlinear.metrics import metrics
+from icl_core.papers.gdssm.nonlinear.read_run import upgrade
 from icl_core.papers.gdssm.nonlinear.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, TEST_SET, WATCHED, run
-from icl_core.papers.gdssm.nonlinear.upgrade import upgrade
 
 
 def headline(run: Run, view: View) -> str:
     """What you see: the losses of three models beside gradient descent and predicting zero."""
     loss = {id: written(float(run[f"evaluated/{id}"].mean()), 4) for id in run.names("variants")}
-    layers = run.config.layers
-    taken = "one step of gradient descent on sin x and cos x costs"
-    taken = taken if layers == 1 else f"{layers} steps of gradient descent on sin x and cos x cost"
+    steps, costs = ("one step", "costs") if run.config.layers == 1 else (f"{run.config.layers} steps", "cost")
+    ideal, zero = (written(float(run[f"baseline/{name}"][0]), 4) for name in ("ideal", "zero"))
     return (
-        f"With an MLP embedding and a gated unit the loss is {loss['mlp gate']}, where {taken} "
-        f"{written(float(run['baseline/ideal'][0]), 4)}; a linear embedding with the unit stays at "
-        f"{loss['linear gate']}, and with an MLP on the state at {loss['state']}. Predicting zero costs "
-        f"{written(float(run['baseline/zero'][0]), 4)}."
+        f"With an MLP embedding and a gated unit the loss is {loss['mlp gate']}, where {steps} of gradient "
+        f"descent on sin x and cos x {costs} {ideal}; a linear embedding with the unit stays at {loss['linear gate']}, "
+        f"and with an MLP on the state at {loss['state']}. Predicting zero costs {zero}."
     )
 
 

@@ -1,70 +1,63 @@
 """What is claimed of sine regression, each written once. The paper prints no losses: numbers are of a prototype."""
 
+from functools import partial
+
 from icl_core.experiment import Claim
 
 FIGURE = {"N": 10, "layers": (1, 2)}  # Figure 4 B
 PROTOTYPE = {"N": 10, "layers": 1, "features": 10, "hidden": 40}
+shown, ours = partial(Claim, kind="paper", at=FIGURE), partial(Claim, kind="ours", at=PROTOTYPE)
 
-REACHES = Claim(
+REACHES = shown(
     id="sine-reaches-gd",
     label="gated MLP, loss off gradient descent",
-    kind="paper",
     text=(
         "With an MLP embedding and the gated unit the model is as good as gradient descent of as many steps, at the "
         "best rates, on the features in which every sine is linear: sin x and cos x. At the worst seed."
     ),
     quote="trained model is able to reach the same level of performance as performing GD directly on the dataset",
     source="Section 4.3, Figure 4 B",
-    at=FIGURE,
     at_most=0.0,
     tolerance=0.05,
 )
-SMALL = Claim(
+SMALL = ours(
     id="sine-mlp-loss",
     label="gated MLP, loss",
-    kind="ours",
     text=(
         "An MLP embedding with the gated unit over one constructed layer costs at most 0.0024, less than a tenth of "
         "predicting zero, at the worst seed."
     ),
     source="Figure 4 B; the number is of a prototype",
-    at=PROTOTYPE,
     at_most=0.0024,
     tolerance=5e-5,
 )
-STAYS = Claim(
+STAYS = ours(
     id="sine-linear-stays",
     label="gated linear embedding, loss",
-    kind="ours",
     text=(
         "With a linear embedding the gated unit does not bend the model enough: it costs 0.014 and more, at the best "
         "seed."
     ),
     source="Figure 4 B, without MLP; the number is of a prototype",
-    at=PROTOTYPE,
     at_least=0.014,
     tolerance=5e-4,
 )
-BEATS = Claim(
+BEATS = ours(
     id="sine-mlp-beats-linear",
     label="gated MLP over gated linear",
-    kind="ours",
     text="It is the MLP that makes the difference: the worst seed with it costs a fraction of the best seed without.",
     source="Figure 4 B; the fraction is of a prototype",
-    at=PROTOTYPE,
     at_most=0.0024 / 0.014,
 )
-GATE = Claim(
+GATE = shown(
     id="sine-gate-helps",
     label="gated MLP off the same without gate",
-    kind="paper",
     text="The gated unit lowers the loss of the model with an MLP embedding, in the mean over seeds.",
     quote=(
         "Comparison of GD-SSM performance with and without MLP layers in single layer and multi-layer setup on non- "
         "linear regression task."
     ),
     source="Figure 4 B",
-    at=FIGURE,
     at_most=0.0,
 )
 LINE = Claim(

@@ -71,9 +71,6 @@ def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Model:
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
     m, h, L = config.features, config.hidden, config.layers
 
-    def near_first() -> Tensor:  # e_1, and a little of all
-        return normal(generators, m) + torch.eye(m)[0]
-
     # |phi|^2 is about 1, so that steps of rate 1 do not go astray; 3 wakes layers whose random Q and q are small
     square, constructed = (2 / h if variant.mlp else 0.1) / m, frozen(config, variant) == RECURRENT
     W = normal(generators, m, h if variant.mlp else 1, std=math.sqrt(square if constructed else 3 * square))
@@ -82,8 +79,9 @@ def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Model:
     if variant.mlp:
         made = made.with_(W_1=normal(generators, h, 1, std=1.0), c_1=normal(generators, h, std=2.0))
     if variant.gate:
-        G, g = normal(generators, L, m, m, std=0.3), torch.full((len(seeds), L, m), OPEN)
-        made = made.with_(G=G, g=g, k=torch.zeros_like(rates), v=near_first(), r=near_first())
+        G, first = normal(generators, L, m, m, std=0.3), torch.eye(m)[0]
+        made = made.with_(G=G, g=torch.full((len(seeds), L, m), OPEN), k=torch.zeros_like(rates))
+        made = made.with_(v=normal(generators, m) + first, r=normal(generators, m) + first)
     if variant.state:
         S_1, S_2 = normal(generators, h, m, std=1 / math.sqrt(m)), normal(generators, m, h, std=1 / math.sqrt(h))
         made = made.with_(S_1=S_1, s_1=normal(generators, h), S_2=S_2, s_2=normal(generators, m))
@@ -92,13 +90,12 @@ def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Model:
 
 def _layers(generators: Sequence[torch.Generator], L: int, constructed: bool) -> tuple[Tensor, ...]:
     """a, a_tilde, Q, Q_tilde and q."""
-    if not constructed:
-        Q, Q_tilde = normal(generators, L, 3, 3), normal(generators, L - 1, 3, 3)
-        return decays(generators, L, 1), decays(generators, L - 1, 1), Q, Q_tilde, normal(generators, 3)
-    ones = torch.ones(len(generators), L, 1)
-    G, S = construction.unit(1, 0), construction.unit(0, 0)
-    Q, Q_tilde = (each.expand(len(ones), count, 3, 3).clone() for each, count in ((G, L), (S, L - 1)))
-    return ones, ones[:, 1:].clone(), Q, Q_tilde, torch.tensor([[0.0, 0.0, 1.0]]).repeat(len(ones), 1)
+    if constructed:
+        made = construction.multi_layer(1, 1, [1.0] * L)
+        parts = made.a[..., 0], made.a_tilde[..., 0], made.Q, made.Q_tilde, made.q
+        return tuple(torch.cat([part] * len(generators)) for part in parts)
+    Q, Q_tilde = normal(generators, L, 3, 3), normal(generators, L - 1, 3, 3)
+    return decays(generators, L, 1), decays(generators, L - 1, 1), Q, Q_tilde, normal(generators, 3)
 
 
 Phi = Float[Tensor, "seeds m tokens tasks"]
@@ -181,6 +178,5 @@ def implicit_model(weights: Model, phi: Phi, y: Float[Tensor, "N tasks"]) -> Vec
 
 def bent_state(weights: Model, M: Vector) -> Vector:
     """The MLP on the state, f of A.3."""
-    S_1, s_1, S_2, s_2 = weights.S_1, weights.s_1, weights.S_2, weights.s_2
-    assert S_1 is not None and s_1 is not None and S_2 is not None and s_2 is not None
+    S_1, s_1, S_2, s_2 = (getattr(weights, name) for name in ("S_1", "s_1", "S_2", "s_2"))
     return S_2 @ torch.tanh(S_1 @ M + s_1[:, :, None]) + s_2[:, :, None]

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import torch
 
-import icl_core.papers.gdssm.nonlinear.model as model
-from icl_core.experiment import Run
-from icl_core.papers.gdssm.nonlinear.model import Model
+from icl_core.experiment import Run, Tensors, names
+from icl_core.papers.gdssm.nonlinear.model import Model, embed
 from icl_core.papers.gdssm.nonlinear.train import ideal, predict
+from icl_core.papers.gdssm.shared import upgrade as shared
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
 
 GRID = np.linspace(-5, 5, 401)
@@ -28,12 +28,6 @@ def example(run: Run, index: int) -> np.ndarray:
     return torch.stack((tasks.x[:-1, 0, 0], tasks.y[:-1, 0, 0]), 1).numpy()
 
 
-def asked_at(pairs: np.ndarray) -> np.ndarray:
-    """The queries of a drawn line: x from -5 to 5, and as far as the points go."""
-    reach = 1.04 * max(5.0, float(np.abs(pairs[:, 0]).max()))
-    return np.linspace(-reach, reach, 121)
-
-
 def asked(pairs: np.ndarray, queries: np.ndarray) -> Tasks:
     """A task for every query, all with the same points; the queries' labels are not known."""
     x = np.concatenate([np.repeat(pairs[:, :1], len(queries), 1), queries[None]])
@@ -41,15 +35,19 @@ def asked(pairs: np.ndarray, queries: np.ndarray) -> Tasks:
     return Tasks(*(torch.tensor(each[:, None], dtype=torch.float32) for each in (x, y)))
 
 
-def lines(run: Run, pairs: np.ndarray, queries: np.ndarray, snapshot: int, row: int) -> dict[str, np.ndarray]:
-    """What every model predicts at the queries, by its id."""
-    tasks = asked(pairs, queries)
-    return {id: predict(model_at(run, id, snapshot, row), tasks)[0].numpy() for id in run.names("variants")}
+def lines(run: Run, pairs: np.ndarray, snapshot: int, row: int) -> dict[str, np.ndarray]:
+    """Drawn lines: "x" from -5 to 5 and as far as the points go, and what is predicted there: by every model, by its
+    id, by "gradient descent", and the "truth", the nearest sine."""
+    reach = 1.04 * max(5.0, float(np.abs(pairs[:, 0]).max()))
+    x = np.linspace(-reach, reach, 121)
+    tasks = asked(pairs, x)
+    found = {id: predict(model_at(run, id, snapshot, row), tasks)[0].numpy() for id in run.names("variants")}
+    return {"x": x, **found, "gradient descent": descended(run, tasks), "truth": nearest_sine(pairs, x)}
 
 
-def descended(run: Run, pairs: np.ndarray, queries: np.ndarray) -> np.ndarray:
+def descended(run: Run, asked: Tasks) -> np.ndarray:
     """What gradient descent on sin x and cos x predicts, at the rates that are best over tasks."""
-    tasks = ideal(asked(pairs, queries))
+    tasks = ideal(asked)
     x, y, u, line = tasks.x[:-1], tasks.y[:-1, 0], tasks.x[-1], 0.0
     for c in run["ideal/mixture"]:
         along = (x * u).sum(1)  # (N, queries)
@@ -58,14 +56,9 @@ def descended(run: Run, pairs: np.ndarray, queries: np.ndarray) -> np.ndarray:
     return np.asarray(line)
 
 
-def sine_through(pairs: np.ndarray) -> np.ndarray:
-    """The amplitudes of sin x and cos x whose sum is nearest to the points: exact on a sine."""
-    return np.linalg.lstsq(_waves(pairs[:, 0]), pairs[:, 1], rcond=None)[0]
-
-
-def sine(amplitudes: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """Their sum at every x."""
-    return _waves(x) @ amplitudes
+def nearest_sine(pairs: np.ndarray, x: np.ndarray) -> np.ndarray:
+    """The sum of sin x and cos x that is nearest to the points, at every x: exact on a sine."""
+    return _waves(x) @ np.linalg.lstsq(_waves(pairs[:, 0]), pairs[:, 1], rcond=None)[0]
 
 
 @dataclass(frozen=True)
@@ -74,8 +67,7 @@ class Learned:
 
     features: np.ndarray  # [grid, m]
     share: float  # of the features' square that their two leading directions hold
-    waves: np.ndarray  # [grid, 2]: sin x and cos x
-    fitted: np.ndarray  # [grid, 2]: the best of both in the two leading directions
+    fitted: np.ndarray  # [grid, 2]: the best of sin x and cos x in the two leading directions
     r2: np.ndarray  # [2]
 
 
@@ -83,13 +75,23 @@ def learned(weights: Model) -> Learned:
     """Of a model of one seed. The features have no basis of their own, for the layers only take their inner products:
     so it is their leading directions that are compared, and any two that span the same are the same."""
     x = torch.tensor(GRID, dtype=torch.float32)[:, None, None]
-    phi = model.embed(weights, x)[0, :, :, 0].numpy().astype(float).T  # [grid, m]
+    phi = embed(weights, x)[0, :, :, 0].numpy().astype(float).T  # [grid, m]
     U, s, _ = np.linalg.svd(phi, full_matrices=False)
-    leading, waves = U[:, :2], _waves(GRID)
-    fitted = leading @ (leading.T @ waves)
+    waves, fitted = _waves(GRID), U[:, :2] @ (U[:, :2].T @ _waves(GRID))
     r2 = 1 - ((waves - fitted) ** 2).sum(0) / (waves**2).sum(0)
-    return Learned(phi, float((s[:2] ** 2).sum() / max((s**2).sum(), 1e-30)), waves, fitted, r2)
+    return Learned(phi, float((s[:2] ** 2).sum() / max((s**2).sum(), 1e-30)), fitted, r2)
 
 
 def _waves(x: Any) -> np.ndarray:
     return np.stack([np.sin(x), np.cos(x)], -1)
+
+
+THEN = ("linear", "state", "linear gate", "mlp", "mlp gate")  # the models of a run that does not name them
+
+
+def upgrade(tensors: Tensors) -> Tensors:
+    """The tensors of an older run in today's form: snapshots in half precision, models named."""
+    renamed = shared.upgrade(tensors)
+    snapshots = {name: array for name, array in renamed.items() if name.startswith("snapshot/") and "step" not in name}
+    halved = {name: array.astype(np.float16) for name, array in snapshots.items()}
+    return {"names/variants": names(THEN), **renamed, **halved}

@@ -67,10 +67,8 @@ class Config:
         """Refuse what does not fit the memory: for every seed and token the hidden units, and the features once for
         every time that a state is applied."""
         a_token = 3 * self.hidden + self.features * (4 + 4 * self.layers**2)
-        what = (
-            f"batch {self.batch}, N {self.N}, features {self.features}, hidden {self.hidden}, layers {self.layers}, "
-            f"seeds {self.seeds}"
-        )
+        counted = ("batch", "N", "features", "hidden", "layers", "seeds")
+        what = ", ".join(f"{name} {getattr(self, name)}" for name in counted)
         device.check_memory(4 * self.batch * (self.N + 1) * self.seeds * a_token, what)
 
 

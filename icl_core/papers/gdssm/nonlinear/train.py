@@ -10,10 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-import icl_core.papers.gdssm.nonlinear.model as model
 from icl_core import device
 from icl_core.experiment import Progress, Tensors, names
-from icl_core.papers.gdssm.nonlinear.model import Model, frozen, initial
+from icl_core.papers.gdssm.nonlinear.model import Model, forward, frozen, initial
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, Variant
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
@@ -39,60 +38,43 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `snapshot/*/` its tensors [snapshots, seeds, ...], in half precision: the loss of two layers, a hundredth of that of
     predicting zero, does not bear a byte a number; `curve/step`, `snapshot/step`; `baseline/*` [1].
     """
-    plan = [
-        phases.Phase(id, config.steps, partial(train, config, each), partial(_curves, id))
-        for id, each in VARIANTS.items()
-    ]
-    made = phases.run(plan, progress, _so_far)
+    parts = {id: (partial(train, config, each), partial(_curves, id)) for id, each in VARIANTS.items()}
+    made = phases.run([phases.Phase(id, config.steps, *each) for id, each in parts.items()], progress, _so_far)
     everything = {name: array for each in made.values() for name, array in each.items()}
     return {**everything, "names/variants": names(made), **baselines(config)}
 
 
 def _so_far(made: phases.Made) -> dict[str, np.ndarray]:
     """The curves of the variants trained so far and of the one in training; `curve/step` of the longest."""
-    everything = {name: array for each in made.values() for name, array in each.items()}
-    found = {name: array for name, array in everything.items() if name.startswith("curve/")}
-    longest = max((each["curve/step"] for each in made.values()), key=len, default=np.array([], np.int64))
-    return {**found, "curve/step": longest, "names/variants": names(VARIANTS)} if found else {}
+    found = {name: array for each in made.values() for name, array in each.items() if name.startswith("curve/")}
+    longest = max((each["curve/step"] for each in made.values()), key=len)
+    return {**found, "curve/step": longest, "names/variants": names(VARIANTS)}
 
 
 def train(config: Config, variant: Variant, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """One training from start to end, or on from `resumed`."""
-    seeds = list(range(config.seed, config.seed + config.seeds))
-    weights = initial(config, variant, seeds).to(device.device())
-    at = loop.log_spaced(config.steps, SNAPSHOTS)
-    evaluated = loop.evaluations(config.steps, EVALUATIONS)
+    weights = initial(config, variant, range(config.seed, config.seed + config.seeds)).to(device.device())
+    at, evaluated = loop.log_spaced(config.steps, SNAPSHOTS), loop.evaluations(config.steps, EVALUATIONS)
     state = loop.train(problem(config, variant, weights), config.steps, at, evaluated, resumed, report)
-    kept = {
-        f"snapshot/{variant.id}/{name}": np.stack([each[name] for each in state.snapshots]).astype(np.float16)
-        for name in weights.tensors()
-    }
+    kept = {name: np.stack([each[name] for each in state.snapshots]) for name in weights.tensors()}
+    tasks = held_out(config, TEST_SET)
+    blind = Tasks(tasks.x, torch.cat((torch.zeros_like(tasks.y[:-1]), tasks.y[-1:])))
     return {
         **_curves(variant.id, state),
         "snapshot/step": np.array(at),
-        **kept,
-        **_evaluated(config, variant.id, weights),
+        **{f"snapshot/{variant.id}/{name}": array.astype(np.float16) for name, array in kept.items()},
+        f"evaluated/{variant.id}": losses(weights, tasks),
+        f"evaluated/{variant.id}/blind": losses(weights, blind),
     }
-
-
-def _evaluated(config: Config, id: str, weights: Model) -> dict[str, np.ndarray]:
-    """The losses on the test set, and those with the labels of its prompts set to zero."""
-    tasks = held_out(config, TEST_SET)
-    blind = Tasks(tasks.x, torch.cat((torch.zeros_like(tasks.y[:-1]), tasks.y[-1:])))
-    return {f"evaluated/{id}": losses(weights, tasks), f"evaluated/{id}/blind": losses(weights, blind)}
 
 
 def problem(config: Config, variant: Variant, weights: Model) -> loop.Problem:
     """What the loop trains; `weights` change in place, but for those that are frozen."""
-    watched, fixed = held_out(config, WATCHED), frozen(config, variant)
+    watched, fixed, on = held_out(config, WATCHED), frozen(config, variant), device.device()
     generator = torch.Generator().manual_seed(10_000 + config.seed)
-
-    def fresh() -> Tasks:
-        return sample_sine(config.N, config.batch, generator).to(device.device())
-
     return loop.Problem(
         parameters=weights.tensors(),
-        gradient=lambda step: gradient(weights, fixed, fresh()),
+        gradient=lambda step: gradient(weights, fixed, sample_sine(config.N, config.batch, generator).to(on)),
         evaluate=lambda step: {"loss": losses(weights, watched)},
         optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.learning_rate),
         generators=(generator,),
@@ -105,7 +87,7 @@ def problem(config: Config, variant: Variant, weights: Model) -> loop.Problem:
 def gradient(weights: Model, fixed: tuple[str, ...], tasks: Tasks) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own trained weights, and the losses [seeds]."""
     leaves = several_seeds.leaves({n: tensor for n, tensor in weights.tensors().items() if n not in fixed})
-    errors = model.forward(weights.with_(**leaves), tasks) - tasks.y[-1, 0]
+    errors = forward(weights.with_(**leaves), tasks) - tasks.y[-1, 0]
     found = errors.square().mean(-1) / 2  # (seeds,)
     return several_seeds.gradients(found, leaves), {"loss": found.detach().cpu().numpy()}
 
@@ -113,10 +95,9 @@ def gradient(weights: Model, fixed: tuple[str, ...], tasks: Tasks) -> tuple[dict
 @torch.no_grad()
 def predict(weights: Model, tasks: Tasks) -> Tensor:
     """The prediction of many tasks, some at a time, (seeds, tasks)."""
-    numbers = len(weights.W) * max(weights.W.shape[1:]) * (tasks.N + 1)
-    size = max(1, CHUNK // numbers)
+    size = max(1, CHUNK // (len(weights.W) * max(weights.W.shape[1:]) * (tasks.N + 1)))
     parts = [tasks.part(start, start + size) for start in range(0, len(tasks), size)]
-    return torch.cat([model.forward(weights, part) for part in parts], -1)
+    return torch.cat([forward(weights, part) for part in parts], -1)
 
 
 def losses(weights: Model, tasks: Tasks) -> np.ndarray:

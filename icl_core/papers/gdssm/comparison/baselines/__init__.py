@@ -13,34 +13,23 @@ A model has a hidden `width` (the paper: 20) and a `state`, the size of what it 
     linear_transformer   size of keys and values; the state is a matrix of them
     softmax_transformer  the same, but the state is a cache that grows
 
-Each file has `parameters` (random, with a leading axis of seeds), `forward` (all tokens at once, for training),
-`recur` (token by token, the oracle) and is counted by `seeds.count`. What is left out of all models is the
-normalisation, which would hide the size of y, and the feed-forward layer between layers, which the paper leaves out.
+Each file has `parameters` (random, with a leading axis of seeds), `forward` (all tokens at once, for training, of one
+seed) and `recur` (token by token, the oracle). What is left out of all models is the normalisation, which would hide
+the size of y, and the feed-forward layer between layers, which the paper leaves out.
 A new model is its file and a line in the table below.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from icl_core.papers.gdssm.comparison.baselines import (
-    griffin,
-    linear_transformer,
-    mamba,
-    s5,
-    softmax_transformer,
-)
-from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters
-
-POSITIONS = 21  # tokens of the paper's prompts: 10 pairs and the query
+from icl_core.papers.gdssm.comparison.baselines import griffin, linear_transformer, mamba, s5, softmax_transformer
+from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Parameters
 
 
 @dataclass(frozen=True)
 class Model:
     """A model of the comparison: its id in files, its label, its style, its layers. `module` is a baseline's file, None
-    for the GD-SSM itself; `needs` names what its `parameters` take beyond features, width, state, generator and seeds:
-    "layers", "positions"."""
+    for the GD-SSM itself; `attends`: its `parameters` take its layers and the number of positions too."""
 
     id: str
     label: str
@@ -49,24 +38,24 @@ class Model:
     symbol: str
     module: Any = None
     layers: int = 1
-    needs: tuple[str, ...] = ()
+    attends: bool = False
 
-    def draw(
-        self,
-        features: int,
-        width: int,
-        state: int,
-        generator: torch.Generator,
-        seeds: int = 1,
-        positions: int = POSITIONS,
-    ) -> Parameters:
-        """Random parameters of that width and state."""
-        given = {"layers": self.layers, "positions": positions}
-        more = {name: given[name] for name in self.needs}
-        return self.module.parameters(features, width, state, generator, seeds, **more)
+    @property
+    def baseline(self) -> bool:
+        """Whether it is not the paper's own."""
+        return self.module is not None
+
+    @property
+    def short(self) -> str:
+        """The label within a sentence."""
+        return self.label.replace("Linear transformer", "linear transformer").replace("Softmax", "softmax")
+
+    def draw(self, features: int, width: int, state: int, generators: Generators, positions: int) -> Parameters:
+        """Random parameters of that width and state, (seeds, ...) each."""
+        more = (self.layers, positions) if self.attends else ()
+        return self.module.parameters(features, width, state, generators, *more)
 
 
-ATTENDING = ("layers", "positions")
 LINEAR, SOFTMAX = linear_transformer, softmax_transformer
 
 MODELS = {
@@ -77,10 +66,10 @@ MODELS = {
         Model("s5", "S5", "layer 1", "solid", "square", s5),
         Model("mamba", "Mamba", "layer 2", "solid", "diamond", mamba),
         Model("griffin", "Griffin", "layer 3", "solid", "triangle-up", griffin),
-        Model("linear-1", "Linear transformer, 1 layer", "layer 4", "solid", "x", LINEAR, 1, ATTENDING),
-        Model("linear-2", "Linear transformer, 2 layers", "layer 4", "dash", "x-open", LINEAR, 2, ATTENDING),
-        Model("softmax-1", "Softmax transformer, 1 layer", "layer 5", "solid", "star", SOFTMAX, 1, ATTENDING),
-        Model("softmax-2", "Softmax transformer, 2 layers", "layer 5", "dash", "star-open", SOFTMAX, 2, ATTENDING),
+        Model("linear-1", "Linear transformer, 1 layer", "layer 4", "solid", "x", LINEAR, 1, attends=True),
+        Model("linear-2", "Linear transformer, 2 layers", "layer 4", "dash", "x-open", LINEAR, 2, attends=True),
+        Model("softmax-1", "Softmax transformer, 1 layer", "layer 5", "solid", "star", SOFTMAX, 1, attends=True),
+        Model("softmax-2", "Softmax transformer, 2 layers", "layer 5", "dash", "star-open", SOFTMAX, 2, attends=True),
     )
 }
 

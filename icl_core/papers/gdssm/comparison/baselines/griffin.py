@@ -21,41 +21,34 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import gelu, logsigmoid, pad
 
+from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Parameters, matrix, uniform
 from icl_core.papers.gdssm.comparison.baselines.scan import scan
-from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, stacked
 
 CONVOLVED, SHARPNESS, WINDOW = 4, 8.0, 3  # tokens of the convolution; c of the RG-LRU; tokens that attention sees
 
 
-def parameters(features: int, width: int, state: int, generator: torch.Generator, seeds: int = 1) -> Parameters:
-    """Random parameters, float32, with a leading axis of seeds; sigmoid(Λ)^8 uniform on [0.9, 0.999] (2.4)."""
-
-    def normal(inputs: int, outputs: int) -> Tensor:
-        return torch.randn(inputs, outputs, generator=generator, device=generator.device) * inputs**-0.5
-
-    def draw() -> Parameters:
-        decay = 0.9 + 0.099 * torch.rand(state, generator=generator, device=generator.device)
-        return {
-            "W_in": normal(features, width),
-            "W_x": normal(width, state),
-            "W_gate": normal(width, state),
-            "convolution": normal(CONVOLVED, state),  # the newest token is the last row
-            "b_convolution": torch.zeros_like(decay),
-            "W_a": normal(state, state),
-            "b_a": torch.zeros_like(decay),
-            "W_i": normal(state, state),
-            "b_i": torch.zeros_like(decay),
-            "Λ": (decay ** (1 / SHARPNESS)).logit(),
-            "W_y": normal(state, width),
-            "W_Q": normal(width, state),
-            "W_K": normal(width, state),
-            "W_V": normal(width, state),
-            "bias": torch.zeros(WINDOW, device=generator.device),  # of the distance: the newest token is the last
-            "W_O": normal(state, width),
-            "W_out": normal(width, features) * 0.1,
-        }
-
-    return stacked(draw, seeds)
+def parameters(features: int, width: int, state: int, generators: Generators) -> Parameters:
+    """Random parameters; sigmoid(Λ)^8 uniform on [0.9, 0.999] (2.4)."""
+    decay = 0.9 + 0.099 * uniform(generators, state)
+    return {
+        "W_in": matrix(generators, features, width),
+        "W_x": matrix(generators, width, state),
+        "W_gate": matrix(generators, width, state),
+        "convolution": matrix(generators, CONVOLVED, state),  # the newest token is the last row
+        "b_convolution": torch.zeros_like(decay),
+        "W_a": matrix(generators, state, state),
+        "b_a": torch.zeros_like(decay),
+        "W_i": matrix(generators, state, state),
+        "b_i": torch.zeros_like(decay),
+        "Λ": (decay ** (1 / SHARPNESS)).logit(),
+        "W_y": matrix(generators, state, width),
+        "W_Q": matrix(generators, width, state),
+        "W_K": matrix(generators, width, state),
+        "W_V": matrix(generators, width, state),
+        "bias": torch.zeros(len(generators), WINDOW),  # of the distance: the newest token is the last
+        "W_O": matrix(generators, state, width),
+        "W_out": 0.1 * matrix(generators, width, features),
+    }
 
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
@@ -92,9 +85,11 @@ def windows(x: Float[Tensor, "tasks T d"], size: int) -> Float[Tensor, "tasks T 
     return torch.stack([padded[:, i : i + x.shape[1]] for i in range(size)], 2)
 
 
-def gated(
-    p: Parameters, x: Float[Tensor, "*rest state"]
-) -> tuple[Float[Tensor, "*rest state"], Float[Tensor, "*rest state"]]:
+State = Float[Tensor, "*rest state"]
+Window = Float[Tensor, "*rest W state"]
+
+
+def gated(p: Parameters, x: State) -> tuple[State, State]:
     """Decay and drive of the RG-LRU: z = a * z + b. sqrt(1 - a^2) from the logarithm, exact for a near 1."""
     r, i = (x @ p["W_a"] + p["b_a"]).sigmoid(), (x @ p["W_i"] + p["b_i"]).sigmoid()
     log_a = SHARPNESS * r * logsigmoid(p["Λ"])  # (*rest, state)
@@ -102,13 +97,7 @@ def gated(
     return log_a.exp(), room.sqrt() * i * x
 
 
-def attend(
-    p: Parameters,
-    q: Float[Tensor, "*rest state"],
-    k: Float[Tensor, "*rest W state"],
-    v: Float[Tensor, "*rest W state"],
-    seen: Tensor | None = None,
-) -> Float[Tensor, "*rest width"]:
+def attend(p: Parameters, q: State, k: Window, v: Window, seen: Tensor | None = None) -> Float[Tensor, "*rest width"]:
     """Softmax attention of one head to a window of tokens, which may be cut short at the start."""
     scores = (k @ q[..., None])[..., 0] / math.sqrt(q.shape[-1]) + p["bias"][-k.shape[-2] :]  # (*rest, W)
     if seen is not None:

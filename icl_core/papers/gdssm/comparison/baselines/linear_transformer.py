@@ -12,35 +12,28 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, stacked
+from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Parameters, matrix
+from icl_core.papers.gdssm.shared.weights import normal
 
 
-def parameters(
-    features: int,
-    width: int,
-    state: int,
-    generator: torch.Generator,
-    seeds: int = 1,
-    layers: int = 1,
-    positions: int = 21,
+def parameters(features: int, width: int, state: int, generators: Generators, layers: int, length: int) -> Parameters:
+    """Random parameters for sequences of up to `length` tokens."""
+    # q . k of order 1, and a sum over all positions of order 1: two layers multiply these three times
+    keys, out = width**-0.5 * state**-0.25, (state * length) ** -0.5
+    return drawn(features, width, state, generators, layers, length, keys, out)
+
+
+def drawn(
+    features: int, width: int, state: int, generators: Generators, layers: int, length: int, keys: float, out: float
 ) -> Parameters:
-    """Random parameters, float32, with a leading axis of seeds, for sequences of up to `positions` tokens."""
-
-    def normal(*shape: int, scale: float) -> Tensor:
-        return scale * torch.randn(*shape, generator=generator, device=generator.device)
-
-    def draw() -> Parameters:
-        # q . k of order 1, and a sum over all positions of order 1: two layers multiply these three times
-        scales = {"W_Q": width**-0.5 * state**-0.25, "W_K": width**-0.5 * state**-0.25, "W_V": width**-0.5}
-        into = {name: normal(layers, width, state, scale=scale) for name, scale in scales.items()}
-        return into | {
-            "W_in": normal(features, width, scale=features**-0.5),
-            "P": normal(positions, width, scale=0.5),
-            "W_O": normal(layers, state, width, scale=(state * positions) ** -0.5),
-            "W_out": normal(width, features, scale=0.1 * width**-0.5),
-        }
-
-    return stacked(draw, seeds)
+    """Those of any transformer; `keys` and `out` are the standard deviations of W_Q and W_K, and of W_O."""
+    into = {"W_Q": keys, "W_K": keys, "W_V": width**-0.5}
+    return {name: normal(generators, layers, width, state, std=std) for name, std in into.items()} | {
+        "W_in": matrix(generators, features, width),
+        "P": normal(generators, length, width, std=0.5),
+        "W_O": normal(generators, layers, state, width, std=out),
+        "W_out": normal(generators, width, features, std=0.1 * width**-0.5),
+    }
 
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
@@ -56,14 +49,12 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
     """The same, one token after the other: what is remembered is a matrix for each layer."""
     layers, _, state = p["W_Q"].shape
-    Z, answers = tokens.new_zeros(layers, len(tokens), state, state), []
+    Z, answers = list(tokens.new_zeros(layers, len(tokens), state, state)), []
     for t, s in enumerate(tokens.unbind(1)):  # (tasks, f)
         u = s @ p["W_in"] + p["P"][t]  # (tasks, width)
-        after = []
         for layer in range(layers):
             q, k, v = (u @ p[name][layer] for name in ("W_Q", "W_K", "W_V"))
-            after.append(Z[layer] + v[..., :, None] * k[..., None, :])  # (tasks, state, state)
-            u = u + (after[-1] @ q[..., None])[..., 0] @ p["W_O"][layer]
-        Z = torch.stack(after)
+            Z[layer] = Z[layer] + v[..., :, None] * k[..., None, :]  # (tasks, state, state)
+            u = u + (Z[layer] @ q[..., None])[..., 0] @ p["W_O"][layer]
         answers.append(u @ p["W_out"])
     return torch.stack(answers, 1)

@@ -18,43 +18,33 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad, silu, softplus
 
+from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Parameters, matrix, uniform
 from icl_core.papers.gdssm.comparison.baselines.scan import scan
-from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, stacked
 
 EXPANSION, CONVOLVED = 2, 4  # channels a width, tokens of the convolution: the paper's
 STEPS = (1e-3, 1e-1)  # Δ at the start, between these (3.6)
 
 
-def parameters(features: int, width: int, state: int, generator: torch.Generator, seeds: int = 1) -> Parameters:
-    """Random parameters, float32, with a leading axis of seeds; A_n = -n (S4D-Real, 3.6), Δ log-uniform on `STEPS`."""
-    d, rank = EXPANSION * width, math.ceil(width / 16)
-
-    def normal(inputs: int, outputs: int) -> Tensor:
-        return torch.randn(inputs, outputs, generator=generator, device=generator.device) * inputs**-0.5
-
-    def uniform(*shape: int) -> Tensor:
-        return torch.rand(*shape, generator=generator, device=generator.device)
-
-    def draw() -> Parameters:
-        Δ = STEPS[0] * (STEPS[1] / STEPS[0]) ** uniform(d)
-        return {
-            "W_in": normal(features, width),
-            "W_x": normal(width, d),
-            "W_gate": normal(width, d),
-            "convolution": (2 * uniform(CONVOLVED, d) - 1) * CONVOLVED**-0.5,  # the newest token is the last row
-            "b_convolution": torch.zeros(d, device=generator.device),
-            "W_down": normal(d, rank),
-            "W_up": normal(rank, d),
-            "b_Δ": Δ.expm1().log(),  # the inverse of softplus
-            "W_B": normal(d, state),
-            "W_C": normal(d, state),
-            "log_A": torch.arange(1.0, state + 1, device=generator.device).log().repeat(d, 1),  # (d, state)
-            "D": torch.ones(d, device=generator.device),
-            "W_y": normal(d, width),
-            "W_out": normal(width, features) * 0.1,
-        }
-
-    return stacked(draw, seeds)
+def parameters(features: int, width: int, state: int, generators: Generators) -> Parameters:
+    """Random parameters; A_n = -n (S4D-Real, 3.6), Δ log-uniform on `STEPS`."""
+    d, rank, seeds = EXPANSION * width, math.ceil(width / 16), len(generators)
+    Δ = STEPS[0] * (STEPS[1] / STEPS[0]) ** uniform(generators, d)
+    return {
+        "W_in": matrix(generators, features, width),
+        "W_x": matrix(generators, width, d),
+        "W_gate": matrix(generators, width, d),
+        "convolution": (2 * uniform(generators, CONVOLVED, d) - 1) * CONVOLVED**-0.5,  # the newest token: the last row
+        "b_convolution": torch.zeros(seeds, d),
+        "W_down": matrix(generators, d, rank),
+        "W_up": matrix(generators, rank, d),
+        "b_Δ": Δ.expm1().log(),  # the inverse of softplus
+        "W_B": matrix(generators, d, state),
+        "W_C": matrix(generators, d, state),
+        "log_A": torch.arange(1.0, state + 1).log().repeat(seeds, d, 1),
+        "D": torch.ones(seeds, d),
+        "W_y": matrix(generators, d, width),
+        "W_out": 0.1 * matrix(generators, width, features),
+    }
 
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
@@ -62,11 +52,9 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, 
     T = tokens.shape[1]
     u = tokens @ p["W_in"]  # (tasks, T, width)
     x = pad(u @ p["W_x"], (0, 0, CONVOLVED - 1, 0))  # (tasks, T + 3, d)
-    x = sum(x[:, i : i + T] * row for i, row in enumerate(p["convolution"])) + p["b_convolution"]  # (tasks, T, d)
-    x = silu(x)
-    a, b, C = selected(p, x)
-    Z = scan(a, b)  # (tasks, T, d, state)
-    return answer(p, u, x, Z, C)
+    x = silu(sum(x[:, i : i + T] * row for i, row in enumerate(p["convolution"])) + p["b_convolution"])  # (tasks, T, d)
+    a, b, C = selected(p, x)  # a, b: (tasks, T, d, state)
+    return answer(p, u, x, scan(a, b), C)
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
@@ -84,9 +72,12 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
     return torch.stack(answers, 1)
 
 
-def selected(
-    p: Parameters, x: Float[Tensor, "*rest d"]
-) -> tuple[Float[Tensor, "*rest d state"], Float[Tensor, "*rest d state"], Float[Tensor, "*rest state"]]:
+Channel = Float[Tensor, "*rest d"]
+State = Float[Tensor, "*rest d state"]
+Reader = Float[Tensor, "*rest state"]
+
+
+def selected(p: Parameters, x: Channel) -> tuple[State, State, Reader]:
     """Decay and drive of the recurrence and what reads it, as the token selects them: Z = a * Z + b, y = Z C."""
     Δ = softplus(x @ p["W_down"] @ p["W_up"] + p["b_Δ"])  # (*rest, d)
     a = (-Δ[..., None] * p["log_A"].exp()).exp()  # (*rest, d, state)
@@ -94,13 +85,7 @@ def selected(
     return a, b, x @ p["W_C"]
 
 
-def answer(
-    p: Parameters,
-    u: Float[Tensor, "*rest width"],
-    x: Float[Tensor, "*rest d"],
-    Z: Float[Tensor, "*rest d state"],
-    C: Float[Tensor, "*rest state"],
-) -> Float[Tensor, "*rest f"]:
+def answer(p: Parameters, u: Float[Tensor, "*rest width"], x: Channel, Z: State, C: Reader) -> Float[Tensor, "*rest f"]:
     """What is read from the state, gated and added to the token."""
     y = (Z * C[..., None, :]).sum(-1) + p["D"] * x  # (*rest, d); many tiny matrix products would be slower
     y = y * silu(u @ p["W_gate"])

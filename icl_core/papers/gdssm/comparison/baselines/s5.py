@@ -11,42 +11,42 @@ y_q = W x_q has no correlation with any token, since W has mean zero whatever th
 """
 
 import math
+from functools import partial
 
 import torch
 from jaxtyping import Complex, Float
 from torch import Tensor
 from torch.nn.functional import gelu
 
+from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Parameters, matrix, uniform
 from icl_core.papers.gdssm.comparison.baselines.scan import scan
-from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, stacked
+from icl_core.papers.gdssm.shared.weights import normal as gaussian
+
+STEPS = (1e-3, 1e-1)  # Δ at the start, between these
 
 
-def parameters(features: int, width: int, state: int, generator: torch.Generator, seeds: int = 1) -> Parameters:
-    """Random parameters, float32, with a leading axis of seeds; Λ and B from one HiPPO-LegS matrix.
+def parameters(features: int, width: int, state: int, generators: Generators) -> Parameters:
+    """Random parameters; Λ and B from one HiPPO-LegS matrix, Δ log-uniform on `STEPS` (B.1.3).
 
     `state` counts conjugate pairs: P = 2 state in the paper.
     """
-    Λ, V = (each.to(generator.device, torch.complex64) for each in hippo(state))  # (state), (2 state, state)
-
-    def normal(*shape: int) -> Tensor:
-        return torch.randn(*shape, generator=generator, device=generator.device)
-
-    def draw() -> Parameters:
-        B = V.mH @ torch.complex(normal(2 * state, width), torch.zeros(1, device=generator.device)) * width**-0.5
-        C = torch.complex(normal(width, 2 * state), normal(width, 2 * state)) @ V * (2 * state) ** -0.5
-        return {
-            "W_in": normal(features, width) * features**-0.5,
-            "log_decay": (-Λ.real).log(),
-            "frequency": Λ.imag,
-            "B": torch.stack([B.real, B.imag]),  # (2, state, width)
-            "C": torch.stack([C.real, C.imag]),  # (2, width, state)
-            "D": normal(width),
-            "log_step": log_uniform(state, generator),
-            "W_out": normal(width, features) * 0.1 * width**-0.5,
-            "W_g": normal(width, width) * width**-0.5,
-        }
-
-    return stacked(draw, seeds)
+    Λ, V = (each.to(torch.complex64) for each in hippo(state))  # (state), (2 state, state)
+    seeds, normal = len(generators), partial(gaussian, generators, std=1.0)
+    B, C = normal(2 * state, width).to(V.dtype), torch.complex(normal(width, 2 * state), normal(width, 2 * state))
+    B = torch.stack([V.mH @ each for each in B]) * width**-0.5  # one by one: in a batch a seed would round otherwise
+    C = torch.stack([each @ V for each in C]) * (2 * state) ** -0.5
+    low, high = map(math.log, STEPS)
+    return {
+        "W_in": matrix(generators, features, width),
+        "log_decay": (-Λ.real).log().repeat(seeds, 1),
+        "frequency": Λ.imag.repeat(seeds, 1),
+        "B": torch.stack([B.real, B.imag], 1),  # (seeds, 2, state, width)
+        "C": torch.stack([C.real, C.imag], 1),  # (seeds, 2, width, state)
+        "D": normal(width),
+        "log_step": low + uniform(generators, state) * (high - low),
+        "W_out": 0.1 * normal(width, features) * width**-0.5,
+        "W_g": matrix(generators, width, width),
+    }
 
 
 def hippo(pairs: int) -> tuple[Complex[Tensor, "pairs"], Complex[Tensor, "2*pairs pairs"]]:
@@ -58,12 +58,6 @@ def hippo(pairs: int) -> tuple[Complex[Tensor, "pairs"], Complex[Tensor, "2*pair
     below = (root[:, None] * root).tril(-1)
     frequencies, vectors = torch.linalg.eigh(1j * (below - below.T))  # in rising order, symmetric about zero
     return torch.complex(torch.full((pairs,), -0.5, dtype=torch.float64), frequencies[pairs:]), vectors[:, pairs:]
-
-
-def log_uniform(n: int, generator: torch.Generator, low: float = 1e-3, high: float = 1e-1) -> Float[Tensor, "n"]:
-    """Logarithms of steps Δ between `low` and `high`, as the paper draws them (B.1.3)."""
-    uniform = torch.rand(n, generator=generator, device=generator.device)
-    return math.log(low) + uniform * (math.log(high) - math.log(low))
 
 
 def discretised(p: Parameters) -> tuple[Complex[Tensor, "state"], Complex[Tensor, "state width"]]:

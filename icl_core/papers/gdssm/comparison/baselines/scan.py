@@ -9,21 +9,18 @@ from torch import Tensor
 SHORT = 32  # up to here one chunk is faster on a CPU: 3 ms instead of 8 for 21 tokens of mamba, back and forth
 
 
-def scan(
-    a: Shaped[Tensor, "tasks T *state"], b: Shaped[Tensor, "tasks T *state"], chunk: int | None = None
-) -> Shaped[Tensor, "tasks T *state"]:
+def scan(a: Shaped[Tensor, "tasks T *state"], b: Shaped[Tensor, "tasks T *state"]) -> Shaped[Tensor, "tasks T *state"]:
     """All z_t of z_t = a_t * z_{t-1} + b_t from z_0 = 0, real or complex.
 
     Two steps of the recurrence compose into one: (a, b) then (a', b') is (a' a, a' b + b'). So chunks of the sequence
     run side by side from zero, one pass over the chunks finds the state at the start of each, and the products of a
-    carry it into the chunk: with `chunk` = sqrt T, 2 sqrt T steps in a row instead of T. Nothing is divided by, so
+    carry it into the chunk: with chunks of sqrt T, 2 sqrt T steps in a row instead of T. Nothing is divided by, so
     decays near 0 are as safe as decays near 1.
     """
     T = b.shape[1]
-    L = chunk or (T if T <= SHORT else math.ceil(math.sqrt(T)))
-    if L >= T:
+    if T <= SHORT:
         return stepwise(a, b)
-    a, b = (chunked(x, L) for x in (a, b))  # (tasks, L, chunks, *state)
+    a, b = (chunked(x, math.ceil(math.sqrt(T))) for x in (a, b))  # (tasks, L, chunks, *state)
     z, products = stepwise(a, b), a.cumprod(1)
     before = stepwise(products[:, -1], z[:, -1])  # (tasks, chunks, *state): the state at the end of each chunk
     start = torch.cat([torch.zeros_like(before[:, :1]), before[:, :-1]], 1)

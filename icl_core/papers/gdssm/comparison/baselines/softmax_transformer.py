@@ -14,33 +14,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.comparison.baselines.seeds import Parameters, stacked
+from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Parameters
+from icl_core.papers.gdssm.comparison.baselines.linear_transformer import drawn
 
 
-def parameters(
-    features: int,
-    width: int,
-    state: int,
-    generator: torch.Generator,
-    seeds: int = 1,
-    layers: int = 1,
-    positions: int = 21,
-) -> Parameters:
-    """Random parameters, float32, with a leading axis of seeds, for sequences of up to `positions` tokens."""
-
-    def normal(*shape: int, scale: float) -> Tensor:
-        return scale * torch.randn(*shape, generator=generator, device=generator.device)
-
-    def draw() -> Parameters:
-        into = {name: normal(layers, width, state, scale=width**-0.5) for name in ("W_Q", "W_K", "W_V")}
-        return into | {
-            "W_in": normal(features, width, scale=features**-0.5),
-            "P": normal(positions, width, scale=0.5),
-            "W_O": normal(layers, state, width, scale=state**-0.5),
-            "W_out": normal(width, features, scale=0.1 * width**-0.5),
-        }
-
-    return stacked(draw, seeds)
+def parameters(features: int, width: int, state: int, generators: Generators, layers: int, length: int) -> Parameters:
+    """Random parameters for sequences of up to `length` tokens."""
+    return drawn(features, width, state, generators, layers, length, keys=width**-0.5, out=state**-0.5)
 
 
 def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:

@@ -1,18 +1,20 @@
-"""What makes the comparison fair: the numbers of parameters, and the rates that were tried."""
+"""What makes the comparison fair: the numbers of parameters, and the learning rates that were tried."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+import icl_core.papers.gdssm.comparison.train as train
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, references
-from icl_core.figures.style import INK, TICKS, axis, layout
+from icl_core.figures.style import INK, TICKS, axis, layout, note
+from icl_core.papers.gdssm.comparison.baselines import Model
 from icl_core.papers.gdssm.comparison.draw import style
-from icl_core.papers.gdssm.comparison.read_run import entries, levels, levels_on
-from icl_core.papers.gdssm.comparison.train import TUNED_ON
+from icl_core.papers.gdssm.comparison.read_run import Entry, entries, levels
 
 LEAST = 0.9  # log10 of the fewest parameters shown
 
@@ -20,101 +22,86 @@ LEAST = 0.9  # log10 of the fewest parameters shown
 def parameters(run: Run, view: Any) -> Panel:
     """Loss against the number of parameters."""
     loss, sizes = run["evaluated/loss"].mean(0), run["size/parameters"]
-    most = float(np.log10(sizes.max())) + 0.25
-    figure = Figure(_dots(run, loss), layout(380, {"t": 26}, showlegend=False))
-    figure.update_xaxes(axis("parameters (log scale)", type="log", range=[LEAST, most]))
-    figure.update_xaxes(tickvals=[10, 100, 1000, 10000], ticktext=["10", "100", "1,000", "10,000"])
-    figure.update_yaxes(axis("loss at the query", range=list(style.limits(run, loss))))
-    _names(run, figure, loss, most)
-    labels = [each.label for each in entries(run)]
+    shown, most = style.limits(run, loss), float(np.log10(sizes.max())) + 0.25
+    found, ticks = entries(run), {"tickvals": [10, 100, 1000, 10000], "ticktext": ["10", "100", "1,000", "10,000"]}
+    finite = [each for each in found if np.isfinite(each.loss)]
+    figure = Figure([_dot(each, shown[1]) for each in finite], layout(380, {"t": 26}, showlegend=False))
+    figure.update_xaxes(axis("parameters (log scale)", type="log", range=[LEAST, most], **ticks))
+    figure.update_yaxes(axis("loss at the query", range=list(shown)))
+    _names(run, figure, [each for each in finite if not each.baseline], (shown[1], most))
+    labels = [each.model.label for each in found]
     return Panel(
-        f"{style.few(run)} parameters of the right kind against {style.many(run)}",
+        "{} parameters of the right kind against {}".format(*style.counts(run)),
         "The GD-SSM multiplies tokens with each other and keeps the sum: with that built in there is hardly anything "
         "left to learn. The others could not be made so small: letting a token in and out takes more. Were it a matter "
         "of size, blue would lie highest.",
         figure,
         data=pd.DataFrame({"model": labels, "parameters": sizes, "loss": style.column(loss, 4)}),
-        note=(style.told(each.short for each in style.diverged(run)) + style.beyond(run, loss)).strip(),
+        note=style.astray(run, loss).strip(),
     )
 
 
-def _dots(run: Run, loss: np.ndarray) -> list[Trace]:
-    """A dot a model that stayed finite; one too far off stands at the edge, as an arrow."""
-    edge, found = style.limits(run, loss)[1], []
-    for each in entries(run):
-        x, y = run["size/parameters"][each.place], loss[each.place]
-        if np.isfinite(y):
-            at, more = (edge, {"symbol": "triangle-up"}) if y > edge else (y, {})
-            hover = f"{each.label}: %{{x}} parameters, loss {y:.4g}<extra></extra>"
-            dot = Trace(x=[x], y=[at], mode="markers", name=each.label, hovertemplate=hover, cliponaxis=False)
-            found.append(dot.update(marker=style.marker(each.model, 12, **more)))
-    return found
+def _dot(each: Entry, edge: float) -> Trace:
+    """A model that stayed finite; one too far off stands at the edge, as an arrow."""
+    at, more = (edge, {"symbol": "triangle-up"}) if each.loss > edge else (each.loss, {})
+    hover = f"{each.model.label}: %{{x}} parameters, loss {each.loss:.4g}<extra></extra>"
+    dot = Trace(x=[each.parameters], y=[at], mode="markers", name=each.model.label, hovertemplate=hover)
+    return dot.update(marker=style.marker(each.model, 12, **more), cliponaxis=False)
 
 
-def _names(run: Run, figure: Figure, loss: np.ndarray, most: float) -> None:
+def _names(run: Run, figure: Figure, own: list[Entry], edges: tuple[float, float]) -> None:
     """Names the lines, away from the GD-SSM's dots; these, each towards the side that has more room; the others."""
-    across, sizes = references(style.lines(*levels(run))), np.log10(run["size/parameters"])
-    if sizes[0] > LEAST + 0.35 * (most - LEAST):  # the dot of one layer, near its line
+    edge, most = edges
+    across = references(style.lines(*levels(run)))
+    if np.log10(entries(run)[0].parameters) > LEAST + 0.35 * (most - LEAST):  # the dot of one layer, near its line
         across["annotations"] = [text | {"x": 0.01} for text in across["annotations"]]
     figure.update_layout(across)
-    for each in entries(run):
-        x, y = sizes[each.place], loss[each.place]
-        if not each.baseline and np.isfinite(y):
-            side = {"xanchor": "right" if 2 * x > LEAST + most else "left", "font": {"size": TICKS}}
-            clear = {"yanchor": "top", "yshift": -6}  # of the names of the lines, which stand above them
-            y = min(y, style.limits(run, loss)[1])
-            figure.add_annotation(x=x, y=y, text=each.label, showarrow=False, **side, **clear)
-    top = {"x": 1, "xref": "paper", "xanchor": "right", "y": 1, "yref": "paper", "yanchor": "bottom"}
-    figure.add_annotation(text="the others", showarrow=False, **top)
+    for each in own:
+        x, y = np.log10(each.parameters), min(each.loss, edge)
+        side = {"xanchor": "right" if 2 * x > LEAST + most else "left", "font": {"size": TICKS}}
+        clear = {"yanchor": "top", "yshift": -6}  # of the names of the lines, which stand above them
+        figure.add_annotation(x=x, y=y, text=each.model.label, showarrow=False, **side, **clear)
+    figure.add_annotation(**note("the others", 1, 1, xanchor="right", yanchor="bottom"))
 
 
-def rates(run: Run, view: Any) -> Panel:
-    """The loss at every rate that was tried, the chosen one with a ring."""
-    found, x, tuned, chosen = entries(run), run["tuned/rate"], run["tuned/loss"], _chosen(run)[0]
-    edge = int(sum(rate in (x[0], x[-1]) for rate in chosen))
+def learning_rates(run: Run, view: Any) -> Panel:
+    """The loss at every learning rate that was tried, the chosen one with a ring."""
+    models, x, tuned = [each.model for each in entries(run)], run["tuned/rate"], run["tuned/loss"]
+    edge = int(np.isin(run["chosen/rate"], x[[0, -1]]).sum())
     columns = {f"{rate:g}": style.column(tuned[:, i]) for i, rate in enumerate(x)}
     return Panel(
         f"{len(x)} rates tried with every model, for {run.config.tuning:,} steps each",
         "One seed, the same tasks and steps at every rate. The ring is the rate that trains all seeds. A model whose "
         "ring lies at either end might do better at a rate that was not tried"
-        + (f": here {edge} of {len(found)}." if edge else "; here none."),
-        _tuned(run),
-        data=pd.DataFrame({"model": [each.label for each in found]} | columns),
-        note="Colours as above." + style.told(_lost(run)),
+        + (f": here {edge} of {len(models)}." if edge else "; here none."),
+        _tuned(run, models),
+        data=pd.DataFrame({"model": [each.label for each in models]} | columns),
+        note="Colours as above." + style.told(_lost(run, models)),
     )
 
 
-def _tuned(run: Run) -> Figure:
-    x, tuned, zero = run["tuned/rate"], run["tuned/loss"], levels_on(run, TUNED_ON)[0]
-    styled = [(each.label, tuned[each.place], each.model) for each in entries(run)]
-    series = [Curve(label, x, row, model.colour, model.dash, markers=True) for label, row, model in styled]
+def _tuned(run: Run, models: list[Model]) -> Figure:
+    x, tuned, zero = run["tuned/rate"], run["tuned/loss"], train.levels(run.config, train.TUNED_ON)[0]
+    styled = zip(models, tuned, strict=True)
+    series = [Curve(each.label, x, row, each.colour, each.dash, markers=True) for each, row in styled]
     seen = np.minimum(tuned, 1.3 * zero)
     low, high = min(zero, float(seen.min())), max(zero, float(seen.max()))
     room = 0.1 * (high - low)  # for a ring at either end
     figure = figures.curves(
         series, "learning rate", "loss after the tuning", log_x=True, x_range=(0.8 * x[0], 1.25 * x[-1]),
-        y_range=(low - room, high + room),
-        lines=[("predicting zero", zero, "floor")],
+        y_range=(low - room, high + room), lines=[("predicting zero", zero, "floor")],
     )  # fmt: skip
     ring = {"size": 18, "color": "rgba(0,0,0,0)", "line": {"color": INK, "width": 2}}
-    chosen, best = _chosen(run)
-    figure.add_trace(Trace(x=chosen, y=best, mode="markers", marker=ring, hoverinfo="skip"))
+    chosen, best = run["chosen/rate"], tuned.min(1)
+    has = np.isfinite(chosen)  # not where all diverged
+    figure.add_trace(Trace(x=chosen[has], y=best[has], mode="markers", marker=ring, hoverinfo="skip"))
     figure.update_layout(showlegend=False)
     return figure.update_xaxes(tickvals=x, ticktext=[f"{each:g}" for each in x])
 
 
-def _chosen(run: Run) -> tuple[np.ndarray, np.ndarray]:
-    """The rates chosen and the losses there, of the models that have one: not where all rates diverged."""
-    has = np.isfinite(run["chosen/rate"])
-    return run["chosen/rate"][has], run["tuned/loss"].min(1)[has]
-
-
-def _lost(run: Run) -> list[str]:
-    """The rates that diverged: "Mamba at 0.01 and 0.03", "S5 at every rate"."""
-    named = []
-    for each in entries(run):
-        row = run["tuned/loss"][each.place]
-        at = [f"{rate:g}" for rate in run["tuned/rate"][~np.isfinite(row)]]
-        if at:
-            named.append(f"{each.short} at {' and '.join(at) if len(at) < len(row) else 'every rate'}")
-    return named
+def _lost(run: Run, models: list[Model]) -> Iterator[str]:
+    """The learning rates that diverged: "Mamba at 0.01 and 0.03", "S5 at every rate"."""
+    for each, row in zip(models, ~np.isfinite(run["tuned/loss"]), strict=True):
+        if row.any():
+            at = " and ".join(f"{rate:g}" for rate in run["tuned/rate"][row])
+            yield f"{each.short} at {'every rate' if row.all() else at}"

@@ -13,11 +13,12 @@ from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import DASHES, PAPER, TICKS, axis, colour, layout
 from icl_core.papers.gdssm.comparison.baselines import Model, model
 from icl_core.papers.gdssm.comparison.draw import style
-from icl_core.papers.gdssm.comparison.read_run import NEAR, Entry, curves, entries, levels, levels_on
+from icl_core.papers.gdssm.comparison.read_run import NEAR, Entry, curves, entries, levels
 
 
 def ends(run: Run, view: Any) -> Panel:
     """The loss of every model at the end, every seed a dot."""
+    few, many = style.counts(run)
     return Panel(
         _reached(run),
         f"Every seed is a dot; the same {train.TEST_SET[1]:,} fresh tasks for all. Look who lies at the "
@@ -25,24 +26,21 @@ def ends(run: Run, view: Any) -> Panel:
         "predicting zero.",
         _rows(run),
         data=_table(run),
-        note=f"{style.few(run)} parameters in the GD-SSM, {style.many(run)} in each of the others."
-        + style.told(each.short for each in style.diverged(run))
-        + style.beyond(run, run["evaluated/loss"]),
+        note=f"{few} parameters in the GD-SSM, {many} in each of the others."
+        + style.astray(run, run["evaluated/loss"]),
     )
 
 
 def _rows(run: Run) -> Figure:
     """A row a model, the first on top."""
-    found, loss = entries(run), run["evaluated/loss"]  # [seeds, models]
-    shown, rows = style.limits(run, loss), len(found)
-    figure = Figure(layout=layout(120 + 40 * rows, {"t": 70}, showlegend=False))
+    found, shown = entries(run), style.limits(run, run["evaluated/loss"])
+    rows = len(found)
+    figure = Figure([_dots(each, shown[1]) for each in found], layout(120 + 40 * rows, {"t": 70}, showlegend=False))
     _lines(run, figure, 40 * rows)
-    for each in found:
-        figure.add_trace(_dots(each, loss[:, each.place], shown[1]))
-        if not np.isfinite(loss[:, each.place]).all():
-            here = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "middle", "bgcolor": PAPER}
-            figure.add_annotation(text="diverged", showarrow=False, y=each.place, **here)
-    ticks = [each.short.replace("transformer, ", "transformer,<br>") for each in found]
+    for each in style.diverged(run):
+        here = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "middle", "bgcolor": PAPER}
+        figure.add_annotation(text="diverged", showarrow=False, y=each.place, **here)
+    ticks = [each.model.short.replace("transformer, ", "transformer,<br>") for each in found]
     figure.update_xaxes(axis("loss at the query", range=list(shown), showgrid=False))
     return figure.update_yaxes(axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks))
 
@@ -58,23 +56,21 @@ def _lines(run: Run, figure: Figure, height: int) -> None:
         figure.add_annotation(text=label, showarrow=False, **where, **side)
 
 
-def _dots(each: Entry, losses: np.ndarray, edge: float) -> Trace:
+def _dots(each: Entry, edge: float) -> Trace:
     """One model's seeds in its row; one too far off stands at the edge, as an arrow."""
-    spread = np.linspace(-0.12, 0.12, len(losses)) if len(losses) > 1 else np.zeros(1)
-    seen = np.isfinite(losses)
-    arrows = [("triangle-right" if value > edge else each.model.symbol) for value in losses[seen]]
-    at = {"x": np.minimum(losses[seen], edge), "y": each.place + spread[seen]}
-    marker = style.marker(each.model, 11, symbol=arrows)
-    dots = Trace(**at, mode="markers", marker=marker, name=each.label, cliponaxis=False)
-    hover = [f"{each.label}: {value:.4g}" for value in losses[seen]]
-    return dots.update(text=hover, hovertemplate="%{text}<extra></extra>")
+    seen = np.isfinite(each.losses)
+    losses, spread = each.losses[seen], np.linspace(-0.12, 0.12, len(seen)) if len(seen) > 1 else np.zeros(1)
+    marker = style.marker(each.model, 11, symbol=np.where(losses > edge, "triangle-right", each.model.symbol).tolist())
+    dots = Trace(x=np.minimum(losses, edge), y=each.place + spread[seen], mode="markers", marker=marker)
+    hover = [f"{each.model.label}: {value:.4g}" for value in losses]
+    return dots.update(name=each.model.label, cliponaxis=False, text=hover, hovertemplate="%{text}<extra></extra>")
 
 
 def _table(run: Run) -> pd.DataFrame:
     mean = run["evaluated/loss"].mean(0)
     return pd.DataFrame(
         {
-            "model": [each.label for each in entries(run)],
+            "model": [each.model.label for each in entries(run)],
             "parameters": run["size/parameters"],
             "width": [size or None for size in run["size/width"]],
             "state": [size or None for size in run["size/state"]],
@@ -86,8 +82,8 @@ def _table(run: Run) -> pd.DataFrame:
 
 
 def _reached(run: Run) -> str:
-    found, loss = entries(run), run["evaluated/loss"].mean(0)
-    near = [each.short for each in found if loss[each.place] <= NEAR * run["baseline/one"][0]]
+    found = entries(run)
+    near = [each.model.short for each in found if each.loss <= NEAR * run["baseline/one"][0]]
     if not near:
         return "Nobody reaches one step of gradient descent"
     if len(near) == len(found):
@@ -98,64 +94,51 @@ def _reached(run: Run) -> str:
 def training(run: Run, view: Any) -> Panel:
     """The loss of every model over its training; also of a run that is still going."""
     x, losses = np.asarray(run.tensors.get("curve/step", [0])), {model(id): y for id, y in curves(run).items()}
-    named, levels = {each.label: rows for each, rows in losses.items()}, levels_on(run, train.WATCHED)
-    lost = [_when(x, losses, each) for each in style.diverged(run)] if run.finished else []
+    means = {each.label: mean_of(rows) for each, rows in losses.items()}
+    levels = train.levels(run.config, train.WATCHED)
+    lost = [_when(x, losses, each.model) for each in style.diverged(run)] if run.finished else []
+    so_far = f"{len(losses)} of {len(run.names('models'))} models so far" if losses else "No model so far"
     return Panel(
-        _late(x, named, levels[0]) if run.finished else _so_far(run, len(losses)),
+        _late(x, means, levels[0]) if run.finished else so_far,
         f"{train.WATCHED[1]} held-out tasks, the same for all curves and lines; the band reaches from "
         "the lowest to the highest seed. Look for plateaus: a model that finds the mechanism falls suddenly, one "
         "that does not stays level. Who learns slowly may be learning still.",
         _falling(x, losses, levels, view.single_seeds),
-        data=pd.DataFrame({"step": x} | {label: mean_of(rows).round(4) for label, rows in named.items()}),
+        data=pd.DataFrame({"step": x} | {label: mean.round(4) for label, mean in means.items()}),
         note=style.told(lost).strip(),
     )
 
 
-def _so_far(run: Run, count: int) -> str:
-    return f"{count} of {len(run.names('models'))} models so far" if count else "No model so far"
-
-
-def _falling(
-    x: np.ndarray, losses: dict[Model, np.ndarray], levels: tuple[float, float, float], single_seeds: bool
-) -> Figure:
+def _falling(x: np.ndarray, losses: dict[Model, np.ndarray], levels: train.Levels, single_seeds: bool) -> Figure:
     """A curve a model, and one a seed behind it if asked for."""
     single = [
         Curve(f"{each.label}, seed {i + 1}", x, row, each.colour, "dot")
         for each, rows in losses.items() for i, row in enumerate(rows) if single_seeds
     ]  # fmt: skip
     series = [Curve(each.label, x, rows, each.colour, each.dash, band="minmax") for each, rows in losses.items()]
-    zero, _, two = levels
+    lowest = min([levels[2], *(rows[np.isfinite(rows)].min() for rows in losses.values())])
     return figures.curves(
-        [*single, *series] or [Curve("none yet", x, np.full(len(x), np.nan))],
-        "training step",
-        "loss at the query",
-        y_range=(0.92 * min([two, *(rows[np.isfinite(rows)].min() for rows in losses.values())]), 1.12 * zero),
-        lines=style.lines(*levels),
-        height=460,
-    )
+        [*single, *series] or [Curve("none yet", x, np.full(len(x), np.nan))], "training step", "loss at the query",
+        y_range=(0.92 * lowest, 1.12 * levels[0]), lines=style.lines(*levels), height=460,
+    )  # fmt: skip
 
 
-def _when(x: np.ndarray, losses: dict[Model, np.ndarray], each: Entry) -> str:
+def _when(x: np.ndarray, losses: dict[Model, np.ndarray], lost: Model) -> str:
     """A model that diverged, with the last step at which it was seen."""
-    if each.model not in losses:
-        return f"{each.short} at every rate"
-    seen = np.flatnonzero(np.isfinite(losses[each.model]).any(0))
-    return f"{each.short} after step {int(x[seen[-1]]):,}"
+    if lost not in losses:
+        return f"{lost.short} at every rate"
+    return f"{lost.short} after step {int(x[np.isfinite(losses[lost]).any(0)][-1]):,}"
 
 
-def _late(x: np.ndarray, losses: dict[str, np.ndarray], zero: float) -> str:
+def _late(x: np.ndarray, means: dict[str, np.ndarray], zero: float) -> str:
     """Who left the plateau when: the first evaluation at which a tenth of predicting zero is gained."""
-    left = {}
-    for name, rows in losses.items():
-        under = np.flatnonzero(mean_of(rows) < 0.9 * zero)
-        if len(under):
-            left[name] = int(x[under[0]])
+    under = {name: x[mean < 0.9 * zero] for name, mean in means.items()}
+    left = {name: int(steps[0]) for name, steps in under.items() if len(steps)}
     if not left:
         return "No model leaves predicting zero"
-    order = sorted(left, key=left.__getitem__)
+    order, never = sorted(left, key=left.__getitem__), len(means) - len(left)
     first, last = order[0], order[-1]
-    never = len(losses) - len(left)
-    stay = f"; {never} never" * (never > 0)
     if first == last:
         return f"{first} alone leaves predicting zero, by step {left[first]:,}"
+    stay = f"; {never} never" * (never > 0)
     return f"{first} leaves predicting zero by step {left[first]:,}, {last} by {left[last]:,}{stay}"

@@ -33,19 +33,18 @@ def limits(run: Run, losses: np.ndarray) -> tuple[float, float]:
     return float(low - room), float(high + room)
 
 
-def beyond(run: Run, losses: np.ndarray) -> str:
-    """A sentence on the models with a loss [..., models] outside the range."""
-    rows = np.atleast_2d(losses)
-    tops = np.where(np.isfinite(rows), rows, -np.inf).max(0)
-    far = FAR * float(run["baseline/zero"][0])
-    named = [f"{each.short} at {tops[each.place]:.3g}" for each in entries(run) if tops[each.place] > far]
-    return f" Beyond the edge: {', '.join(named)}." if named else ""
-
-
 def diverged(run: Run) -> list[Entry]:
     """The models with a seed whose training did not stay finite."""
-    losses = run["evaluated/loss"]  # [seeds, models]
-    return [each for each in entries(run) if not np.isfinite(losses[:, each.place]).all()]
+    return [each for each in entries(run) if not np.isfinite(each.losses).all()]
+
+
+def astray(run: Run, losses: np.ndarray) -> str:
+    """A sentence on what diverged, and one on the models with a loss [..., models] outside the range."""
+    tops = np.where(np.isfinite(losses), losses, -np.inf).reshape(-1, losses.shape[-1]).max(0)
+    far = FAR * float(run["baseline/zero"][0])
+    named = [f"{each.model.short} at {top:.3g}" for each, top in zip(entries(run), tops, strict=True) if top > far]
+    lost = told(each.model.short for each in diverged(run))
+    return lost + (f" Beyond the edge: {', '.join(named)}." if named else "")
 
 
 def told(names: Iterable[str]) -> str:
@@ -61,12 +60,7 @@ def column(values: Any, places: int | None = None, missing: str = "diverged") ->
     return rounded if np.isfinite(numbers).all() else [f"{x:g}" if np.isfinite(x) else missing for x in rounded]  # type: ignore[return-value]
 
 
-def few(run: Run) -> str:
-    """The parameters of the GD-SSM's models."""
-    return " and ".join(f"{run['size/parameters'][each.place]:,}" for each in entries(run) if not each.baseline)
-
-
-def many(run: Run) -> str:
-    """The parameters of all others."""
-    counts = [int(run["size/parameters"][each.place]) for each in entries(run) if each.baseline]
-    return f"{min(counts):,} to {max(counts):,}"
+def counts(run: Run) -> tuple[str, str]:
+    """The parameters of the GD-SSM's models, and of all others."""
+    own, others = ([each.parameters for each in entries(run) if each.baseline is one] for one in (False, True))
+    return " and ".join(f"{count:,}" for count in own), f"{min(others):,} to {max(others):,}"

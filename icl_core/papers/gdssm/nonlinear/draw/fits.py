@@ -1,6 +1,5 @@
 """What the models of sines fit to a prompt, and what their embeddings have learned."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,22 +7,11 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import CannotDraw, Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.figure import Figure
 from icl_core.figures import Curve, written
 from icl_core.figures.style import FAINT
-from icl_core.papers.gdssm.nonlinear.read_run import (
-    GRID,
-    Learned,
-    asked_at,
-    descended,
-    example,
-    learned,
-    lines,
-    model_at,
-    sine,
-    sine_through,
-)
-from icl_core.papers.gdssm.nonlinear.settings import Variant, variant
+from icl_core.papers.gdssm.nonlinear.read_run import GRID, Learned, example, learned, lines, model_at
+from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import percent, row_of
 
@@ -36,87 +24,64 @@ STRAIGHT = {
 def fit(run: Run, view: Any) -> Panel:
     """One prompt, and what every model predicts at every x."""
     pairs = example(run, view.prompt)
-    made = _fit(run, view, pairs)
-    away = {name: made.off(name) for name in made.found}
+    found, at = _found(run, view, pairs)
+    sine = found.loc[found["x"].abs() <= 5, ["x", "truth"]].to_numpy()
+    gated, descent, linear = (_away(found, name, sine) for name in ("mlp gate", "gradient descent", "linear gate"))
     return Panel(
-        f"Prompt {view.prompt}: the gated MLP is {written(away['mlp gate'], 2)} off the sine, gradient descent on "
-        f"sin x and cos x {written(away['gradient descent'], 2)}, the gated linear embedding "
-        f"{written(away['linear gate'], 2)}",
-        f"The {len(pairs)} dots are the prompt, and every x of the curves is a query. Both blue curves should follow "
+        f"Prompt {view.prompt}: the gated MLP is {gated} off the sine, gradient descent on sin x and cos x {descent}, "
+        f"the gated linear embedding {linear}",
+        f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Both blue curves should follow "
         f"the dotted sine as the grey one does. {STRAIGHT[run.config.ssm]}; the gated unit bends it, mostly to the "
         "mean of all sines, whatever the dots say. Look at another prompt: a curve that stays has not read the dots.",
-        made.figure("examples", "the sine", (-0.85, 0.85)),
-        data=made.table("the sine"),
-        note=f"Off: root mean square over all x from −5 to 5. {made.at}",
+        note=f"Off: root mean square over all x from −5 to 5. {at}",
+        **_fit(run, found, pairs, ("examples", "the sine"), 0.85),
     )
 
 
 def prompt(run: Run, view: Any) -> Panel:
     """The visitor's points, and what every model predicts at every x."""
     pairs = np.array(points(view.points), dtype=np.float32)
-    made = _fit(run, view, pairs)
-    missed = {name: made.missed(name) for name in made.found}
+    found, at = _found(run, view, pairs)
+    gated, sine, linear = (_away(found, name, pairs) for name in ("mlp gate", "truth", "linear gate"))
     far = "" if np.abs(pairs[:, 0]).max() <= 5 else " No training saw an x beyond ±5."
-    count = "" if len(pairs) == run.config.N else (
-        f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too "
-        f"{'long' if len(pairs) > run.config.N else 'short'}, as η/N is fixed."
-    )  # fmt: skip
+    too = "long" if len(pairs) > run.config.N else "short"
+    count = f" Trained for {run.config.N} pairs and given {len(pairs)}, a step is too {too}, as η/N is fixed."
     top = 1.4 * max(0.5, float(np.abs(pairs[:, 1]).max()))
     return Panel(
-        f"Your points: the gated MLP is {written(missed['mlp gate'], 2)} off them, the nearest sine "
-        f"{written(missed['truth'], 2)}, the gated linear embedding {written(missed['linear gate'], 2)}",
+        f"Your points: the gated MLP is {gated} off them, the nearest sine {sine}, the gated linear embedding {linear}",
         "Type points of a sine with an amplitude of up to 0.5, and the blue curves go near them. Turn all signs: the "
         "MLP turns with them, the gated one not quite, as all sines of its training are above zero at x = 0. Type "
         "points of a line or a faster wave: they still draw a sine of period 2π, for the features are learned once "
         "and the prompt only weighs them. A model that fitted any curve would follow those too.",
-        made.figure("your points", "nearest sine", (-top, top)),
-        data=made.table("nearest sine"),
-        note=f"Off: root mean square over your points.{count}{far} {made.at}",
+        note=f"Off: root mean square over your points.{count * (len(pairs) != run.config.N)}{far} {at}",
+        **_fit(run, found, pairs, ("your points", "nearest sine"), top),
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """All curves over one prompt."""
-
-    pairs: np.ndarray  # [N, 2]
-    queries: np.ndarray
-    variants: list[Variant]
-    found: dict[str, np.ndarray]  # by variant, "gradient descent" and "truth"
-    at: str  # step and seed
-
-    def off(self, name: str) -> float:
-        """How far a curve is from the sine, in the mean over the x of the training."""
-        inside = np.abs(self.queries) <= 5
-        return float(np.sqrt(np.mean((self.found[name] - self.found["truth"])[inside] ** 2)))
-
-    def missed(self, name: str) -> float:
-        """How far a curve is from the points."""
-        at = np.interp(self.pairs[:, 0], self.queries, self.found[name])
-        return float(np.sqrt(np.mean((at - self.pairs[:, 1]) ** 2)))
-
-    def figure(self, dots: str, truth: str, y_range: tuple[float, float]) -> Figure:
-        x = self.queries
-        series = [
-            Curve("gradient descent on sin x, cos x", x, self.found["gradient descent"], "gradient descent"),
-            *(Curve(each.label, x, self.found[each.id], each.colour, each.dash) for each in self.variants),
-            Curve(truth, x, self.found["truth"], "floor"),
-        ]
-        figure = figures.curves(series, "x", "y", y_range=y_range, height=460)
-        return figure.add_trace(figures.dots(self.pairs, dots))
-
-    def table(self, truth: str) -> pd.DataFrame:
-        named = {each.label: self.found[each.id] for each in self.variants}
-        last = {"gradient descent": self.found["gradient descent"], truth: self.found["truth"]}
-        return pd.DataFrame({"x": self.queries} | named | last).round(4)
+def _found(run: Run, view: Any, pairs: np.ndarray) -> tuple[pd.DataFrame, str]:
+    """All curves over one prompt, and of which step and seed."""
+    snapshot, row = run.snapshot_at(view), row_of(run, view)
+    return pd.DataFrame(lines(run, pairs, snapshot, row)), f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}."
 
 
-def _fit(run: Run, view: Any, pairs: np.ndarray) -> _Fit:
-    queries, snapshot, row = asked_at(pairs), run.snapshot_at(view), row_of(run, view)
-    found = lines(run, pairs, queries, snapshot, row)
-    found |= {"gradient descent": descended(run, pairs, queries), "truth": sine(sine_through(pairs), queries)}
-    variants = [variant(id) for id in run.names("variants")]
-    return _Fit(pairs, queries, variants, found, f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.")
+def _away(found: pd.DataFrame, name: str, points: np.ndarray) -> str:
+    """How far a curve is from points [points, 2], root mean square."""
+    misses = np.interp(points[:, 0], found["x"], found[name]) - points[:, 1]
+    return written(float(np.sqrt(np.mean(misses**2))), 2)
+
+
+def _fit(run: Run, found: pd.DataFrame, pairs: np.ndarray, named: tuple[str, str], top: float) -> dict[str, Any]:
+    """The figure and its table; `named`: what the dots and the truth are called."""
+    dots, truth = named
+    x, variants = found["x"], [variant(id) for id in run.names("variants")]
+    series = [
+        Curve("gradient descent on sin x, cos x", x, found["gradient descent"], "gradient descent"),
+        *(Curve(each.label, x, found[each.id], each.colour, each.dash) for each in variants),
+        Curve(truth, x, found["truth"], "floor"),
+    ]
+    figure = figures.curves(series, "x", "y", y_range=(-top, top), height=460)
+    labels = {each.id: each.label for each in variants} | {"truth": truth}
+    return {"figure": figure.add_trace(figures.dots(pairs, dots)), "data": found.rename(columns=labels).round(4)}
 
 
 def features(run: Run, view: Any) -> Panel:
@@ -142,13 +107,13 @@ def _waves(found: Learned, count: int) -> Figure:
     series = [
         Curve("nearest to sin x", GRID, found.fitted[:, 0], "trained"),
         Curve("nearest to cos x", GRID, found.fitted[:, 1], "layer 1"),
-        Curve("sin x", GRID, found.waves[:, 0], "floor"),
-        Curve("cos x", GRID, found.waves[:, 1], "floor", "dashdot"),
+        Curve("sin x", GRID, np.sin(GRID), "floor"),
+        Curve("cos x", GRID, np.cos(GRID), "floor", "dashdot"),
     ]
     figure = figures.curves(series, "x", "feature", y_range=(-1.35, 1.35))
     raw = found.features / (np.abs(found.features).max() or 1.0)
-    line = {"color": FAINT, "width": 1}
+    thin = {"mode": "lines", "line": {"color": FAINT, "width": 1}, "opacity": 0.35, "hoverinfo": "skip"}
     for number, each in enumerate(raw.T[:count]):
-        single = Trace(x=GRID, y=each, mode="lines", line=line, opacity=0.35, hoverinfo="skip")
-        figure.add_trace(single.update(name="single features", legendgroup="single", showlegend=number == 0))
+        named = {"name": "single features", "legendgroup": "single", "showlegend": number == 0}
+        figure.add_scatter(x=GRID, y=each, **thin, **named)
     return figure

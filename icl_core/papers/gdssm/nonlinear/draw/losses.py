@@ -8,23 +8,22 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.figure import Figure
 from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.style import INK, PAPER, colour, legend
 from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
 from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.training.several_seeds import padded
 
 
 def losses(run: Run, view: Any) -> Panel:
     """A bar a model, with its seeds, and with the loss that it has when the labels in its prompt are zeros."""
     ids, zero = run.names("variants"), float(run["baseline/zero"][0])
-    seeds = {id: run[f"evaluated/{id}"] for id in ids}
-    blind = {id: float(run[f"evaluated/{id}/blind"].mean()) for id in ids}
-    mean = {id: float(rows.mean()) for id, rows in seeds.items()}
+    mean, blind = ({id: float(run[f"evaluated/{id}{which}"].mean()) for id in ids} for which in ("", "/blind"))
     kept = (zero - blind["linear gate"]) / (zero - mean["linear gate"])
-    labels, worst = [variant(id).label for id in ids], [float(rows.max()) for rows in seeds.values()]
-    table = {"model": labels, "loss": mean.values(), "labels hidden": blind.values(), "worst seed": worst}
+    table = {"model": [variant(id).label for id in ids], "loss": mean.values(), "labels hidden": blind.values()}
+    worst = {"worst seed": [float(run[f"evaluated/{id}"].max()) for id in ids]}
     return Panel(
         f"The gated MLP costs {percent(mean['mlp gate'] / zero)} of predicting zero, the gated linear embedding "
         f"{percent(mean['linear gate'] / zero)}, and {percent(kept)} of what that gains needs no labels",
@@ -32,24 +31,27 @@ def losses(run: Run, view: Any) -> Panel:
         "examples. The gated linear embedding ends near the mean of all sines, 0.19 cos x, and reads them little. "
         "What is linear in the query's x cannot pass the line of best straight lines, an MLP on the state included. "
         "If the embedding did not matter, all bars would be equal.",
-        _bars(run, seeds, mean, blind),
-        data=pd.DataFrame({name: list(column) for name, column in table.items()}).round(5),
+        _bars(run, list(mean.values()), list(blind.values())),
+        data=pd.DataFrame({name: list(column) for name, column in (table | worst).items()}).round(5),
         note="All bars and lines are of the same held-out tasks; the mean sine is "
         f"{MEAN:.2f} cos x. Best straight lines: fitted to each whole sine, exact.",
     )
 
 
-def _bars(run: Run, seeds: dict[str, np.ndarray], mean: dict[str, float], blind: dict[str, float]) -> Figure:
-    base = {name: float(run[f"baseline/{name}"][0]) for name in ("zero", "mean", "line", "ideal")}
-    shown, values, hidden = [variant(id) for id in mean], list(mean.values()), list(blind.values())
+def _bars(run: Run, means: list[float], hidden: list[float]) -> Figure:
+    shown, zero = [variant(id) for id in run.names("variants")], float(run["baseline/zero"][0])
     figure = figures.bars(
-        [each.label for each in shown], values, "loss at the query", kinds=[each.colour for each in shown], text="none",
-        y_range=(0, 1.18 * max(base["zero"], *values, *hidden)), height=420,
+        [each.label for each in shown], means, "loss at the query", kinds=[each.colour for each in shown], text="none",
+        y_range=(0, 1.18 * max(zero, *means, *hidden)), height=420,
     )  # fmt: skip
     bar = figure.data[0].update(showlegend=False)
-    figure.add_traces(_marks(bar["x"], list(seeds.values()), hidden))
-    _write(figure, bar["x"], values, base["zero"])
-    _level(figure, run, base)
+    seeds = np.stack([run[f"evaluated/{each.id}"] for each in shown]).astype(float)  # [models, seeds]
+    x, dots = np.repeat(bar["x"], seeds.shape[1]), {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}}
+    diamonds = {"size": 13, "symbol": "diamond-open", "color": INK, "line": {"color": INK, "width": 2}}
+    figure.add_scatter(x=x.tolist(), y=seeds.ravel().tolist(), mode="markers", marker=dots, name="single seeds")
+    figure.add_scatter(x=list(bar["x"]), y=hidden, mode="markers", marker=diamonds, name="labels hidden")
+    _write(figure, bar["x"], means, zero)
+    _level(figure, run)
     return figure
 
 
@@ -61,53 +63,32 @@ def _write(figure: Figure, labels: Sequence[str], values: Sequence[float], zero:
         figure.add_annotation(x=label, text=f"{value:.4f}", showarrow=False, bgcolor=PAPER, **where)
 
 
-def _level(figure: Figure, run: Run, base: dict[str, float]) -> None:
+def _level(figure: Figure, run: Run) -> None:
     """The reference lines, named in the legend: on the lines their names would hide diamonds."""
     what = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
-    named = {
-        "predicting zero": (base["zero"], "floor", "dot"),
-        "best straight lines": (base["line"], "floor", "longdash"),
-        "mean sine": (base["mean"], "floor", "dashdot"),
-        f"{what} on sin x, cos x": (base["ideal"], "gradient descent", "dash"),
-    }
-    for name, (value, kind, dash) in named.items():
-        where = {
-            "xref": "x domain",
-            "yref": "y",
-            "x0": 0,
-            "x1": 1,
-            "y0": value,
-            "y1": value,
-            "name": name,
-            "showlegend": True,
-        }
-        figure.add_shape(type="line", line={"color": colour(kind), "width": 2, "dash": dash}, **where)
+    for name, level, kind, dash in (
+        ("predicting zero", "zero", "floor", "dot"),
+        ("best straight lines", "line", "floor", "longdash"),
+        ("mean sine", "mean", "floor", "dashdot"),
+        (f"{what} on sin x, cos x", "ideal", "gradient descent", "dash"),
+    ):
+        y, line = float(run[f"baseline/{level}"][0]), {"color": colour(kind), "width": 2, "dash": dash}
+        across = {"type": "line", "xref": "x domain", "yref": "y", "x0": 0, "x1": 1, "y0": y, "y1": y}
+        figure.add_shape(**across, line=line, name=name, showlegend=True)
     figure.update_layout(showlegend=True, legend=legend(1.02))
-
-
-def _marks(labels: Sequence[str], rows: list[np.ndarray], blind: list[float]) -> list[Trace]:
-    """The single seeds, and the losses without labels."""
-    labelled = [label for label, row in zip(labels, rows, strict=True) for _ in row]
-    dots = {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}}
-    diamonds = {"size": 13, "symbol": "diamond-open", "color": INK, "line": {"color": INK, "width": 2}}
-    every = [float(value) for row in rows for value in row]
-    return [
-        Trace(x=labelled, y=every, mode="markers", marker=dots, name="single seeds"),
-        Trace(x=list(labels), y=blind, mode="markers", marker=diamonds, name="labels hidden"),
-    ]
 
 
 def training(run: Run, view: Any) -> Panel:
     """The loss of every model over its training; also of a run that is still going."""
-    x = np.asarray(run.tensors.get("curve/step", []))
-    x = x if len(x) else np.array([0])
+    x = np.asarray(run.tensors.get("curve/step", [0]))
     ids = run.names("variants") if "names/variants" in run.tensors else []
-    rows = {variant(id): _curve(run, id, len(x)) for id in ids}
+    so_far = {id: np.reshape(run.tensors.get(f"curve/{id}", []), (run.config.seeds, -1)) for id in ids}
+    rows = {variant(id): padded(row, len(x)) for id, row in so_far.items()}
     series = [Curve(each.label, x, row, each.colour) for each, row in rows.items()]
-    series = series or [Curve("none yet", x, np.full(len(x), np.nan))]
-    floor = [float(each[0]) for each in (run.tensors.get("baseline/ideal", [np.nan]),) if np.isfinite(each[0])]
-    named = [*(("gradient descent", value, "gradient descent") for value in floor), ("predicting zero", ZERO, "floor")]
-    figure = figures.curves(series, "training step", "loss at the query", log_y=True, lines=named, height=420)
+    lines = [("gradient descent", float(each), "gradient descent") for each in run.tensors.get("baseline/ideal", ())]
+    lines.append(("predicting zero", ZERO, "floor"))
+    series = series or [Curve("none yet", x, x + np.nan)]
+    figure = figures.curves(series, "training step", "loss at the query", log_y=True, lines=lines, height=420)
     return Panel(
         _title(run, {each.id: mean_of(row) for each, row in rows.items()}),
         f"The loss on {WATCHED:,} tasks that no training sees, one model after the other. A model with an MLP falls as "
@@ -127,10 +108,3 @@ def _title(run: Run, means: dict[str, np.ndarray]) -> str:
     waves = " and ".join(written(ends[id], 4) for id in mlps)
     others = min(value for id, value in ends.items() if id not in mlps)
     return f"With an MLP embedding they end at {waves}, without one at {written(others, 4)} and above"
-
-
-def _curve(run: Run, name: str, points: int) -> np.ndarray:
-    """A model's curve [seeds, points], NaN where its training has not arrived."""
-    found = run.tensors.get(f"curve/{name}")
-    seen = np.atleast_2d(found) if found is not None and np.size(found) else np.empty((run.config.seeds, 0))
-    return np.pad(seen, ((0, 0), (0, points - seen.shape[1])), constant_values=np.nan)
