@@ -5,15 +5,7 @@ from functools import partial
 from icl_core.experiment import Claim
 
 # Section 5: batches of 512 sequences of 256 tokens, d = 128, SGD with momentum. The learning rates are the figures'.
-SECTION_5 = {
-    "outputs": "uniform",
-    "N": 65,
-    "T": 256,
-    "no_repeat": False,
-    "d": 128,
-    "optimiser": "sgd",
-    "batch": 512,
-}
+SECTION_5 = {"outputs": "uniform", "N": 65, "T": 256, "no_repeat": False, "d": 128, "optimiser": "sgd", "batch": 512}
 LONG = range(300, 2001)  # Figure 3 thaws at 300; fewer steps decide nothing
 FIGURE_3 = {**SECTION_5, "positions": "in_context", "feed_forward": False, "triggers": "random", "K": 5, "steps": LONG}
 FIGURE_4 = {**SECTION_5, "positions": "all", "feed_forward": True, "steps": LONG}

@@ -46,11 +46,7 @@ def attention(run: Run, view: View) -> Panel:
     sequence = choose(task_of(run.config), view)
     reading = read(constructed(run.config, run.config.d, view.cross_talk), sequence, 2)
     figure = figures.attention_pair(
-        reading.attention1,
-        reading.attention2,
-        sequence.characters,
-        boxes(sequence),
-        predictions(reading, sequence),
+        reading.attention1, reading.attention2, sequence.characters, boxes(sequence), predictions(reading, sequence)
     )
     inside = sequence.in_context.numpy()
     hits = int(right(reading, sequence)[inside].sum())
