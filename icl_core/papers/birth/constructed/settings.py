@@ -64,10 +64,10 @@ class View:
 
 
 PRESETS = (
-    Preset("by hand", "By hand, beside a trained model", Config(beside=300), "Watch the gap, and what closes it."),
+    Preset("by hand", "Constructed, beside a trained model", Config(beside=300), "Watch the gap, and what closes it."),
     Preset(
         "by hand, paper size",
-        "By hand, at T = 256",
+        "Constructed, at T = 256",
         Config(T=256, beside=300),
         "More positions than dimensions: cross-talk cannot be removed altogether.",
         "Paper's setting",

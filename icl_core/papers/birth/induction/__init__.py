@@ -3,7 +3,7 @@ earlier occurrence and predicts the character that followed it there. That mecha
 spread over three matrices, each an associative memory, and you can watch each of them form.
 
 Move the step slider, or play the film, from random weights to the finished mechanism. Below, every trained matrix
-stands beside the one the paper constructs by hand; graft the construction in and see what the model makes of it.
+stands beside the one the paper constructs; graft that in and see what the model makes of it.
 
 Try:
 - "The order in which memories form": which of the three matrices passes one half first?

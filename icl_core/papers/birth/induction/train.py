@@ -62,7 +62,8 @@ def _evaluated(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
 
 def _baselines(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     """The accuracies of what is no induction head, and their names."""
-    found = baselines.accuracies(task_of(config), held_out(config, 4 * EVALUATED))
+    task = task_of(config)
+    found = baselines.accuracies(task, held_out(task, 4 * EVALUATED))
     if ONE_LAYER in made:
         found[ONE_LAYER] = float(made[ONE_LAYER]["evaluated/accuracy"])
     values = {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}
