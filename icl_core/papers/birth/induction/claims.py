@@ -14,6 +14,7 @@ SECTION_3 = "a transformer with ReLU MLPs, all of it trained, K = 3, T = 256"
 
 vanilla = partial(Claim, kind="paper", source="Section 3, Figure 2", at=None, setting=SECTION_3)
 alone = partial(Claim, kind="paper", source="Section 5, Figure 3", at=FIGURE_3)
+order = partial(alone, at_least=1.0)
 together = partial(Claim, kind="paper", source="Section 5, Figure 4 (center)", at=FIGURE_4_RANDOM)
 
 
@@ -102,33 +103,29 @@ RECALL = {
         tolerance=0.1,
     ),
 }
-TOP_DOWN = alone(
+TOP_DOWN = order(
     id="top-down",
     label="steps from W_O² to W_K²",
     text="The output matrix is learned before the key-query matrices.",
     quote="can and must be learned before the key-query matrices",
-    at_least=1.0,
 )
-SECOND_FIRST = alone(
+SECOND_FIRST = order(
     id="second-layer-first",
     label="steps from W_K² to W_K¹",
     text="The second layer's matching is learned before the first's.",
     quote="the second layer is learned before the first",
-    at_least=1.0,
 )
-SECOND_FIRST_BY_FREQUENCY = alone(
+SECOND_FIRST_BY_FREQUENCY = order(
     id="second-layer-first-by-frequency",
     label="steps from W_K² by frequency to W_K¹",
     text="The second layer's matching is learned before the first's, each character counted as often as it occurs.",
     quote="the second layer is learned before the first",
-    at_least=1.0,
 )
-EARLY_FIRST = alone(
+EARLY_FIRST = order(
     id="early-positions-first",
     label="steps from early to late W_K¹",
     text="W_K¹ fits early positions much faster than late ones.",
     quote="fits previous token associations for early positions much faster than later positions",
-    at_least=1.0,
 )
 NOTHING_WITHOUT_OUTPUT = alone(
     id="nothing-without-W_O2",
