@@ -70,7 +70,9 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         plan.append(training_phase(BESIDE, _beside(config), True))
     made = phases.run(plan, progress, partial(_table, config), "in_context_loss")
     beside = _compared(made[BESIDE], task, batch) if config.beside else {}
-    return {**_table(config, made), **_errors(config, batch), **beside, **_baselines(task)}
+    known = baselines.accuracies(task, held_out(task, 2**18, "cpu"))  # so many, as a few sequences repeat for ever
+    baseline = {f"baseline/{name}": np.array([value], np.float32) for name, value in known.items()}
+    return {**_table(config, made), **_errors(config, batch), **beside, **baseline}
 
 
 def _tried(
@@ -126,8 +128,3 @@ def _compared(trained: Tensors, task: Task, batch: Batch) -> dict[str, np.ndarra
     weights = Weights(**{name.partition("/")[2]: torch.tensor(array) for name, array in kept.items()})
     evaluated = dict(zip(MEASURES, _evaluated(weights, task, batch), strict=True))
     return {**kept, **{f"beside/{name}": np.array([value]) for name, value in evaluated.items()}}
-
-
-def _baselines(task: Task) -> dict[str, np.ndarray]:
-    found = baselines.accuracies(task, held_out(task, 2**18, "cpu"))  # so many, as a few sequences repeat for ever
-    return {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}

@@ -18,8 +18,7 @@ from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.draw import attention, curves, film, grafts, matrices
 from icl_core.papers.birth.induction.metrics import metrics
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
-from icl_core.papers.birth.induction.train import run
-from icl_core.papers.birth.induction.upgrade import upgrade
+from icl_core.papers.birth.induction.train import run, upgrade
 from icl_core.papers.birth.shared.train import EVALUATED, WATCHED
 
 

@@ -33,13 +33,6 @@ def held_out(task: Task, positions: int, where: str | None = None) -> Batch:
     return sample(task, max(16, positions // task.T), generator, where or device.device())
 
 
-def initial(config: Config, seed: int) -> Weights:
-    """The weights before training, on the device."""
-    generator = torch.Generator().manual_seed(seed)
-    weights = initialise(config.N, config.d, config.T, generator, config.scale, config.feed_forward)
-    return weights.to(device.device())
-
-
 def trained_names(config: Config, step: int) -> frozenset[str]:
     """The matrices that learn in this step."""
     names = {"W_K2", "W_O2"} | ({"W_K1"} if config.layers == 2 else set()) | ({"W_F"} if config.feed_forward else set())
@@ -53,7 +46,8 @@ def training_phase(name: str, config: Config, keep: bool) -> phases.Phase:
 
 
 def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
-    weights = initial(config, config.seed)
+    first = torch.Generator().manual_seed(config.seed)
+    weights = initialise(config.N, config.d, config.T, first, config.scale, config.feed_forward).to(device.device())
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     problem = _problem(config, weights, generator)
     at = loop.log_spaced(config.steps, SNAPSHOTS) if keep else []

@@ -21,10 +21,11 @@ def draw(run: Run, view: View) -> Panel:
     found, last = (compare(name, each, run.config) for each in (weights, end))
     maps, read = _maps(found, view), found.trained
     limit = figures.largest(*maps, *_maps(last, view))  # one scale for all snapshots
+    recalled = f", recall {found.recall[0]:.2f}" if found.recall else ""
     titles = {"row_title": read.row_kind, "column_title": read.column_kind}
     data = pd.DataFrame(np.round(maps[0], 4), index=read.rows, columns=read.columns)
     return Panel(
-        f"{NAMES[name]} at step {run.snapshot_steps[snapshot]}{_recall(found)}: "
+        f"{NAMES[name]} at step {run.snapshot_steps[snapshot]}{recalled}: "
         f"{max(0.0, found.aligned.explained):.0%} of it is the construction",
         f"{READ[name][1]} Without learning, the left map would be noise. {_alignment(found, view)}",
         figures.triple(*maps, read.rows, read.columns, READ[name][0], limit=limit, **titles),
@@ -47,10 +48,6 @@ def _maps(found: Comparison, view: View) -> Maps:
         return trained, constructed, trained - constructed
     aligned = found.aligned
     return aligned.trained.numpy(), aligned.constructed.numpy(), aligned.difference.numpy()
-
-
-def _recall(found: Comparison) -> str:
-    return f", recall {found.recall[0]:.2f}" if found.recall else ""
 
 
 def _margin(found: Comparison) -> str:
