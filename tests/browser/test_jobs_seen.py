@@ -7,11 +7,11 @@ from driver import go, heading, train, training
 from playwright.sync_api import Page, expect
 
 Window = Callable[..., Page]
-SLOW = "toy?preset=slow"  # half a minute, longer than any test needs
+SLOW = "toy?steps=1000000"  # minutes, longer than any test needs
 
 
 def test_a_run_trains_to_its_figures(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/toy?seed=1&delay=5")
+    tab = go(window(), f"{server}/toy?seed=1&steps=5000")
     train(tab)
     expect(training(tab)).to_be_visible()
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
@@ -57,7 +57,7 @@ def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
 
 
 def test_a_training_outlives_its_server(serve: Callable[[], str], servers: dict[str, Popen], window: Window) -> None:
-    setting = "toy?seed=7&steps=500&delay=40"  # longer than a server takes to start
+    setting = "toy?seed=7&steps=60000"  # longer than a server takes to start
     killed = serve()
     tab = go(window(), f"{killed}/{setting}")
     train(tab)
