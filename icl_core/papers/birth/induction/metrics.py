@@ -41,8 +41,7 @@ def _metric(
     could change it, the training must have come to its end."""
     if claim.slack(float(value)) >= 0:
         return Metric(claim, float(value), error)
-    unfinished = still_falling(run["batch/in_context_loss"]) if more else ""
-    return Metric(claim, float(value), error, unfinished, reason)
+    return Metric(claim, float(value), error, still_falling(run["batch/in_context_loss"]) if more else "", reason)
 
 
 def _seeds_error(values: np.ndarray) -> float | None:

@@ -93,14 +93,9 @@ def add(total: dict[str, Tensor], sums: dict[str, Tensor]) -> None:
 
 @torch.no_grad()
 def loss_and_gradient(
-    weights: Weights,
-    batch: Batch,
-    positions: str = "in_context",
-    train: Collection[str] = TRAINED,
-    layers: int = 2,
-    chunk: int | None = None,
-    threads: int = 1,
-) -> tuple[dict[str, Tensor], dict[str, float]]:
+    weights: Weights, batch: Batch, positions: str = "in_context", train: Collection[str] = TRAINED, layers: int = 2,
+    chunk: int | None = None, threads: int = 1,
+) -> tuple[dict[str, Tensor], dict[str, float]]:  # fmt: skip
     """Gradient of the mean cross entropy over the counted positions, by matrix, and what the batch measures.
 
     positions  "in_context" or "all" T positions (Section 5: alone, or jointly with the global bigrams)

@@ -52,7 +52,9 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
     problem = _problem(config, weights, generator)
     at = loop.log_spaced(config.steps, SNAPSHOTS) if keep else []
     state = loop.train(problem, config.steps, at, loop.evaluations(config.steps), resumed, report)
-    found = {**_curves(state), **_evaluated(config, weights)}
+    measures = evaluate(weights, held_out(task_of(config), EVALUATED), config.layers)  # on more than while it trained
+    evaluated = {f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()}
+    found = {**_curves(state), **evaluated}
     if not keep:
         return found
     frozen = {f"frozen/{name}": getattr(weights, name).cpu().numpy() for name in FROZEN}
@@ -90,9 +92,3 @@ def _optimiser(config: Config, parameters: list[torch.Tensor]) -> torch.optim.Op
 
 def _curves(state: loop.State) -> dict[str, np.ndarray]:
     return {**state.batches(), **state.curves()}
-
-
-def _evaluated(config: Config, weights: Weights) -> dict[str, np.ndarray]:
-    """Held-out measures of the finished model, on more sequences than during training."""
-    measures = evaluate(weights, held_out(task_of(config), EVALUATED), config.layers)
-    return {f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()}

@@ -24,9 +24,8 @@ STYLE = {
 def accuracy(run: Run, view: View) -> Panel:
     """In-context accuracy against width, with and without cross-talk."""
     series = [_against_width(run, talk) for talk in run.names("cross_talk")]
-    lines = []
-    if "beside/accuracy" in run.tensors:
-        lines.append((f"trained, d = {run.config.d}", float(run["beside/accuracy"][0]), "trained"))
+    trained = run.tensors.get("beside/accuracy", ())
+    lines = [(f"trained, d = {run.config.d}", float(value), "trained") for value in trained]
     return Panel(
         _accuracy_title(run),
         "Eqs. 7 and 8 work where random vectors are nearly orthogonal, that is, at large d. At smaller d every reading "

@@ -25,7 +25,10 @@ def draw(run: Run, view: View) -> Panel:
     names = [name for name in PLAYED_MAPS if f"snapshot/{name}" in run.tensors]
     maps = [_moving(name, [memory_scores(name, each, task) for each in weights]) for name in names]
     heads = _heads(choose(task, view), weights, run.config.layers)
-    figure = figures.film(run.snapshot_steps, _series(run), maps, heads, "recall, accuracy", (0, 1.02))
+    # of the first seed, which alone has snapshots
+    series = [memory(run, name, f"recall_{name}", seeds=1) for name in run.names("probes")]
+    series.append(Curve("accuracy", run["curve/step"], run["curve/accuracy"][:1], "trained"))
+    figure = figures.film(run.snapshot_steps, series, maps, heads, "recall, accuracy", (0, 1.02))
     return Panel(
         f"From random weights to step {run.snapshot_steps[-1]}: press play",
         "Above, how much each memory recalls; below, the memories themselves and where the two layers look. A memory "
@@ -33,12 +36,6 @@ def draw(run: Run, view: View) -> Panel:
         "are log-spaced in training: most of them lie early, where most happens.",
         figure,
     )
-
-
-def _series(run: Run) -> list[Curve]:
-    """The probes and the accuracy of the first seed, which alone has snapshots."""
-    series = [memory(run, name, f"recall_{name}", seeds=1) for name in run.names("probes")]
-    return [*series, Curve("accuracy", run["curve/step"], run["curve/accuracy"][:1], "trained")]
 
 
 def _heads(sequence: Shown, weights: list[Weights], layers: int) -> list[Attending]:
