@@ -4,8 +4,8 @@ import numpy as np
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Attending, Curve, Moving, characters
-from icl_core.papers.birth.induction.draw.curves import probe
+from icl_core.figures import Attending, Curve, Moving
+from icl_core.papers.birth.induction.draw.curves import memory
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import NAMES
@@ -25,7 +25,10 @@ def draw(run: Run, view: View) -> Panel:
     names = [name for name in PLAYED_MAPS if f"snapshot/{name}" in run.tensors]
     maps = [_moving(name, [memory_scores(name, each, task) for each in weights]) for name in names]
     heads = _heads(choose(task, view), weights, run.config.layers)
-    figure = figures.film(run.snapshot_steps, _series(run), maps, heads, "recall, accuracy", (0, 1.02))
+    # of the first seed, which alone has snapshots
+    series = [memory(run, name, f"recall_{name}", seeds=1) for name in run.names("probes")]
+    series.append(Curve("accuracy", run["curve/step"], run["curve/accuracy"][:1], "trained"))
+    figure = figures.film(run.snapshot_steps, series, maps, heads, "recall, accuracy", (0, 1.02))
     return Panel(
         f"From random weights to step {run.snapshot_steps[-1]}: press play",
         "Above, how much each memory recalls; below, the memories themselves and where the two layers look. A memory "
@@ -33,14 +36,6 @@ def draw(run: Run, view: View) -> Panel:
         "are log-spaced in training: most of them lie early, where most happens.",
         figure,
     )
-
-
-def _series(run: Run) -> list[Curve]:
-    """The probes and the accuracy of the first seed, which alone has snapshots."""
-    x = run["curve/step"]
-    styles = {name: probe(name) for name in run.names("probes")}
-    series = [Curve(s[0], x, run[f"curve/recall_{name}"][:1], s[1], dash=s[2]) for name, s in styles.items()]
-    return [*series, Curve("accuracy", x, run["curve/accuracy"][:1], "trained")]
 
 
 def _heads(sequence: Shown, weights: list[Weights], layers: int) -> list[Attending]:
@@ -53,8 +48,7 @@ def _heads(sequence: Shown, weights: list[Weights], layers: int) -> list[Attendi
 
 
 def _moving(name: str, frames: list[Scores]) -> Moving:
-    rows, columns = characters(frames[0].rows), characters(frames[0].columns)
-    return Moving(NAMES[name], np.stack([frame.matrix.numpy() for frame in frames]), rows, columns)
+    return Moving(NAMES[name], np.stack([f.matrix.numpy() for f in frames]), frames[0].rows, frames[0].columns)
 
 
 def _cut(maps: list) -> np.ndarray:
