@@ -33,7 +33,6 @@ class Figure:
     def __init__(self, data: Iterable[Trace] = (), layout: Mapping[str, Any] | None = None) -> None:
         self.data: list[Trace] = list(data)
         self.layout: dict[str, Any] = dict(layout or {})
-        self.frames: list[dict[str, Any]] = []
 
     def add_traces(self, traces: Iterable[Trace]) -> "Figure":
         """Adds traces over those there are."""
@@ -81,14 +80,13 @@ class Figure:
 
     def to_dict(self) -> dict[str, Any]:
         """What plotly.js reads: data and layout, with every array in base64."""
-        frames = {"frames": [sendable(frame) for frame in self.frames]} if self.frames else {}
-        return {"data": [sendable(trace) for trace in self.data], "layout": sendable(self.layout), **frames}
+        return {"data": [sendable(trace) for trace in self.data], "layout": sendable(self.layout)}
 
     def plotly(self) -> "go.Figure":
         """The same as an object of plotly's, which checks it: for a notebook."""
         import plotly.graph_objects as go
 
-        return go.Figure(data=self.data, layout={"template": "none", **self.layout}, frames=self.frames)
+        return go.Figure(data=self.data, layout={"template": "none", **self.layout})
 
 
 def merge(into: dict[str, Any], given: Mapping[str, Any]) -> None:

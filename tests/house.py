@@ -16,6 +16,11 @@ if str(ROOT) not in sys.path:
 from icl_core.runs import store  # noqa: E402
 
 TOY = "toy.walk"
+# A worker whose checkpoints come long before the end of a short training.
+SOON = (
+    "from icl_core.jobs import progress, worker; progress.FIRST_CHECKPOINT = progress.CHECKPOINT = 0.3; "
+    "worker.work(once=True, slots=9)"
+)
 
 
 @contextmanager

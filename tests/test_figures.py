@@ -4,29 +4,17 @@ import json
 import time
 
 import numpy as np
-import plotly.graph_objects as go
 import pytest
 
 from icl_core import figures
-from icl_core.figures import Attending, Curve, Moving, Predictions
+from icl_core.figures import Curve, Predictions
+from icl_core.figures.coarse import means
 from icl_core.figures.curves import stagger
-from icl_core.figures.moving import means, rounded
+from icl_core.figures.frames import frames
 from icl_core.figures.style import INK, PAPER, TO_DARK
 
 ALPHABET = figures.characters(list("\n abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,:;!?-'&$3"))
 RANDOM = np.random.default_rng(0)
-
-
-def a_film(count: int = 12, maps: int = 3) -> go.Figure:
-    steps = [10 * number for number in range(count)]
-    curve = Curve("accuracy", steps, RANDOM.random((3, count)))
-    size = len(ALPHABET)
-    memories = [Moving(f"W{n}", RANDOM.normal(size=(count, size, size)), ALPHABET, ALPHABET) for n in range(maps - 1)]
-    memories.append(Moving("positions", RANDOM.normal(size=(count, 256, 256))))
-    heads = [
-        Attending(f"layer {n}", RANDOM.random((count, 64, 64)), "to be or" * 8, [(9, 1, "trigger")]) for n in (1, 2)
-    ]
-    return figures.film(steps, [curve], memories, heads, "recall", (0, 1))
 
 
 def test_characters_show_space_newline_and_tab():
@@ -122,39 +110,40 @@ def test_attention_pair_says_where_predictions_are_wrong():
     ]  # fmt: skip
 
 
-def test_film_has_a_frame_a_step_and_frames_move_no_axis():
-    film = a_film(12)
-    assert len(film.plotly().frames) == len(film.plotly().layout.sliders[0].steps) == 12
-    assert all(not frame.layout.to_plotly_json() for frame in film.plotly().frames)
-    assert all(
-        "zmin" not in trace and "coloraxis" not in trace
-        for frame in film.plotly().frames
-        for trace in frame.to_plotly_json()["data"]
-    )
-    assert film.plotly().layout.xaxis.range == (0, 110) and film.plotly().layout.yaxis.range == (0, 1)
+def states(count: int = 5) -> list[dict]:
+    """A map and curves at so many snapshots."""
+    curve = Curve("loss", np.arange(count), RANDOM.random(count))
+    found = []
+    for index in range(count):
+        figure = figures.curves([curve], "step", "loss", at=index)
+        figure.add_trace(figures.small_map(RANDOM.normal(size=(4, 4)), (None, None), ("", ""), "score", 3.0).data[0])
+        found.append(figure.update_layout(title={"text": f"step {index}"}).to_dict())
+    return found
 
 
-def test_film_shows_the_frame_that_it_starts_on():
-    film = a_film()
-    for number, data in zip(film.plotly().frames[-1].traces, film.plotly().frames[-1].data, strict=True):
-        if data.type == "heatmap":
-            assert np.array_equal(film.plotly().data[number].z, data.z, equal_nan=True)
+def test_a_frame_holds_what_moves_and_brings_every_state_to_every_other():
+    every = states()
+    made = frames(every)
+    curve, moving, heat = range(3)
+    assert all(frame["traces"] == [moving, heat] and frame["layout"].keys() == {"title"} for frame in made)
+    assert all(set(frame["data"][1]) == {"type", "z"} for frame in made)
+    for frame, wanted in zip(made, every, strict=True):
+        state = {**every[2], "data": [dict(trace) for trace in every[2]["data"]]}
+        for place, change in zip(frame["traces"], frame["data"], strict=True):
+            state["data"][place] |= change
+        assert {**state, "layout": state["layout"] | frame["layout"]} == wanted
+    assert curve not in made[0]["traces"]
 
 
-def test_film_stays_small_and_keeps_its_ends():
-    film = a_film(24, maps=4)
-    assert len(json.dumps(film.to_dict())) < 3_000_000
-    assert (film.plotly().frames[0].name, film.plotly().frames[-1].name) == ("0", "230")
-
-
-def test_rounding_keeps_three_digits_and_what_is_missing():
-    values = np.array([1.2345, -9.87e-8, 6.54e12, np.nan, 0])
-    assert np.allclose(rounded(values), values, rtol=5e-4, atol=0, equal_nan=True)
+def test_a_figure_whose_traces_change_cannot_be_moved():
+    first, second = states(2)
+    second["data"].pop()
+    with pytest.raises(ValueError, match="same traces at every snapshot"):
+        frames([first, second])
 
 
 def test_coarsening_takes_means_of_what_is_there():
-    coarse = means(np.arange(9.0).reshape(1, 3, 3), 2)
-    assert np.allclose(coarse, [[[2, 3.5], [6.5, 8]]])
+    assert np.allclose(means(np.arange(9.0).reshape(3, 3), 2), [[2, 3.5], [6.5, 8]])
 
 
 def test_themed_changes_colours_and_keeps_data():
@@ -167,12 +156,10 @@ def test_themed_changes_colours_and_keeps_data():
     assert figures.themed(light, dark=False) is light
 
 
-def test_themed_reaches_every_trace_and_keeps_the_frames():
+def test_themed_reaches_every_trace():
     predictions = Predictions(["a"] * 200, np.full(200, 0.5), np.arange(200) % 2 == 0, np.ones(200, bool))
     pair = figures.attention_pair(np.eye(200), np.eye(200), ["a"] * 200, [], predictions)
     assert PAPER not in figures.themed(pair, dark=True).plotly().data[-1].marker.color
-    film = a_film()
-    assert len(figures.themed(film, dark=True).frames) == len(film.plotly().frames)
 
 
 def test_no_two_colours_change_into_one():

@@ -7,6 +7,7 @@ import numpy as np
 
 from icl_core.figure import Figure, Trace
 from icl_core.figures.attention import SYMBOLS, Box, Predictions, positions
+from icl_core.figures.coarse import coarse
 from icl_core.figures.grid import NONE_TO_ALL, Subplot, diverging, heat, map_axes, names
 from icl_core.figures.style import COLOURS, FAINT, INK, MONO, TEXT, TICKS, characters, colourscale, layout
 
@@ -17,10 +18,12 @@ MARGIN = {"t": 4, "b": 44, "l": 48, "r": 66}
 
 
 def small_map(matrix: Any, labels: tuple[Labels, Labels], titles: tuple[str, str], value: str, limit: float) -> Figure:
-    """A matrix [rows, columns] in square cells from -limit to limit, with labels and titles of its rows and columns."""
+    """A matrix [rows, columns] in square cells from -limit to limit, with labels and titles of its rows and columns; a
+    large one as means over blocks of cells."""
     matrix = np.asarray(matrix, dtype=np.float32)
     rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
     scale = diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
+    matrix, rows, columns = coarse(matrix, rows, columns)
     figure = Figure(layout=layout(300, MARGIN, coloraxis=scale, showlegend=False))
     hover = f"{titles[0]} %{{y}}<br>{titles[1]} %{{x}}<br>{value} %{{z:.3g}}"
     figure.add_trace(heat(matrix, rows, columns, hover, Subplot(), "coloraxis"))

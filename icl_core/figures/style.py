@@ -130,5 +130,4 @@ def themed(figure: Figure, dark: bool) -> Figure:
         return figure
     colours = TO_DARK if dark else TO_LIGHT
     found = Figure([_swapped(trace, colours) for trace in figure.data], _swapped(figure.layout, colours))
-    found.frames = figure.frames  # they hold data, and no colour
     return found.update_layout(meta={"theme": theme})

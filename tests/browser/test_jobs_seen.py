@@ -1,17 +1,20 @@
 """A training from its button to its figures: to the end, cancelled, reloaded, in two windows, on another server."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from subprocess import Popen
 
+import psutil
 from driver import go, heading, train, training
 from playwright.sync_api import Page, expect
 
 Window = Callable[..., Page]
-SLOW = "toy?preset=slow"  # half a minute, longer than any test needs
+SLOW = "toy?steps=1000000"  # minutes, longer than any test needs
 
 
 def test_a_run_trains_to_its_figures(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/toy?seed=1&delay=5")
+    tab = go(window(), f"{server}/toy?seed=1&steps=5000")
     train(tab)
     expect(training(tab)).to_be_visible()
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
@@ -56,18 +59,28 @@ def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
     expect(tab.get_by_text("You cancelled this run")).to_be_visible()
 
 
-def test_a_training_outlives_its_server(serve: Callable[[], str], servers: dict[str, Popen], window: Window) -> None:
-    setting = "toy?seed=7&steps=500&delay=40"  # longer than a server takes to start
-    killed = serve()
+def worker(environment: dict[str, str]) -> psutil.Process:
+    """The process that trains."""
+    states = [json.loads(path.read_text()) for path in Path(environment["ICL_CACHE_DIR"]).rglob("state.json")]
+    return psutil.Process(next(state["pid"] for state in states if state["status"] == "running"))
+
+
+def test_a_training_outlives_its_server(
+    serve: Callable[[], str], servers: dict[str, Popen], environment: dict[str, str], window: Window
+) -> None:
+    setting, killed = "toy?seed=7&steps=20000", serve()
     tab = go(window(), f"{killed}/{setting}")
     train(tab)
     expect(training(tab)).to_be_visible()
+    trainer = worker(environment)
+    trainer.suspend()  # for as long as a server takes to start
     tab.close()  # it would complain
     servers[killed].kill()
     servers[killed].wait(timeout=20)
     again = window()
     again.goto(f"{serve()}/{setting}")
     expect(training(again)).to_be_visible()
+    trainer.resume()
     expect(again.get_by_text("Trained here: about")).to_be_visible()
     expect(again.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 

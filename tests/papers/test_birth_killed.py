@@ -9,11 +9,9 @@ from icl_core.jobs import queue, worker
 from icl_core.jobs.folder import Job
 from icl_core.papers.birth.shared.settings import Config
 from icl_core.runs.file import read
-from tests.house import ROOT, house, wait_for
+from tests.house import ROOT, SOON, house, wait_for
 
 ID = "birth.induction"
-# A worker whose first checkpoint comes long before the end of so short a training.
-SOON = "from icl_core.jobs import progress, worker; progress.FIRST_CHECKPOINT = 0.3; worker.work(slots=9)"
 WANTED = Config(N=16, d=64, T=128, K=3, batch=64, steps=30)
 
 

@@ -15,7 +15,7 @@ from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.induction.train import run
 from icl_core.papers.birth.shared import train as learning
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.train import held_out
+from icl_core.papers.birth.shared.train import held_out, task_of
 from tests.recorder import Interrupted, Recorder
 
 SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
@@ -69,7 +69,7 @@ def test_frozen_matrices_stay_until_their_step():
 def test_what_is_evaluated_is_what_the_final_weights_do(small):
     made = Run(SMALL, small)
     weights = weights_at(made, len(small["snapshot/step"]) - 1)
-    found = evaluate(weights, held_out(SMALL, learning.EVALUATED, where="cpu"), SMALL.layers)
+    found = evaluate(weights, held_out(task_of(SMALL), learning.EVALUATED, "cpu"), SMALL.layers)
     assert found["accuracy"] == pytest.approx(float(small["evaluated/accuracy"][0]), abs=1e-4)
 
 

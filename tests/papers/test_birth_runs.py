@@ -20,7 +20,7 @@ from icl_core.papers.birth.induction.draw import curves
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.train import held_out
+from icl_core.papers.birth.shared.train import held_out, task_of
 from icl_core.runs import store
 from tests.recorder import Recorder
 
@@ -123,7 +123,7 @@ def test_the_old_form_of_a_construction_becomes_todays():
 def test_a_snapshot_read_back_achieves_what_the_curve_shows(preset):
     run = shipped("birth.induction", preset)
     assert run["snapshot/W_O2"].dtype == np.int8 and run["final/W_O2"].dtype == np.float32
-    batch = held_out(run.config, 2**13, where="cpu")
+    batch = held_out(task_of(run.config), 2**13, "cpu")
     compared = [step for step in run.snapshot_steps[:-1] if step in run["curve/step"]]
     assert len(compared) >= 4
     for step in compared:

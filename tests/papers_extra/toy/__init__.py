@@ -1,4 +1,4 @@
-"""A throw-away paper for the tests, and the smallest complete example of one: copy this folder."""
+"""The shortest complete example of a paper, which the tests use: copy this folder."""
 
 from icl_core.experiment import Paper
 
@@ -10,6 +10,5 @@ PAPER = Paper(
     found="Stochastic gradient descent finds the weights of a linear teacher.",
     introduction="A linear student sees fresh examples of a linear teacher and comes to agree with it.",
     experiments={"walk": 1},
-    glossary=(("rate", "η", "step size of the descent"), ("d", "d", "number of inputs")),
-    order=900,
+    glossary=(("rate", "η", "step size of the descent"),),
 )

@@ -2,8 +2,6 @@
 
 import math
 
-import numpy as np
-
 from icl_core.experiment import Metric, Run
 from icl_core.papers.birth.constructed.claims import CLOSED, GAP, WORKS, WORKS_WITH_BIGRAMS
 
@@ -15,12 +13,15 @@ def metrics(run: Run) -> list[Metric]:
     return [widest, *_beside(run)] if "beside/accuracy" in run.tensors else [widest]
 
 
+def at_d(run: Run, measure: str) -> float:
+    """What the sweep has measured at the setting's own width."""
+    return float(run[f"sweep/{measure}"][run["sweep/width"] == run.config.d][0])
+
+
 def _beside(run: Run) -> list[Metric]:
     """The gap to the model trained at width d, and the share of it that is closed without cross-talk."""
-    at = int(np.flatnonzero(run["sweep/width"] == run.config.d)[0])
-    (kept, kept_error), (clean, clean_error) = (
-        (float(run[f"sweep/accuracy_{talk}"][at]), float(run[f"sweep/error_{talk}"][at])) for talk in ("kept", "stream")
-    )
+    kept, kept_error = at_d(run, "accuracy_kept"), at_d(run, "error_kept")
+    clean, clean_error = at_d(run, "accuracy_stream"), at_d(run, "error_stream")
     trained, error = float(run["beside/accuracy"][0]), float(run["beside/error"][0])
     gained = trained - kept
     gap = Metric(GAP, gained, math.hypot(error, kept_error))

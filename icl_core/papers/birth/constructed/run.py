@@ -6,25 +6,53 @@ import numpy as np
 import torch
 
 from icl_core.experiment import Progress, Tensors, names
-from icl_core.papers.birth.constructed.build import constructed, task_of, widths
 from icl_core.papers.birth.constructed.settings import Config
 from icl_core.papers.birth.shared import baselines
-from icl_core.papers.birth.shared.construction import CROSS_TALK
+from icl_core.papers.birth.shared.construction import CROSS_TALK, construct
 from icl_core.papers.birth.shared.cross_talk import interference
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.model import Weights, forward
+from icl_core.papers.birth.shared.model import Weights, forward, initialise
 from icl_core.papers.birth.shared.probes import recalls
 from icl_core.papers.birth.shared.settings import Config as Training
-from icl_core.papers.birth.shared.task import Batch, Task, sample
-from icl_core.papers.birth.shared.train import training_phase
+from icl_core.papers.birth.shared.task import Batch, Task, make_task
+from icl_core.papers.birth.shared.train import held_out, training_phase
 from icl_core.training import phases
 from icl_core.training.loop import State
 from icl_core.training.phases import Phase
 
 BESIDE = "beside"  # the phase that trains a model
+WIDTHS = (16, 32, 64, 128, 256, 512)
 POSITIONS = 2**14  # held-out positions a construction is evaluated on
 MEMORIES = ("W_O2", "W_K2", "W_K1")
 MEASURES = ("accuracy", "error", *(f"recall_{name}" for name in MEMORIES), *(f"talk_{name}" for name in MEMORIES))
+HELD = {  # what runs had measured that were kept without the names of it, whatever today's do
+    "names/cross_talk": ("kept", "within", "stream"),
+    "names/memories": ("W_O2", "W_K2", "W_K1"),
+    "names/errors": ("first", "attention", "output"),
+}
+
+
+def upgrade(tensors: Tensors) -> Tensors:
+    """Today's form of a run's tensors, whatever form they are in."""
+    return {**{name: names(ids) for name, ids in HELD.items()}, **tensors}
+
+
+def task_of(config: Config) -> Task:
+    """The bigram task on which the construction is evaluated."""
+    return make_task(65, config.K, config.T, config.triggers)
+
+
+def widths(config: Config) -> list[int]:
+    """The widths tried: powers of two and d; orthonormal embeddings need 2 N + T dimensions."""
+    least = 2 * 65 + config.T if config.embeddings == "orthonormal" else 0
+    return sorted({width for width in (*WIDTHS, config.d) if width >= least})
+
+
+def constructed(config: Config, d: int, cross_talk: str) -> Weights:
+    """The constructed model of width d."""
+    generator = torch.Generator().manual_seed(config.seed)
+    random = initialise(65, d, config.T, generator, "paper", config.feed_forward, config.embeddings)
+    return construct(random, task_of(config), config.logit, config.output, cross_talk)
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -34,14 +62,17 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `beside/*` of the trained model if there is one; `baseline/*` [1]; `frozen/*` and `final/*` of the trained one;
     `names/cross_talk`, `names/memories` and `names/errors` of what the sweeps and errors are.
     """
-    task, batch = task_of(config), _held_out(config)
+    task = task_of(config)
+    batch = held_out(task, POSITIONS, "cpu")
     tries = [(d, cross_talk) for d in widths(config) for cross_talk in CROSS_TALK]
     plan = [Phase(f"{d} {talk}", 1, partial(_tried, config, d, talk, task, batch)) for d, talk in tries]
     if config.beside:
         plan.append(training_phase(BESIDE, _beside(config), True))
     made = phases.run(plan, progress, partial(_table, config), "in_context_loss")
     beside = _compared(made[BESIDE], task, batch) if config.beside else {}
-    return {**_table(config, made), **_errors(config, batch), **beside, **_baselines(task)}
+    known = baselines.accuracies(task, held_out(task, 2**18, "cpu"))  # so many, as a few sequences repeat for ever
+    baseline = {f"baseline/{name}": np.array([value], np.float32) for name, value in known.items()}
+    return {**_table(config, made), **_errors(config, batch), **beside, **baseline}
 
 
 def _tried(
@@ -50,10 +81,6 @@ def _tried(
     """One construction evaluated: a phase of a single step, of which there is nothing to save."""
     report(State(), dict)
     return {"row": _evaluated(constructed(config, d, cross_talk), task, batch)}
-
-
-def _held_out(config: Config) -> Batch:
-    return sample(task_of(config), POSITIONS // config.T, torch.Generator().manual_seed(2**31 + 17))
 
 
 def _evaluated(weights: Weights, task: Task, batch: Batch) -> np.ndarray:
@@ -81,9 +108,8 @@ def _errors(config: Config, batch: Batch) -> dict[str, np.ndarray]:
     logits, _, attention = forward(weights, batch.inputs)
     wrong = batch.in_context & (logits.argmax(-1) != batch.targets)
     first = wrong & (batch.inputs == batch.inputs[:, :1])
-    looked = (attention.argmax(-1) > 0) & (
-        batch.inputs.gather(1, (attention.argmax(-1) - 1).clamp(min=0)) == batch.inputs
-    )
+    key = attention.argmax(-1)
+    looked = (key > 0) & (batch.inputs.gather(1, (key - 1).clamp(min=0)) == batch.inputs)
     counted = float(batch.in_context.sum())
     kinds = {"first": first, "attention": wrong & ~first & ~looked, "output": wrong & ~first & looked}
     shares = {f"errors/{name}": np.array([float(where.sum()) / counted], np.float32) for name, where in kinds.items()}
@@ -102,9 +128,3 @@ def _compared(trained: Tensors, task: Task, batch: Batch) -> dict[str, np.ndarra
     weights = Weights(**{name.partition("/")[2]: torch.tensor(array) for name, array in kept.items()})
     evaluated = dict(zip(MEASURES, _evaluated(weights, task, batch), strict=True))
     return {**kept, **{f"beside/{name}": np.array([value]) for name, value in evaluated.items()}}
-
-
-def _baselines(task: Task) -> dict[str, np.ndarray]:
-    batch = sample(task, 2**18 // task.T, torch.Generator().manual_seed(2**31 + 17))  # a few sequences repeat for ever
-    found = baselines.accuracies(task, batch)
-    return {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}

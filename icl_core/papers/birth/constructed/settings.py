@@ -1,10 +1,13 @@
 """The settings of the constructed model: what is built (Config), what is drawn of it (View), and the presets."""
 
+from dataclasses import replace
+
 from icl_core.experiment import Preset
 from icl_core.knobs import BadSetting, choice, settings, slider, text, toggle
 from icl_core.papers.birth.shared.settings import TRIGGERS
 
-TASK, CONSTRUCTION, BESIDE = "the task", "the construction", "beside it"
+TASK, BUILT, BESIDE = "the task", "the construction", "beside it"
+EMBEDDINGS = {"random": "random, nearly orthogonal", "orthonormal": "orthonormal, needs d ≥ 2N + T"}
 TALK = {
     "kept": "as in eqs. 7 and 8",
     "within": "without cross-talk among stored pairs",
@@ -19,26 +22,15 @@ class Config:
     triggers: str = choice("triggers", TRIGGERS, default="random", group=TASK)
     K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
-    d: int = slider("width, d", 16, 512, default=128, step=16, group=CONSTRUCTION)
+    d: int = slider("width, d", 16, 512, default=128, step=16, group=BUILT)
     logit: float = slider(
-        "attention score of a match",
-        1.0,
-        40.0,
-        default=15.0,
-        step=0.5,
-        group=CONSTRUCTION,
-        help="sets the scale of W_K",
+        "attention score of a match", 1.0, 40.0, default=15.0, step=0.5, group=BUILT, help="sets the scale of W_K"
     )
     output: float = slider(
-        "logit of the output", 1.0, 40.0, default=10.0, step=0.5, group=CONSTRUCTION, help="sets the scale of W_O²"
+        "logit of the output", 1.0, 40.0, default=10.0, step=0.5, group=BUILT, help="sets the scale of W_O²"
     )
-    embeddings: str = choice(
-        "embeddings",
-        {"random": "random, nearly orthogonal", "orthonormal": "orthonormal, needs d ≥ 2N + T"},
-        default="random",
-        group=CONSTRUCTION,
-    )
-    feed_forward: bool = toggle("bigrams in W_F", default=False, group=CONSTRUCTION)
+    embeddings: str = choice("embeddings", EMBEDDINGS, default="random", group=BUILT)
+    feed_forward: bool = toggle("bigrams in W_F", default=False, group=BUILT)
     beside: int = slider("steps of a model trained beside it", 0, 600, default=0, step=50, group=BESIDE)
     seed: int = slider("seed", 0, 99, default=0, group=BESIDE)
 
@@ -63,31 +55,15 @@ class View:
     length: int = slider("positions shown", 8, 256, default=40)
 
 
+ORTHONORMAL = Config(feed_forward=True, d=256, embeddings="orthonormal", output=30.0)
 PRESETS = (
-    Preset("by hand", "By hand, beside a trained model", Config(beside=300), "Watch the gap, and what closes it."),
-    Preset(
-        "by hand, paper size",
-        "By hand, at T = 256",
-        Config(T=256, beside=300),
-        "More positions than dimensions: cross-talk cannot be removed altogether.",
-        "Paper's setting",
-    ),
-    Preset(
-        "bigrams fail",
-        "Bigrams in W_F, random embeddings",
-        Config(feed_forward=True, d=256),
-        "W_F reads everything in the stream, not only the current character.",
-    ),
-    Preset(
-        "bigrams, orthonormal",
-        "Bigrams in W_F, orthonormal embeddings",
-        Config(feed_forward=True, d=256, embeddings="orthonormal", triggers="fixed", output=30.0),
-        "With no cross-talk among embeddings both kinds of knowledge fit together.",
-    ),
-    Preset(
-        "bigrams, orthonormal, random triggers",
-        "Orthonormal, random triggers",
-        Config(feed_forward=True, d=256, embeddings="orthonormal", output=30.0),
-        "W_F knows every character's bigrams, triggers included: W_O² must outweigh it.",
-    ),
-)
+    Preset("by hand", "Constructed, beside a trained model", Config(beside=300), "Watch the gap, and what closes it."),
+    Preset("by hand, paper size", "Constructed, at T = 256", Config(T=256, beside=300),
+           "More positions than dimensions: cross-talk cannot be removed altogether.", "Paper's setting"),
+    Preset("bigrams fail", "Bigrams in W_F, random embeddings", Config(feed_forward=True, d=256),
+           "W_F reads everything in the stream, not only the current character."),
+    Preset("bigrams, orthonormal", "Bigrams in W_F, orthonormal embeddings", replace(ORTHONORMAL, triggers="fixed"),
+           "With no cross-talk among embeddings both kinds of knowledge fit together."),
+    Preset("bigrams, orthonormal, random triggers", "Orthonormal, random triggers", ORTHONORMAL,
+           "W_F knows every character's bigrams, triggers included: W_O² must outweigh it."),
+)  # fmt: skip

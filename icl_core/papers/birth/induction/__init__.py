@@ -3,7 +3,7 @@ earlier occurrence and predicts the character that followed it there. That mecha
 spread over three matrices, each an associative memory, and you can watch each of them form.
 
 Move the step slider, or play the film, from random weights to the finished mechanism. Below, every trained matrix
-stands beside the one the paper constructs by hand; graft the construction in and see what the model makes of it.
+stands beside the one the paper constructs; graft that in and see what the model makes of it.
 
 Try:
 - "The order in which memories form": which of the three matrices passes one half first?
@@ -18,20 +18,17 @@ from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.draw import attention, curves, grafts, matrices, stage
 from icl_core.papers.birth.induction.metrics import metrics
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
-from icl_core.papers.birth.induction.train import run
-from icl_core.papers.birth.induction.upgrade import upgrade
+from icl_core.papers.birth.induction.train import run, upgrade
 from icl_core.papers.birth.shared.train import EVALUATED, WATCHED
 
 
 def headline(run: Run, view: View) -> str:
     """What you see: the model's accuracy at the step shown, beside what it could be."""
-    step = run.snapshot_steps[run.snapshot_at(view)]
+    step, steps = run.snapshot_steps[run.snapshot_at(view)], run.config.steps
     at = abs(run["curve/step"] - step).argmin()
     accuracy = float(run["curve/accuracy"][0, at])
     repeat, bayes = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "bayes"))
-    start = (
-        f"After {step} of {run.config.steps} steps the model predicts {accuracy:.0%} of what only the context can tell"
-    )
+    start = f"After {step} of {steps} steps the model predicts {accuracy:.0%} of what only the context can tell"
     if accuracy < repeat + 0.05:
         return f"{start}; repeating the character just read would do about as well ({repeat:.0%})."
     if run.config.positions == "in_context":

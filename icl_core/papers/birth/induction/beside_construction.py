@@ -78,11 +78,10 @@ def compare(name: str, weights: Weights, config: Any) -> Comparison:
     trained, constructed = (memory_scores(name, each, task) for each in (weights, built))
     seen = causal(config.T) if name == "W_K1" else None  # no query ever sees a later key
     aligned = align(name, trained.matrix, constructed.matrix, seen)
-    if name not in OVER:
-        return Comparison(trained, constructed, aligned, None, None, built[name])
-    over = OVER[name]
-    recalled = (recall(trained.matrix, over), recall(constructed.matrix, over))
-    margins = (margin(trained.matrix, over), aligned.factor * margin(constructed.matrix, over))
+    recalled = margins = None
+    if over := OVER.get(name):
+        recalled = (recall(trained.matrix, over), recall(constructed.matrix, over))
+        margins = (margin(trained.matrix, over), aligned.factor * margin(constructed.matrix, over))
     return Comparison(trained, constructed, aligned, recalled, margins, built[name])
 
 

@@ -5,23 +5,23 @@ from functools import partial
 from icl_core.experiment import Claim
 
 # Section 5: batches of 512 sequences of 256 tokens, d = 128, SGD with momentum. The learning rates are the figures'.
-SECTION_5 = {
-    "outputs": "uniform",
-    "N": 65,
-    "T": 256,
-    "no_repeat": False,
-    "d": 128,
-    "optimiser": "sgd",
-    "batch": 512,
-}
+SECTION_5 = {"outputs": "uniform", "N": 65, "T": 256, "no_repeat": False, "d": 128, "optimiser": "sgd", "batch": 512}
 LONG = range(300, 2001)  # Figure 3 thaws at 300; fewer steps decide nothing
 FIGURE_3 = {**SECTION_5, "positions": "in_context", "feed_forward": False, "triggers": "random", "K": 5, "steps": LONG}
 FIGURE_4 = {**SECTION_5, "positions": "all", "feed_forward": True, "steps": LONG}
 FIGURE_4_RANDOM = {**FIGURE_4, "triggers": "random", "K": 3}
+CAPTION_3 = "Learning the induction head alone: in-context accuracy (top) and recall probes (bottom)"
 SECTION_3 = "a transformer with ReLU MLPs, all of it trained, K = 3, T = 256"
 
 vanilla = partial(Claim, kind="paper", source="Section 3, Figure 2", at=None, setting=SECTION_3)
+accurate = partial(
+    vanilla,
+    quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% accuracy (resp. 95%) on "
+    "output tokens after the first occurrence",
+)
+classroom = partial(Claim, kind="ours", label="accuracy of the worst seed", source="not in the paper")
 alone = partial(Claim, kind="paper", source="Section 5, Figure 3", at=FIGURE_3)
+order = partial(alone, at_least=1.0)
 together = partial(Claim, kind="paper", source="Section 5, Figure 4 (center)", at=FIGURE_4_RANDOM)
 
 
@@ -30,48 +30,33 @@ def frozen(*names: str) -> dict:
     return {**FIGURE_3, **{f"freeze_{n}": n in names for n in ("W_K1", "W_K2", "W_O2")}, "freeze_until": 300}
 
 
-OVER_95 = (
-    "with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% accuracy (resp. 95%) on "
-    "output tokens after the first occurrence"
-)
-CAPTION_3 = "Learning the induction head alone: in-context accuracy (top) and recall probes (bottom)"
-
-RANDOM = vanilla(
+RANDOM = accurate(
     id="accuracy-random",
     label="in-context accuracy",
     text="Two layers predict over 95 % of the outputs of random triggers in context.",
-    quote=OVER_95,
     at_least=0.95,
 )
-RANDOM_TOGETHER = vanilla(
+RANDOM_TOGETHER = accurate(
     id="accuracy-random-together",
     label="in-context accuracy, trained on all positions",
     text="Trained on all positions, two layers predict over 95 % of the outputs of random triggers in context.",
-    quote=OVER_95,
     at_least=0.95,
 )
-FIXED = vanilla(
+FIXED = accurate(
     id="accuracy-fixed",
     label="in-context accuracy",
     text="Two layers predict over 99 % of the outputs of fixed triggers in context.",
-    quote=OVER_95,
     at_least=0.99,
 )
-CLASSROOM = Claim(
+CLASSROOM = classroom(
     id="classroom",
-    label="accuracy of the worst seed",
-    kind="ours",
     text="The classroom presets reach the accuracy that makes them worth showing, for every seed.",
-    source="not in the paper",
     setting='the presets "fastest" and "both"',
     at_least=0.98,
 )
-CLASSROOM_ORDER = Claim(
+CLASSROOM_ORDER = classroom(
     id="classroom-order",
-    label="accuracy of the worst seed",
-    kind="ours",
     text="The classroom's slow training reaches the accuracy that makes it worth showing, for every seed.",
-    source="not in the paper",
     setting='the preset "order"',
     at_least=0.95,
 )
@@ -110,33 +95,29 @@ RECALL = {
         tolerance=0.1,
     ),
 }
-TOP_DOWN = alone(
+TOP_DOWN = order(
     id="top-down",
     label="steps from W_O² to W_K²",
     text="The output matrix is learned before the key-query matrices.",
     quote="can and must be learned before the key-query matrices",
-    at_least=1.0,
 )
-SECOND_FIRST = alone(
+SECOND_FIRST = order(
     id="second-layer-first",
     label="steps from W_K² to W_K¹",
     text="The second layer's matching is learned before the first's.",
     quote="the second layer is learned before the first",
-    at_least=1.0,
 )
-SECOND_FIRST_BY_FREQUENCY = alone(
+SECOND_FIRST_BY_FREQUENCY = order(
     id="second-layer-first-by-frequency",
     label="steps from W_K² by frequency to W_K¹",
     text="The second layer's matching is learned before the first's, each character counted as often as it occurs.",
     quote="the second layer is learned before the first",
-    at_least=1.0,
 )
-EARLY_FIRST = alone(
+EARLY_FIRST = order(
     id="early-positions-first",
     label="steps from early to late W_K¹",
     text="W_K¹ fits early positions much faster than late ones.",
     quote="fits previous token associations for early positions much faster than later positions",
-    at_least=1.0,
 )
 NOTHING_WITHOUT_OUTPUT = alone(
     id="nothing-without-W_O2",

@@ -14,9 +14,6 @@ def weights_at(run: Run, snapshot: int) -> Weights:
     names = [name.removeprefix("final/") for name in run.tensors if name.startswith("final/")]
     found = {name: run[f"final/{name}"] if last else run.snapshot(name, snapshot) for name in names}
     found.setdefault("W_K1", np.zeros_like(found["W_K2"]))  # one layer has none, and never reads it
+    found |= {name: run[f"frozen/{name}"] for name in FROZEN}
     # a copy: memory-mapped arrays are read-only
-    return Weights(**{name: torch.tensor(array) for name, array in {**_frozen(run), **found}.items()})
-
-
-def _frozen(run: Run) -> dict[str, np.ndarray]:
-    return {name: run[f"frozen/{name}"] for name in FROZEN}
+    return Weights(**{name: torch.tensor(array) for name, array in found.items()})

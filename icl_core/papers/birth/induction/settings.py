@@ -8,12 +8,7 @@ from icl_core.papers.birth.shared.settings import Config
 
 __all__ = ["BOTH", "FASTEST", "ORDER", "PRESETS", "Config", "View"]
 
-PARTS = {
-    "trained": "trained",
-    "constructed": "constructed (eqs. 7, 8)",
-    "initial": "initial value",
-    "zero": "zero",
-}
+PARTS = {"trained": "trained", "constructed": "constructed (eqs. 7, 8)", "initial": "initial value", "zero": "zero"}
 
 
 @settings
@@ -55,91 +50,45 @@ def paper_size(config: Config) -> Config:
     return replace(config, T=256, batch=512)
 
 
-# name, title, config, what to see, the matrix to look at
+# name, title, config, the matrix to look at, what to see
 CLASSROOM = (
-    ("fastest", "An induction head in 300 steps", FASTEST, "Watch the two attention maps sharpen.", "W_K2"),
-    (
-        "order",
-        "The order in which memories form",
-        ORDER,
-        "W_O² first; the matrices that decide where to look follow.",
-        "W_O2",
-    ),
-    (
-        "both",
-        "Both kinds of knowledge",
-        BOTH,
-        "W_F learns the bigrams within 30 steps; the induction head comes later.",
-        "W_F",
-    ),
-    (
-        "one layer",
-        "One layer fails",
-        replace(FASTEST, layers=1),
-        "Without a previous-token head a model can only count.",
-        "W_O2",
-    ),
-)
+    ("fastest", "An induction head in 300 steps", FASTEST, "W_K2", "Watch the two attention maps sharpen."),
+    ("order", "The order in which memories form", ORDER, "W_O2",
+     "W_O² first; the matrices that decide where to look follow."),
+    ("both", "Both kinds of knowledge", BOTH, "W_F",
+     "W_F learns the bigrams within 30 steps; the induction head comes later."),
+    ("one layer", "One layer fails", replace(FASTEST, layers=1), "W_O2",
+     "Without a previous-token head a model can only count."),
+)  # fmt: skip
 FREEZING = (
-    (
-        "only W_O2 learns",
-        "W_K¹ and W_K² frozen to step 300",
-        replace(FIGURE_3, freeze_W_K1=True, freeze_W_K2=True),
-        "W_O² learns alone, on uniform attention.",
-        "W_O2",
-    ),
-    (
-        "W_O2 frozen",
-        "W_O² frozen to step 300",
-        replace(FIGURE_3, freeze_W_O2=True),
-        "While W_O² is frozen nothing is learned.",
-        "W_O2",
-    ),
-    (
-        "W_K1 frozen",
-        "W_K¹ frozen to step 300",
-        replace(FIGURE_3, freeze_W_K1=True),
-        "W_K² learns without W_K¹.",
-        "W_K2",
-    ),
-    ("W_K2 frozen", "W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K2=True), "W_K¹ waits for W_K².", "W_K1"),
-)
+    ("only W_O2 learns", "W_K¹ and W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K1=True, freeze_W_K2=True),
+     "W_O2", "W_O² learns alone, on uniform attention."),
+    ("W_O2 frozen", "W_O² frozen to step 300", replace(FIGURE_3, freeze_W_O2=True), "W_O2",
+     "While W_O² is frozen nothing is learned."),
+    ("W_K1 frozen", "W_K¹ frozen to step 300", replace(FIGURE_3, freeze_W_K1=True), "W_K2",
+     "W_K² learns without W_K¹."),
+    ("W_K2 frozen", "W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K2=True), "W_K1", "W_K¹ waits for W_K²."),
+)  # fmt: skip
 DATA = (
-    (
-        "one frequent",
-        "One fixed, frequent trigger",
-        replace(FIGURE_4, triggers="fixed", K=1),
-        "One trigger gives few outputs to learn from: W_O² is slow.",
-        "W_O2",
-    ),
-    (
-        "five rare",
-        "Five fixed, rare triggers",
-        replace(FIGURE_4, triggers="fixed rare", K=5),
-        "Rare triggers give few outputs to learn from: W_O² is slow.",
-        "W_O2",
-    ),
-    ("random 1", "One random trigger", replace(FIGURE_4, K=1), "The slowest of the random ones.", "W_K2"),
-    ("random 3", "Three random triggers", FIGURE_4, "W_F and W_O² rise together, then compete.", "W_O2"),
-    ("random 5", "Five random triggers", replace(FIGURE_4, K=5), "More triggers, faster learning.", "W_K2"),
-    (
-        "bigram outputs",
-        "Three random triggers, bigram outputs",
-        replace(FIGURE_4, outputs="bigram"),
-        "Trained on predictable outputs, it fails on uniform ones.",
-        "W_O2",
-    ),
-)
+    ("one frequent", "One fixed, frequent trigger", replace(FIGURE_4, triggers="fixed", K=1), "W_O2",
+     "One trigger gives few outputs to learn from: W_O² is slow."),
+    ("five rare", "Five fixed, rare triggers", replace(FIGURE_4, triggers="fixed rare", K=5), "W_O2",
+     "Rare triggers give few outputs to learn from: W_O² is slow."),
+    ("random 1", "One random trigger", replace(FIGURE_4, K=1), "W_K2", "The slowest of the random ones."),
+    ("random 3", "Three random triggers", FIGURE_4, "W_O2", "W_F and W_O² rise together, then compete."),
+    ("random 5", "Five random triggers", replace(FIGURE_4, K=5), "W_K2", "More triggers, faster learning."),
+    ("bigram outputs", "Three random triggers, bigram outputs", replace(FIGURE_4, outputs="bigram"), "W_O2",
+     "Trained on predictable outputs, it fails on uniform ones."),
+)  # fmt: skip
 
 
 def _preset(row: tuple, group: str, seeds: int, size=lambda config: config, suffix: str = "") -> Preset:
-    name, title, config, about, memory = row
+    name, title, config, memory, about = row
     return Preset(name + suffix, title, size(config), about, group, seeds, view={"memory": memory})
 
 
 PRESETS = (
     *(_preset(row, "Classroom", 5) for row in CLASSROOM),
-    *(_preset(row, "Figures", 1) for row in FREEZING),
-    *(_preset(row, "Figures", 1) for row in DATA),
+    *(_preset(row, "Figures", 1) for row in (*FREEZING, *DATA)),
     *(_preset(row, "Paper's setting", 1, paper_size, ", paper size") for row in (*CLASSROOM[:3], *FREEZING)),
 )

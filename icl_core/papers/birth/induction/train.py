@@ -5,8 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Progress, names
-from icl_core.papers.birth.induction.upgrade import compacted
+from icl_core.experiment import Progress, Tensors, compact, names
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.settings import Config
 from icl_core.papers.birth.shared.train import EVALUATED, held_out, task_of, training_phase
@@ -16,6 +15,9 @@ from icl_core.training.several_seeds import padded
 ONE_LAYER = "one_layer"
 BASELINES = ("repeat", ONE_LAYER, "bayes")
 PROBES = {1: ("W_O2", "W_K2"), 2: ("W_O2", "W_K2", "W_K1_early", "W_K1")}  # by layers: one layer has no W_K1
+# what runs had measured that were kept without the names of it, whatever today's do
+HELD_BASELINES = ("repeat", "one_layer", "bayes")
+HELD_PROBES = ("W_O2", "W_K2", "W_K1_early", "W_K1")
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -27,7 +29,8 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """
     plan = [training_phase(name, part, index == 0) for index, (name, part) in enumerate(_trainings(config).items())]
     made = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
-    return {**_curves(config, made), **_first(made["seed 0"]), **_evaluated(config, made), **_baselines(config, made)}
+    first = {n: a for n, a in made["seed 0"].items() if n.startswith(("snapshot/", "final/", "frozen/"))}
+    return {**_curves(config, made), **compacted(first), **_evaluated(config, made), **_baselines(config, made)}
 
 
 def _trainings(config: Config) -> dict[str, Config]:
@@ -50,11 +53,6 @@ def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     return {**found, "curve/step": np.array(at)}
 
 
-def _first(trained: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """The matrices of the first seed; its snapshots, which are only looked at, in a byte an entry."""
-    return compacted({n: a for n, a in trained.items() if n.startswith(("snapshot/", "final/", "frozen/"))})
-
-
 def _evaluated(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     seeds = [made[f"seed {i}"] for i in range(config.seeds)]
     return {name: np.stack([each[name] for each in seeds]) for name in seeds[0] if name.startswith("evaluated/")}
@@ -62,8 +60,26 @@ def _evaluated(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
 
 def _baselines(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     """The accuracies of what is no induction head, and their names."""
-    found = baselines.accuracies(task_of(config), held_out(config, 4 * EVALUATED))
+    task = task_of(config)
+    found = baselines.accuracies(task, held_out(task, 4 * EVALUATED))
     if ONE_LAYER in made:
         found[ONE_LAYER] = float(made[ONE_LAYER]["evaluated/accuracy"])
     values = {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}
     return {**values, "names/baselines": names(name for name in BASELINES if name in found)}
+
+
+def upgrade(tensors: Tensors) -> Tensors:
+    """Today's form of a run's tensors, whatever form they are in."""
+    found = {name.replace("judged/", "evaluated/"): array for name, array in tensors.items()}
+    found.setdefault("names/probes", names(HELD_PROBES if "final/W_K1" in found else HELD_PROBES[:2]))
+    found.setdefault("names/baselines", names(name for name in HELD_BASELINES if f"baseline/{name}" in found))
+    return compacted(found)
+
+
+def compacted(tensors: Tensors) -> dict[str, np.ndarray]:
+    """The same with its snapshots, which no metric reads, in a byte an entry."""
+    found = dict(tensors)
+    for name, array in tensors.items():
+        if name.startswith("snapshot/") and np.issubdtype(array.dtype, np.floating):
+            found |= compact(name.removeprefix("snapshot/"), array.astype(np.float32))
+    return found

@@ -3,8 +3,10 @@
 import numpy as np
 import pandas as pd
 
+from icl_core import figures
+from icl_core.figure import Figure
 from icl_core.figures import Predictions, characters
-from icl_core.papers.birth.shared.sequence import Reading, Shown
+from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes
 
 GREY = "#7f7f7f"  # of what today's tables do not know
 NAMES = {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}
@@ -17,32 +19,37 @@ READ = {  # the reading, and what a formed memory looks like
 }
 
 
-def predictions(reading: Reading, sequence: Shown) -> Predictions:
+def maps(reading: Reading, sequence: Shown) -> Figure:
+    """Both attention maps over the strip of predicted next characters; a single layer's map alone."""
+    shown, marked = sequence.characters, boxes(sequence)
+    if reading.attention1 is None:
+        return figures.attention(reading.attention2, shown, marked)
+    likeliest, inside = reading.probabilities.max(1), sequence.in_context.numpy()
+    told = Predictions(_best(reading, sequence), likeliest, right(reading, sequence), inside)
+    return figures.attention_pair(reading.attention1, reading.attention2, shown, marked, told)
+
+
+def _best(reading: Reading, sequence: Shown) -> list[str]:
     """The likeliest next character at every position."""
-    best = reading.probabilities.argmax(1)
-    names = [sequence.task.characters[token] for token in best]
-    return Predictions(names, reading.probabilities.max(1), right(reading, sequence), sequence.in_context.numpy())
+    return [sequence.task.characters[token] for token in reading.probabilities.argmax(1)]
 
 
 def right(reading: Reading, sequence: Shown) -> np.ndarray:
     """Whether each prediction is what follows, [T]; a typed sequence's last position counts as wrong unless its
     trigger's output is known from the context."""
-    best = reading.probabilities.argmax(1)
     follows = sequence.targets.numpy()
     known = np.array([sequence.truth.get(token, -1) for token in sequence.inputs.tolist()])
-    follows = np.concatenate([follows, known[len(follows) :]])
-    return best == follows
+    return reading.probabilities.argmax(1) == np.concatenate([follows, known[len(follows) :]])
 
 
 def table(reading: Reading, sequence: Shown) -> pd.DataFrame:
     """The predictions, a row a position."""
-    best = reading.probabilities.argmax(1)
     return pd.DataFrame(
         {
-            "position": np.arange(1, len(best) + 1),
+            "position": np.arange(1, len(sequence.characters) + 1),
             "character": characters(sequence.characters),
             "in context": sequence.in_context.numpy(),
-            "predicted": characters([sequence.task.characters[token] for token in best]),
+            "predicted": characters(_best(reading, sequence)),
             "probability": reading.probabilities.max(1).round(4),
         }
     )

@@ -16,14 +16,10 @@ from torch import Tensor
 from icl_core.papers.birth.shared.chunks import flat, round_up, row_blocks
 from icl_core.papers.birth.shared.model import Weights
 
-
-def _keep_freed_memory() -> None:
-    """Allocate a large block and free it. glibc hands freed memory back to the system, and pays for getting it again
-    page by page, until it has seen a block as large as this one freed: a tenth of the time of a step."""
-    torch.empty(31 * 2**18)
-
-
-_keep_freed_memory()  # once, at the import, before there is anything that could be handed back
+# Allocated and freed once, at the import, before there is anything that could be handed back: glibc hands freed memory
+# back to the system, and pays for getting it again page by page, until it has seen a block as large as this one freed:
+# a tenth of the time of a step.
+torch.empty(31 * 2**18)
 
 
 @dataclass(frozen=True)

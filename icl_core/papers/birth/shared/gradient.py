@@ -44,7 +44,7 @@ def layer1_backward(
 
 
 def chunk_gradient(tables: Tables, part: Chunk, train: Collection[str]) -> tuple[dict[str, Tensor], Tensor, Tensor]:
-    """Sums over the chunk that the gradients are made of; losses and hits (b, m) of its queries."""
+    """Sums over the chunk that the gradients of `train` are made of; losses and hits (b, m) of its queries."""
     h, v, mixed, attention = layer1(tables, part.tokens)
     dh, sums = torch.zeros_like(h), {}
     losses, hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device), torch.zeros_like(part.valid)
@@ -67,6 +67,8 @@ def block_gradient(
     told = log_p.gather(1, target)
     # a hit: no log-probability exceeds the target's; ten times as fast as comparing with argmax
     found = {"losses": -told.view(b, -1), "hits": (told == log_p.amax(1, keepdim=True)).view(b, -1)}
+    if not train:
+        return found
     dl = log_p.exp_().scatter_add_(1, target, -log_p.new_ones(target.shape))  # (b m, N): p - 1[target]
     dl *= block.valid.reshape(-1, 1)
     found["c"] = dl.T @ c.view(-1, d)
@@ -91,14 +93,9 @@ def add(total: dict[str, Tensor], sums: dict[str, Tensor]) -> None:
 
 @torch.no_grad()
 def loss_and_gradient(
-    weights: Weights,
-    batch: Batch,
-    positions: str = "in_context",
-    train: Collection[str] = TRAINED,
-    layers: int = 2,
-    chunk: int | None = None,
-    threads: int = 1,
-) -> tuple[dict[str, Tensor], dict[str, float]]:
+    weights: Weights, batch: Batch, positions: str = "in_context", train: Collection[str] = TRAINED, layers: int = 2,
+    chunk: int | None = None, threads: int = 1,
+) -> tuple[dict[str, Tensor], dict[str, float]]:  # fmt: skip
     """Gradient of the mean cross entropy over the counted positions, by matrix, and what the batch measures.
 
     positions  "in_context" or "all" T positions (Section 5: alone, or jointly with the global bigrams)
@@ -172,8 +169,8 @@ def evaluate(
     leaves global_loss NaN and is two to three times as fast.
     """
     counted, tables = counted_positions(batch, positions), make_tables(weights, layers)
-    parts = chunks(batch, counted, None)
-    _, loss, right = _gathered(partial(_chunk_losses, tables), parts, counted, tables.U.dtype, threads)
+    work = partial(chunk_gradient, tables, train=())
+    _, loss, right = _gathered(work, chunks(batch, counted, None), counted, tables.U.dtype, threads)
     new = batch.in_context & (batch.targets != batch.inputs)
     found = {
         "accuracy": share(right, batch.in_context),
@@ -182,17 +179,6 @@ def evaluate(
         "global_loss": share(loss, batch.global_ & counted),
     }
     return {name: pair[0] for name, pair in found.items()} | {f"{name}_error": pair[1] for name, pair in found.items()}
-
-
-def _chunk_losses(tables: Tables, part: Chunk) -> tuple[dict, Tensor, Tensor]:
-    h = layer1(tables, part.tokens)[0]
-    losses, hits = torch.zeros(part.queries.shape, dtype=h.dtype, device=h.device), torch.zeros_like(part.valid)
-    for some, columns in query_blocks(part):
-        targets = part.targets[some, columns]
-        logits = layer2(tables, h[some], part.queries[some, columns])[-1]
-        losses[some, columns] = -logits.log_softmax(-1).gather(1, targets.reshape(-1, 1)).view(targets.shape)
-        hits[some, columns] = logits.argmax(1).view(targets.shape) == targets
-    return {}, losses, hits
 
 
 def share(values: Tensor, where: Bool[Tensor, "batch T"]) -> tuple[float, float]:

@@ -47,14 +47,9 @@ class Weights(NamedWeights):
 
 
 def initialise(
-    N: int,
-    d: int,
-    T: int,
-    generator: torch.Generator,
-    scale: str = "paper",
-    with_F: bool = True,
+    N: int, d: int, T: int, generator: torch.Generator, scale: str = "paper", with_F: bool = True,
     embeddings: str = "random",
-) -> Weights:
+) -> Weights:  # fmt: skip
     """Random weights, float32, on the generator's device.
 
     scale "paper": every entry of every matrix N(0, 1/d) (Section 4.1), W_U included.

@@ -11,6 +11,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from icl_core.figures import characters
 from icl_core.papers.birth.shared.memories import memory, memory_tokens
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task
@@ -23,8 +24,8 @@ class Scores(NamedTuple):
     """The readings of a memory, for a heatmap (Figure 7)."""
 
     matrix: Float[Tensor, "rows columns"]
-    rows: tuple[str, ...]  # characters, or positions counted from 1 as in the paper
-    columns: tuple[str, ...]
+    rows: list[str]  # characters as shown, or positions counted from 1 as in the paper
+    columns: list[str]
     row_kind: str
     column_kind: str
 
@@ -87,9 +88,9 @@ def memory_scores(name: str, weights: Weights, task: Task) -> Scores:
     stored = memory(name, weights, task)
     matrix = stored.V @ weights[name] @ stored.U.T
     if name == "W_K1":
-        places = tuple(str(t) for t in range(1, len(weights.P) + 1))
+        places = [str(t) for t in range(1, len(weights.P) + 1)]
         return Scores(matrix, places[1:], places[:-1], "position of the query", "position of the key")
     tokens = memory_tokens(task).tolist() if name == "W_K2" else range(task.N)
-    characters = tuple(task.characters[i] for i in tokens)
+    shown = characters([task.characters[i] for i in tokens])
     kinds = ("query", "key, remapped by layer 1") if name == "W_K2" else ("output", "input")
-    return Scores(matrix, characters, characters, *kinds)
+    return Scores(matrix, shown, shown, *kinds)

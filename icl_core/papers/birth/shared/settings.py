@@ -10,6 +10,9 @@ TRIGGERS = {
     "fixed rare": "the 6th to (5+K)th most frequent",
 }
 OUTPUTS = {"uniform": "uniform over the vocabulary", "bigram": "from the trigger's bigram"}
+SCALES = {"paper": "N(0, 1/d), as the paper says", "code": "N(0, 1), as the authors' code"}
+POSITIONS = {"in_context": "in-context positions", "all": "all positions"}
+OPTIMISERS = {"adamw": "AdamW", "sgd": "SGD with momentum 0.9"}
 
 
 @settings
@@ -33,18 +36,9 @@ class Config:
     d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
     layers: int = slider("layers", 1, 2, default=2, group=MODEL, help="one layer lacks the previous-token head")
     feed_forward: bool = toggle("linear feed-forward, W_F", default=False, group=MODEL)
-    scale: str = choice(
-        "initial scale",
-        {"paper": "N(0, 1/d), as the paper says", "code": "N(0, 1), as the authors' code"},
-        default="paper",
-        group=MODEL,
-    )
-    positions: str = choice(
-        "loss on", {"in_context": "in-context positions", "all": "all positions"}, default="in_context", group=TRAINING
-    )
-    optimiser: str = choice(
-        "optimiser", {"adamw": "AdamW", "sgd": "SGD with momentum 0.9"}, default="adamw", group=TRAINING
-    )
+    scale: str = choice("initial scale", SCALES, default="paper", group=MODEL)
+    positions: str = choice("loss on", POSITIONS, default="in_context", group=TRAINING)
+    optimiser: str = choice("optimiser", OPTIMISERS, default="adamw", group=TRAINING)
     learning_rate: float = slider("learning rate", 0.001, 2.0, default=0.2, log=True, group=TRAINING, was="rate")
     batch: int = slider("sequences a batch", 16, 512, default=128, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING)

@@ -93,14 +93,9 @@ class Task:
 
 
 def make_task(
-    N: int = 65,
-    K: int = 5,
-    T: int = 256,
-    triggers: str = "random",
-    outputs: str = "uniform",
-    no_repeat: bool = False,
+    N: int = 65, K: int = 5, T: int = 256, triggers: str = "random", outputs: str = "uniform", no_repeat: bool = False,
     counts: Counts | None = None,
-) -> Task:
+) -> Task:  # fmt: skip
     """The task on the N most frequent characters of `counts` (default: Tiny Shakespeare), renormalised.
 
     N above the text's own number of characters means all of them. Raises `ValueError` for settings out of range.

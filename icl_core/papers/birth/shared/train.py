@@ -1,5 +1,6 @@
 """Trains the simplified transformer of Section 4.2 once on the bigram task."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -21,22 +22,15 @@ WATCHED = 2**13  # held-out positions at each evaluation during training
 EVALUATED = 2**16  # held-out positions at the end
 
 
-def task_of(config: Config, outputs: str | None = None) -> Task:
-    """The bigram task that a config asks for; `outputs` puts another output law in the place of its own."""
-    return make_task(config.N, config.K, config.T, config.triggers, outputs or config.outputs, config.no_repeat)
+def task_of(config: Config) -> Task:
+    """The bigram task that a config asks for."""
+    return make_task(config.N, config.K, config.T, config.triggers, config.outputs, config.no_repeat)
 
 
-def held_out(config: Config, positions: int, outputs: str | None = None, where: str | None = None) -> Batch:
+def held_out(task: Task, positions: int, where: str | None = None) -> Batch:
     """Sequences that no training saw, `positions` in all; the same for every seed. On the device, or `where`."""
     generator = torch.Generator().manual_seed(2**31 + 17)
-    return sample(task_of(config, outputs), max(16, positions // config.T), generator, where or device.device())
-
-
-def initial(config: Config, seed: int) -> Weights:
-    """The weights before training, on the device."""
-    generator = torch.Generator().manual_seed(seed)
-    weights = initialise(config.N, config.d, config.T, generator, config.scale, config.feed_forward)
-    return weights.to(device.device())
+    return sample(task, max(16, positions // task.T), generator, where or device.device())
 
 
 def trained_names(config: Config, step: int) -> frozenset[str]:
@@ -52,12 +46,15 @@ def training_phase(name: str, config: Config, keep: bool) -> phases.Phase:
 
 
 def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
-    weights = initial(config, config.seed)
+    first = torch.Generator().manual_seed(config.seed)
+    weights = initialise(config.N, config.d, config.T, first, config.scale, config.feed_forward).to(device.device())
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     problem = _problem(config, weights, generator)
     at = loop.log_spaced(config.steps, SNAPSHOTS) if keep else []
     state = loop.train(problem, config.steps, at, loop.evaluations(config.steps), resumed, report)
-    found = {**_curves(state), **_evaluated(config, weights)}
+    measures = evaluate(weights, held_out(task_of(config), EVALUATED), config.layers)  # on more than while it trained
+    evaluated = {f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()}
+    found = {**_curves(state), **evaluated}
     if not keep:
         return found
     frozen = {f"frozen/{name}": getattr(weights, name).cpu().numpy() for name in FROZEN}
@@ -65,10 +62,8 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
 
 
 def _problem(config: Config, weights: Weights, generator: torch.Generator) -> loop.Problem:
-    task = task_of(config)
-    own = held_out(config, WATCHED)
-    other = "bigram" if config.outputs == "uniform" else "uniform"
-    elsewhere = held_out(config, WATCHED // 2, other)
+    task, other = task_of(config), "bigram" if config.outputs == "uniform" else "uniform"
+    own, elsewhere = held_out(task, WATCHED), held_out(task_of(replace(config, outputs=other)), WATCHED // 2)
 
     def step(index: int):
         batch = sample(task, config.batch, generator, device.device())
@@ -97,9 +92,3 @@ def _optimiser(config: Config, parameters: list[torch.Tensor]) -> torch.optim.Op
 
 def _curves(state: loop.State) -> dict[str, np.ndarray]:
     return {**state.batches(), **state.curves()}
-
-
-def _evaluated(config: Config, weights: Weights) -> dict[str, np.ndarray]:
-    """Held-out measures of the finished model, on more sequences than during training."""
-    measures = evaluate(weights, held_out(config, EVALUATED), config.layers)
-    return {f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()}

@@ -3,8 +3,6 @@
 from icl_core.experiment import Preset
 from icl_core.knobs import settings, slider
 
-SNAPSHOTS = 5
-
 
 @settings
 class Config:
@@ -15,19 +13,17 @@ class Config:
     rate: float = slider("step size η", 0.001, 10.0, default=0.1, log=True)
     seeds: int = slider("seeds", 1, 16, default=1)
     seed: int = slider("first seed", 0, 1000, default=0)
-    delay: float = slider("pause per step (ms)", 0.0, 1000.0, default=0.0, group="testing")
 
 
 @settings
 class View:
     """What is drawn."""
 
-    snapshot: int = slider("training step shown", 0, SNAPSHOTS - 1, default=SNAPSHOTS - 1, was="moment")
+    snapshot: int = slider("training step shown", 0, 4, default=4)
     seed_shown: int = slider("seed shown", 0, 15, default=0)
 
 
 PRESETS = (
     Preset("classroom", "In class", Config(), "Eight inputs.", seeds=2),
     Preset("paper", "As in the paper", Config(d=16, steps=600), "Sixteen inputs.", group="Paper's setting"),
-    Preset("slow", "One that takes a while", Config(steps=3000, delay=10.0), group="Beyond the paper", shipped=False),
 )

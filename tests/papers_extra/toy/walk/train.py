@@ -1,16 +1,13 @@
 """Trains all seeds at once. Each seed has its own generator: more seeds change no other."""
 
-import time
 from functools import partial
 
 import numpy as np
 import torch
-from icl_core.papers.toy.walk.settings import SNAPSHOTS, Config
+from icl_core.papers.toy.walk.settings import Config
 
 from icl_core.experiment import Progress, Tensors
 from icl_core.training import loop, phases, several_seeds
-
-BATCH = 16
 
 
 def run(config: Config, progress: Progress) -> Tensors:
@@ -22,23 +19,18 @@ def run(config: Config, progress: Progress) -> Tensors:
 def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     generators = tuple(torch.Generator().manual_seed(config.seed + index) for index in range(config.seeds))
     teacher = torch.stack([torch.randn(config.d, generator=each) for each in generators])  # [seeds, d]
-    parameters = {"weights": torch.zeros_like(teacher)}
+    student = {"weights": torch.zeros_like(teacher)}
 
     def gradient(step: int):
-        time.sleep(config.delay / 1000)
-        x = torch.stack([torch.randn(BATCH, config.d, generator=each) for each in generators])
-        leaves = several_seeds.leaves(parameters)
+        x = torch.stack([torch.randn(16, config.d, generator=each) for each in generators])  # [seeds, batch, d]
+        leaves = several_seeds.leaves(student)
         losses = torch.einsum("sbd,sd->sb", x, leaves["weights"] - teacher).square().mean(1) / 2
         return several_seeds.gradients(losses, leaves), {"loss": losses.detach().numpy()}
 
-    problem = loop.Problem(
-        parameters,
-        gradient,
-        evaluate=lambda step: {"loss": (parameters["weights"] - teacher).square().sum(1) / 2},  # expected of a batch
-        optimiser=partial(torch.optim.SGD, lr=config.rate),
-        generators=generators,
-        loss="loss",
-    )
-    at = np.linspace(0, config.steps, SNAPSHOTS).round().astype(int).tolist()
-    state = loop.train(problem, config.steps, at, loop.evaluations(config.steps), resumed, report)
-    return {**state.curves(), **state.kept(), "snapshot/step": np.array(at), "final/teacher": teacher.numpy()}
+    def evaluate(step: int):
+        return {"loss": (student["weights"] - teacher).square().sum(1) / 2}  # what is expected of a batch
+
+    sgd, at = partial(torch.optim.SGD, lr=config.rate), np.linspace(0, config.steps, 5).round().astype(int)
+    problem = loop.Problem(student, gradient, evaluate, sgd, generators, loss="loss")
+    state = loop.train(problem, config.steps, at.tolist(), loop.evaluations(config.steps), resumed, report)
+    return {**state.curves(), **state.kept(), "snapshot/step": at, "final/teacher": teacher.numpy()}

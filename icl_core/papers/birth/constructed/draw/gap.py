@@ -6,6 +6,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.constructed.draw.sweep import style
+from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.settings import View
 
 COMPARED = ("accuracy", "error", "talk_W_O2", "talk_W_K2")
@@ -18,18 +19,11 @@ ERRORS = {
 
 def gap(run: Run, view: View) -> Panel:
     """Constructed, without cross-talk, and trained at one width; and how much cross-talk each has."""
-    at = int(np.flatnonzero(run["sweep/width"] == run.config.d)[0])
-    table = _compared(run, at)
-    figure = figures.bars(
-        list(table["model"]),
-        list(table["accuracy"]),
-        "in-context accuracy",
-        errors=list(table["error"]),
-        kinds=list(table["kind"]),
-        y_range=(0, 1.05),
-    )
+    table = _compared(run)
+    model, kinds, values, errors = (list(table[column]) for column in ("model", "kind", "accuracy", "error"))
+    figure = figures.bars(model, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
     return Panel(
-        _gap_title(run, at),
+        _gap_title(run),
         "The constructions recall every pair. What disturbs them is the rest of the residual stream: "
         "take that out and the bar rises, take out only what stored pairs do to each other and it does not. Training "
         "gets there by other means too: compare the cross-talk below.",
@@ -39,12 +33,12 @@ def gap(run: Run, view: View) -> Panel:
     )
 
 
-def _compared(run: Run, at: int) -> pd.DataFrame:
+def _compared(run: Run) -> pd.DataFrame:
     """A row a model: its label, colour, and what was measured of it."""
     rows = []
     for talk in run.names("cross_talk"):
         label, kind, _ = style(talk)
-        rows.append({"model": label, "kind": kind, **{m: float(run[f"sweep/{m}_{talk}"][at]) for m in COMPARED}})
+        rows.append({"model": label, "kind": kind, **{m: at_d(run, f"{m}_{talk}") for m in COMPARED}})
     if "beside/accuracy" in run.tensors:
         trained = {m: float(run[f"beside/{m}"][0]) for m in COMPARED}
         rows.append({"model": f"trained, {run.config.beside} steps", "kind": "trained", **trained})
@@ -57,8 +51,8 @@ def _talk(table: pd.DataFrame) -> str:
     return "Cross-talk in W_O² and W_K², as a share of a match: " + "; ".join(shares) + "."
 
 
-def _gap_title(run: Run, at: int) -> str:
-    kept, clean = (float(run[f"sweep/accuracy_{talk}"][at]) for talk in ("kept", "stream"))
+def _gap_title(run: Run) -> str:
+    kept, clean = (at_d(run, f"accuracy_{talk}") for talk in ("kept", "stream"))
     if "beside/accuracy" not in run.tensors:
         return f"Removing cross-talk takes accuracy from {kept:.2f} to {clean:.2f}"
     trained = float(run["beside/accuracy"][0])

@@ -1,5 +1,7 @@
 """Accuracy and recall of the construction against its width."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -7,6 +9,7 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
 from icl_core.figures import Curve
+from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.settings import TALK, View
 from icl_core.papers.birth.shared.draw import GREY, KINDS, NAMES
 
@@ -21,16 +24,13 @@ STYLE = {
 def accuracy(run: Run, view: View) -> Panel:
     """In-context accuracy against width, with and without cross-talk."""
     series = [_against_width(run, talk) for talk in run.names("cross_talk")]
-    lines = []
-    if "beside/accuracy" in run.tensors:
-        lines.append((f"trained, d = {run.config.d}", float(run["beside/accuracy"][0]), "trained"))
-    figure = figures.curves(series, "width d", "in-context accuracy", log_x=True, y_range=(0, 1.02), lines=lines)
-    _mark_widths(figure, run)
+    trained = run.tensors.get("beside/accuracy", ())
+    lines = [(f"trained, d = {run.config.d}", float(value), "trained") for value in trained]
     return Panel(
         _accuracy_title(run),
         "Eqs. 7 and 8 work where random vectors are nearly orthogonal, that is, at large d. At smaller d every reading "
         "picks up the other vectors of the stream; take that cross-talk away and the same memories work.",
-        figure,
+        _over_widths(run, series, "in-context accuracy", lines=lines),
         data=_table(run, ("accuracy", "error")),
     )
 
@@ -46,18 +46,17 @@ def style(talk: str) -> tuple[str, str, str]:
     return STYLE.get(talk, (talk, GREY, "solid"))
 
 
-def _mark_widths(figure: Figure, run: Run) -> None:
-    """Every width tried is written on the axis: powers of ten would say little."""
-    figure.update_xaxes(tickvals=run["sweep/width"], ticktext=[str(width) for width in run["sweep/width"]])
+def _over_widths(run: Run, series: list[Curve], y_title: str, **more: Any) -> Figure:
+    """Curves with every width tried written on the axis: powers of ten would say little."""
+    figure = figures.curves(series, "width d", y_title, log_x=True, y_range=(0, 1.02), **more)
+    return figure.update_xaxes(tickvals=run["sweep/width"], ticktext=[str(width) for width in run["sweep/width"]])
 
 
 def _accuracy_title(run: Run) -> str:
     if not run.finished:
         return "Accuracy against width, so far"
-    at = int(np.flatnonzero(run["sweep/width"] == run.config.d)[0]) if run.config.d in run["sweep/width"] else -1
-    kept, clean = (float(run[f"sweep/accuracy_{talk}"][at]) for talk in ("kept", "stream"))
-    width = run["sweep/width"][at]
-    return f"At d = {width} the construction is right {kept:.0%} of the time, {clean:.0%} without cross-talk"
+    kept, clean = (at_d(run, f"accuracy_{talk}") for talk in ("kept", "stream"))
+    return f"At d = {run.config.d} the construction is right {kept:.0%} of the time, {clean:.0%} without cross-talk"
 
 
 def recall(run: Run, view: View) -> Panel:
@@ -67,20 +66,15 @@ def recall(run: Run, view: View) -> Panel:
         Curve(NAMES.get(n, n), run["sweep/width"], run[f"sweep/recall_{n}_kept"], KINDS.get(n, GREY), markers=True)
         for n in names
     ]
-    figure = figures.curves(series, "width d", "recall", log_x=True, y_range=(0, 1.02))
-    _mark_widths(figure, run)
-    perfect, works = (run["sweep/width"][values >= 0.95] for values in (_least_recall(run), run["sweep/accuracy_kept"]))
+    least = np.min([run[f"sweep/recall_{name}_kept"] for name in names], axis=0)
+    perfect, works = (run["sweep/width"][values >= 0.95] for values in (least, run["sweep/accuracy_kept"]))
     return Panel(
         f"Pairs are recalled from {_width(perfect)} on, the model is right from {_width(works)} on",
         "Recall asks one memory with one clean vector, so it sees only the cross-talk among stored pairs. Compare the "
         "width at which it reaches 1 with the width at which accuracy does: the model reads sums of several vectors.",
-        figure,
+        _over_widths(run, series, "recall"),
         data=_table(run, tuple(f"recall_{name}" for name in names)),
     )
-
-
-def _least_recall(run: Run) -> np.ndarray:
-    return np.min([run[f"sweep/recall_{name}_kept"] for name in run.names("memories")], axis=0)
 
 
 def _width(widths: np.ndarray) -> str:

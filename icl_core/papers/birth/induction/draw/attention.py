@@ -1,12 +1,10 @@
 """Where both layers look on a sequence, and what is predicted there (Figure 2)."""
 
-from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
 from icl_core.figures import characters
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View
-from icl_core.papers.birth.shared.draw import predictions, right, table
+from icl_core.papers.birth.shared.draw import maps, right, table
 from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes, choose, read
 from icl_core.papers.birth.shared.train import task_of
 
@@ -16,23 +14,14 @@ def draw(run: Run, view: View) -> Panel:
     sequence = choose(task_of(run.config), view)
     snapshot = run.snapshot_at(view)
     reading = read(weights_at(run, snapshot), sequence, run.config.layers)
-    figure = _figure(reading, sequence)
     return Panel(
         _title(reading, sequence, run.snapshot_steps[snapshot]),
         "Each row is a query and shows where it looks. In layer 1 look for the stripe beside the diagonal: every "
         "character attends to the one before it. In layer 2 look along the rows of repeated characters: an induction "
         "head attends to what followed them earlier, the boxed cells. Before training every row is spread out evenly.",
-        figure,
+        maps(reading, sequence),
         data=table(reading, sequence),
         note=_note(sequence),
-    )
-
-
-def _figure(reading: Reading, sequence: Shown) -> Figure:
-    if reading.attention1 is None:
-        return figures.attention(reading.attention2, sequence.characters, boxes(sequence))
-    return figures.attention_pair(
-        reading.attention1, reading.attention2, sequence.characters, boxes(sequence), predictions(reading, sequence)
     )
 
 

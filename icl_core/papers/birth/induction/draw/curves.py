@@ -1,10 +1,14 @@
 """Curves of a training: accuracy, losses and recall probes, on one axis of steps."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.induction.metrics import half_step
 from icl_core.papers.birth.induction.settings import View
@@ -22,35 +26,32 @@ PROBES = {
 BASELINES = {"repeat": "repeat the character", "one_layer": "one layer, 150 steps", "bayes": "Bayes"}
 
 
-def probe(name: str) -> tuple[str, str, str | None]:
-    """Label, colour and dash of a probe; its id in grey if it is none of today's."""
-    return PROBES.get(name, (name, GREY, None))
+def memory(run: Run, probe: str, curve: str, seeds: int | None = None) -> Curve:
+    """A probe's `curve/…`, of the first `seeds` or of all, in its look; its id in grey if it is none of today's."""
+    label, kind, dash = PROBES.get(probe, (probe, GREY, None))
+    return Curve(label, run["curve/step"], run[f"curve/{curve}"][:seeds], kind, dash)
 
 
 def accuracy(run: Run, view: View) -> Panel:
     """In-context accuracy over training, beside what simpler predictors reach (Figure 3, top)."""
     name = "accuracy_new" if view.measure == "new" else "accuracy"
-    figure = figures.curves(
-        _accuracies(run, name, view),
-        "training step",
-        "in-context accuracy",
-        y_range=(0, 1.02),
-        lines=_lines(run, view),
-        at=_at(run, view),
-    )
-    final = np.nanmean(run[f"curve/{name}"][:, -1]) if run.finished else float("nan")
-    title = f"In-context accuracy reaches {final:.3f}" if run.finished else "In-context accuracy so far"
+    series, curve, lines = _accuracies(run, name, view), run[f"curve/{name}"], _lines(run, view)
+    reached = f"reaches {np.nanmean(curve[:, -1]):.3f}" if run.finished else "so far"
+    bayes = "The Bayes predictor knows the task's every law. " if run.config.positions == "all" else ""
     return Panel(
-        title,
+        f"In-context accuracy {reached}",
         "How often the most probable next character is the output that the context determines. A model that cannot "
-        "look back would stay near the lower lines. "
-        + ("The Bayes predictor knows the task's every law. " if run.config.positions == "all" else "")
-        + (
-            "The band is the spread over seeds." if len(run[f"curve/{name}"]) > 1 else "The band is one standard error."
-        ),
-        figure,
+        f"look back would stay near the lower lines. {bayes}"
+        f"The band is {'the spread over seeds' if len(curve) > 1 else 'one standard error'}.",
+        _over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02), lines=lines),
         data=_table(run, ("accuracy", "accuracy_new", "accuracy_uniform", "accuracy_bigram")),
     )
+
+
+def _over_steps(run: Run, view: View, series: list[Curve], y_title: str, **more: Any) -> Figure:
+    """Curves with the snapshot shown marked, if there are snapshots."""
+    at = run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
+    return figures.curves(series, "training step", y_title, at=at, **more)
 
 
 def _accuracies(run: Run, name: str, view: View) -> list[Curve]:
@@ -66,18 +67,16 @@ def _accuracies(run: Run, name: str, view: View) -> list[Curve]:
 
 def losses(run: Run, view: View) -> Panel:
     """In-context and global loss over training (Figure 4, left)."""
-    together = run.config.positions == "all"
-    x = run["curve/step"]
+    together, x = run.config.positions == "all", run["curve/step"]
     series = [
         Curve("in context", x, run["curve/in_context_loss"], "trained"),
         Curve("global", x, run["curve/global_loss"], "layer 4", dash="dash"),
     ]
-    figure = figures.curves(series, "training step", "cross-entropy, nats", at=_at(run, view))
     return Panel(
         _loss_title(run),
         "In-context loss counts what only the context can tell, global loss what bigrams can. "
         + ("Look which of them falls first." if together else "Nobody trains the global one here, so it may rise."),
-        figure,
+        _over_steps(run, view, series, "cross-entropy, nats"),
         data=_table(run, ("in_context_loss", "global_loss")),
     )
 
@@ -91,17 +90,13 @@ def _loss_title(run: Run) -> str:
 
 def memories(run: Run, view: View) -> Panel:
     """Recall of each memory over training, with the step at which it passes one half (Figures 3, 5, 6)."""
-    names = [_curve_name(run, name, view) for name in run.names("probes")]
-    styles = [probe(name) for name in run.names("probes")]
-    series = [
-        Curve(label, run["curve/step"], run[f"curve/{name}"], kind, dash=dash)
-        for name, (label, kind, dash) in zip(names, styles, strict=True)
-    ]
-    halves = [(half_step(run, name), label, kind) for name, (label, kind, _) in zip(names, styles, strict=True)]
+    names = {name: _curve_name(run, name, view) for name in run.names("probes")}
+    series = [memory(run, name, curve) for name, curve in names.items()]
+    halves = [(half_step(run, curve.mean()), curve.name, curve.kind) for curve in series]
     reached = [half for half in halves if half[0] > 0]  # not those that chance carries over one half from the start
     marks = [(step, f"{label}: step {step:.0f}", figures.colour(kind)) for step, label, kind in reached]
-    figure = figures.curves(series, "training step", "recall", y_range=(0, 1.02), marks=marks, at=_at(run, view))
-    return Panel(_order_title(reached), _recall_caption(run), figure, data=_table(run, tuple(names)))
+    figure = _over_steps(run, view, series, "recall", y_range=(0, 1.02), marks=marks)
+    return Panel(_order_title(reached), _recall_caption(run), figure, data=_table(run, names.values()))
 
 
 def _recall_caption(run: Run) -> str:
@@ -131,17 +126,12 @@ def feed_forward(run: Run, view: View) -> Panel:
     """KL of W_F alone to the bigram distribution (eq. 10; Figure 4, right)."""
     curve = run["curve/recall_kl_W_F"]
     least = int(np.nanargmin(mean_of(curve))) if np.isfinite(curve).any() else 0
-    figure = figures.curves(
-        [Curve("W_F", run["curve/step"], curve, "layer 4")],
-        "training step",
-        "KL(π_b || softmax), nats",
-        at=_at(run, view),
-    )
+    series = [Curve("W_F", run["curve/step"], curve, "layer 4")]
     return Panel(
         f"W_F is closest to the bigrams at step {run['curve/step'][least]}",
         "How far the predictions of W_F alone are from the bigram distribution. It falls while W_F learns the "
         "bigrams and rises again when the induction head takes over part of its work.",
-        figure,
+        _over_steps(run, view, series, "KL(π_b || softmax), nats"),
         data=_table(run, ("recall_kl_W_F",)),
     )
 
@@ -162,10 +152,6 @@ def _lines(run: Run, view: View) -> list[tuple[str, float, str]]:
     return [(BASELINES.get(n, n), float(value[0]), "floor") for n, value in found.items() if value is not None]
 
 
-def _at(run: Run, view: View) -> float | None:
-    return run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
-
-
-def _table(run: Run, names: tuple[str, ...]) -> pd.DataFrame:
+def _table(run: Run, names: Iterable[str]) -> pd.DataFrame:
     means = {name: mean_of(run[f"curve/{name}"]) for name in names if f"curve/{name}" in run.tensors}
     return pd.DataFrame({"step": run["curve/step"], **means})

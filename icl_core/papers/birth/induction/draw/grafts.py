@@ -8,9 +8,10 @@ from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.induction.beside_construction import compare
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.shared.train import held_out
+from icl_core.papers.birth.shared.train import held_out, task_of
 
 POSITIONS = 2**13  # held-out positions a graft is evaluated on
 
@@ -20,17 +21,11 @@ def draw(run: Run, view: View) -> Panel:
     snapshot = run.snapshot_at(view)
     trained = weights_at(run, snapshot)
     operated, factors = graft(run, trained, view)
-    batch = held_out(run.config, POSITIONS, where="cpu")
+    batch, labels = held_out(task_of(run.config), POSITIONS, "cpu"), ["trained", "after the graft"]
     before, after = (evaluate(weights, batch, run.config.layers) for weights in (trained, operated))
-    labels = ["trained", "after the graft"]
-    figure = figures.bars(
-        labels,
-        [before["accuracy"], after["accuracy"]],
-        "in-context accuracy",
-        errors=[before["accuracy_error"], after["accuracy_error"]],
-        kinds=["trained", "construction" if factors else "trained"],
-        y_range=(0, 1.05),
-    )
+    values, errors = ([each[name] for each in (before, after)] for name in ("accuracy", "accuracy_error"))
+    kinds = ["trained", "construction" if factors else "trained"]
+    figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
     return Panel(
         _title(before, after, factors),
         "Pick a replacement for a matrix above. If the construction holds what training found, accuracy stays where "
@@ -55,16 +50,14 @@ def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, st
         elif wanted == "constructed":
             found = compare(name, trained, run.config)
             factor = found.aligned.factor * view.strength
-            parts[name] = factor * found.matrix
-            said[name] = f"construction × {factor:.3g}"
+            parts[name], said[name] = factor * found.matrix, f"construction × {factor:.3g}"
     return trained.with_(**parts), said
 
 
 def _title(before: dict[str, float], after: dict[str, float], said: dict[str, str]) -> str:
     if not said:
         return f"Untouched, the model is right at {before['accuracy']:.1%} of in-context positions"
-    names = {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}
-    what = ", ".join(f"{names[name]} → {phrase}" for name, phrase in said.items())
+    what = ", ".join(f"{NAMES[name]} → {phrase}" for name, phrase in said.items())
     return f"{what}: accuracy {before['accuracy']:.1%} → {after['accuracy']:.1%}"
 
 

@@ -5,15 +5,13 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
-from icl_core.figures import characters
 from icl_core.papers.birth.induction.beside_construction import Comparison, compare, rank, wrong
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import KINDS, NAMES, READ
-from icl_core.papers.birth.shared.probes import Scores
 
 Maps = tuple[np.ndarray, np.ndarray, np.ndarray]  # trained, constructed, difference
+WRONG = ["asked with", "answers", "should be", "short by"]
 
 
 def draw(run: Run, view: View) -> Panel:
@@ -21,35 +19,26 @@ def draw(run: Run, view: View) -> Panel:
     snapshot, name = run.snapshot_at(view), _shown(run, view)
     weights, end = (weights_at(run, index) for index in (snapshot, len(run.snapshot_steps) - 1))
     found, last = (compare(name, each, run.config) for each in (weights, end))
-    maps = _maps(found, view)
+    maps, read = _maps(found, view), found.trained
+    limit = figures.largest(*maps, *_maps(last, view))  # one scale for all snapshots
+    recalled = f", recall {found.recall[0]:.2f}" if found.recall else ""
+    titles = {"row_title": read.row_kind, "column_title": read.column_kind}
+    data = pd.DataFrame(np.round(maps[0], 4), index=read.rows, columns=read.columns)
     return Panel(
-        f"{NAMES[name]} at step {run.snapshot_steps[snapshot]}{_recall(found)}: "
+        f"{NAMES[name]} at step {run.snapshot_steps[snapshot]}{recalled}: "
         f"{max(0.0, found.aligned.explained):.0%} of it is the construction",
         f"{READ[name][1]} Without learning, the left map would be noise. {_alignment(found, view)}",
-        _triple(name, found.trained, maps, figures.largest(*maps, *_maps(last, view))),  # one scale for all snapshots
-        table=_wrong(name, found) if view.wrong else None,
-        data=_data(found.trained, maps[0]),
+        figures.triple(*maps, read.rows, read.columns, READ[name][0], limit=limit, **titles),
+        table=pd.DataFrame(wrong(name, read), columns=WRONG) if view.wrong else None,
+        data=data.reset_index(names=read.row_kind),
         note=f"{_margin(found)}{rank(weights[name])} of {run.config.d} singular directions hold 99 % of the matrix.",
     )
 
 
-def _triple(name: str, read: Scores, maps: Maps, limit: float) -> Figure:
-    rows, columns = characters(read.rows), characters(read.columns)
-    titles = {"row_title": read.row_kind, "column_title": read.column_kind}
-    return figures.triple(*maps, rows, columns, READ[name][0], **titles, limit=limit)
-
-
-def _data(read: Scores, trained: np.ndarray) -> pd.DataFrame:
-    rows, columns = characters(read.rows), characters(read.columns)
-    return pd.DataFrame(np.round(trained, 4), index=rows, columns=columns).reset_index(names=read.row_kind)
-
-
 def _shown(run: Run, view: View) -> str:
     """The matrix asked for, or W_O² where the model has no such one."""
-    missing = (view.memory == "W_F" and not run.config.feed_forward) or (
-        view.memory == "W_K1" and run.config.layers == 1
-    )
-    return "W_O2" if missing else view.memory
+    there = {"W_F": run.config.feed_forward, "W_K1": run.config.layers == 2}.get(view.memory, True)
+    return view.memory if there else "W_O2"
 
 
 def _maps(found: Comparison, view: View) -> Maps:
@@ -59,10 +48,6 @@ def _maps(found: Comparison, view: View) -> Maps:
         return trained, constructed, trained - constructed
     aligned = found.aligned
     return aligned.trained.numpy(), aligned.constructed.numpy(), aligned.difference.numpy()
-
-
-def _recall(found: Comparison) -> str:
-    return f", recall {found.recall[0]:.2f}" if found.recall else ""
 
 
 def _margin(found: Comparison) -> str:
@@ -81,15 +66,6 @@ def _alignment(found: Comparison, view: View) -> str:
         "What the softmax cannot see (a constant added to all it compares) is removed from both, and the construction "
         f"is scaled by one factor, {found.aligned.factor:.3g}, fitted by least squares."
     )
-
-
-def _wrong(name: str, found: Comparison) -> pd.DataFrame:
-    rows = wrong(name, found.trained)
-    columns = ["asked with", "answers", "should be", "short by"]
-    table = pd.DataFrame(rows, columns=columns)
-    for column in columns[:3]:
-        table[column] = characters(list(table[column]))
-    return table
 
 
 def spectrum(run: Run, view: View) -> Panel:

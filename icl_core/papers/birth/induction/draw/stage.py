@@ -7,7 +7,7 @@ import numpy as np
 
 from icl_core import figures
 from icl_core.experiment import CannotDraw, Panel, Run
-from icl_core.figures import Predictions, characters
+from icl_core.figures import Predictions
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import NAMES, READ, right
@@ -64,11 +64,12 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     task, last = task_of(run.config), len(run.snapshot_steps) - 1
     found = memory_scores(name, weights_at(run, run.snapshot_at(view)), task)
     limit = float(memory_scores(name, weights_at(run, last), task).matrix.abs().max()) or 1.0
-    labels = characters(found.rows), characters(found.columns)
     return Panel(
         f"{NAMES[name]}, {STORES[name]}: {recall(found.matrix, OVER[name]):.0%} right",
         READ[name][1] + " Before training it is noise.",
-        figures.small_map(found.matrix.numpy(), labels, (found.row_kind, found.column_kind), "score", limit),
+        figures.small_map(
+            found.matrix.numpy(), (found.rows, found.columns), (found.row_kind, found.column_kind), "score", limit
+        ),
     )
 
 
