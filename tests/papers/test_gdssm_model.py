@@ -7,14 +7,11 @@ import torch
 from icl_core.papers.gdssm.layer.symmetries import compare, quantities
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, layer_1d, layer_nd, multi_layer
+from icl_core.papers.gdssm.shared.settings import RECURRENCES, Config
 from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interleaved, loss, sample, windows
 
 F, N = 4, 6
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
-
-
-def generators(count, seed=0):
-    return [torch.Generator().manual_seed(seed + i) for i in range(count)]
 
 
 def tasks_of(n_o=None, f=F, pairs=N, count=5, seed=9) -> Tasks:
@@ -30,25 +27,30 @@ def one_step(tasks: Tasks, eta: float):
 
 
 CASES = {
-    "1-D scalar": lambda g, f, n: layer_1d.initialise(f, n, g, "scalar"),
-    "1-D row": lambda g, f, n: layer_1d.initialise(f, n, g),
-    **{f"N-D {r}": lambda g, f, n, r=r: layer_nd.initialise(f, n, g, r, skip=True) for r in layer_nd.RECURRENCES},
+    "1-D scalar": (layer_1d, {"model": "1-D", "recurrence": "scalar"}),
+    "1-D row": (layer_1d, {"model": "1-D"}),
+    **{f"N-D {r}": (layer_nd, {"recurrence": r, "skip": True}) for r in RECURRENCES},
     **{
-        f"{L} layers {r}": lambda g, f, n, L=L, r=r: multi_layer.initialise(f, n, g, L, r, L % 2 == 0, 0.1 * L)
+        f"{L} layers {r}": (multi_layer, {"layers": L, "recurrence": r, "skip": L % 2 == 0, "penalty": 0.1 * L})
         for L in (1, 2, 3, 4)
         for r in ("scalar", "row")
     },
 }
 
 
+def initial(case, seeds, f=F, n=N):
+    module, changes = CASES[case]
+    return module.initialise(Config(f=f, N=n, **changes), [torch.Generator().manual_seed(i) for i in range(seeds)])
+
+
 def made(case, seeds=3, f=F, n=N):
-    weights = CASES[case](generators(seeds), f, n).to(torch.float64)
+    weights = initial(case, seeds, f, n).to(torch.float64)
     return weights.with_(**{name: tensor * 3 for name, tensor in weights.tensors().items() if name[0] in "QqPTb"})
 
 
 def data(case, f=F, n=N):
     tasks = tasks_of(1 if case.startswith("1-D") else f, f, n)
-    return tasks, models.read(CASES[case](generators(1), f, n), tasks)
+    return tasks, models.read(initial(case, 1, f, n), tasks)
 
 
 def by_recurrence(weights, read):
@@ -69,7 +71,7 @@ def test_the_1d_construction_is_a_step_of_gradient_descent():
     torch.testing.assert_close(states[:, 0], gradient_descent.accumulated(tasks)[:, 0], **EXACT)
 
 
-@pytest.mark.parametrize("recurrence", layer_nd.RECURRENCES)
+@pytest.mark.parametrize("recurrence", RECURRENCES)
 def test_the_nd_construction_is_a_step_of_gradient_descent(recurrence):
     tasks = tasks_of()
     weights = construction.layer_nd(F, N, 0.7, recurrence, torch.float64)
@@ -326,12 +328,3 @@ def test_the_constructions_in_comparable_units():
         compare(*[construction.multi_layer(F, N, [1.0] * 3)] * 2, N)
     with pytest.raises(ValueError, match="constructed must be a MultiLayer as trained is, got a LayerND"):
         compare(two, construction.layer_nd(F, N, 0.7), N)
-
-
-def test_wrong_names_are_refused():
-    with pytest.raises(ValueError, match="recurrence must be scalar or row, got 'full'"):
-        layer_1d.initialise(F, N, generators(1), "full")
-    with pytest.raises(ValueError, match="recurrence must be one of scalar, row, full, got 'column'"):
-        layer_nd.initialise(F, N, generators(1), "column")
-    with pytest.raises(ValueError, match="layers must be at least 1, got 0"):
-        multi_layer.initialise(F, N, generators(1), 0)

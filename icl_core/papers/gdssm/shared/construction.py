@@ -32,13 +32,9 @@ def layer_nd(f: int, N: int, eta: float, recurrence: str = "row", dtype: torch.d
 
 
 def multi_layer(
-    f: int,
-    N: int,
-    etas: Sequence[float],
-    penalty: float = 0.0,
-    recurrence: str = "row",
+    f: int, N: int, etas: Sequence[float], penalty: float = 0.0, recurrence: str = "row",
     dtype: torch.dtype = torch.float32,
-) -> MultiLayer:
+) -> MultiLayer:  # fmt: skip
     """A step of rate etas[l - 1] in layer l, on the loss with that L2 penalty. One seed, on the CPU."""
     L, rows = len(etas), f if recurrence == "row" else 1
     a = torch.ones(1, L, rows, 1, dtype=dtype)
