@@ -34,10 +34,10 @@ def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
     if L == 1:
         made = construction.layer_nd(f, N, construction.best_eta(tasks), config.recurrence)
     else:
-        same = shared or config.penalty > 0
-        etas = (
-            [construction.best_shared_eta(tasks, L, config.penalty)] * L if same else construction.best_rates(tasks, L)
-        )
+        if shared or config.penalty > 0:
+            etas = [construction.best_shared_eta(tasks, L, config.penalty)] * L
+        else:
+            etas = construction.best_rates(tasks, L)
         made = construction.multi_layer(f, N, etas, config.penalty, config.recurrence)
     return made.with_(skip=torch.zeros(1, 3 if L == 1 else 2)) if config.skip else made
 
