@@ -29,13 +29,10 @@ def loss(run: Run, view: Any) -> Panel:
         series.append(Curve("constructed", x[[0, -1]], [beside, beside], "construction"))
     series.append(Curve("trained", x, trained))
     top = max(zero * 1.15, np.nanmax(mean_of(trained)[-1:], initial=0))
+    lines = [*found, (ZERO, zero, "floor")]
+    limits = foot(found, beside, zero, top), top
     figure = figures.curves(
-        series,
-        "training step",
-        "loss at the query",
-        y_range=(foot(found, [beside], zero, top), top),
-        lines=[*((each.name, each.loss, each.kind) for each in found), (ZERO, zero, "floor")],
-        at=_at(run, view),
+        series, "training step", "loss at the query", y_range=limits, lines=lines, at=_at(run, view)
     )
     if len(found) > 1:
         settle(figure)
@@ -98,11 +95,11 @@ def _watched(run: Run) -> str:
 def _alignment_title(run: Run) -> str:
     now = "so far" if not run.finished else "at the end"
     name = "sensitivity_cosine" if run.config.f > 1 else "prediction_distance"
-    last = written(float(mean_of(_curve(run, name))[-1]), 4)
+    last = float(mean_of(_curve(run, name))[-1])
     if run.config.f == 1:
-        return f"Predictions are {last} from gradient descent's {now}"
-    along = "point" if float(mean_of(_curve(run, name))[-1]) >= 0.99 else "do not yet point"
-    return f"Sensitivities {along} along gradient descent's: cosine {last} {now}"
+        return f"Predictions are {written(last, 4)} from gradient descent's {now}"
+    along = "point" if last >= 0.99 else "do not yet point"
+    return f"Sensitivities {along} along gradient descent's: cosine {written(last, 4)} {now}"
 
 
 def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> str:

@@ -50,9 +50,8 @@ def _found(run: Run, parts: list[Part], as_it_is: bool) -> str:
     if as_it_is:
         away = written(max(part.away for part in parts), 2)
         return f"raw weights are up to {away} from the construction's numbers"
-    farthest: dict[str, float] = {}
-    for part in parts:
-        farthest[part.kind] = max(part.away, farthest.get(part.kind, 0.0))
+    kinds = dict.fromkeys(part.kind for part in parts)
+    farthest = {kind: max(part.away for part in parts if part.kind == kind) for kind in kinds}
     if run.config.layers > 2:
         weights, decays = written(farthest["weights"], 2), written(farthest[DECAYS])
         return f"every matrix over its largest entry, up to {weights} off; decays within {decays} of 1"

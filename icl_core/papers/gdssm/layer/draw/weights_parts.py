@@ -75,10 +75,10 @@ def _over_largest(trained: Model, constructed: Model, config: Config) -> Iterato
 
 def _mean_decays(trained: Model, constructed: Model, N: int) -> Iterator[Part]:
     """The decays, each as the mean of a^(N - t) over the examples."""
-    for name, sign, *both in _tensors(_averaged(trained, N), _averaged(constructed, N)):
+    for name, sign, ours, theirs in _tensors(_averaged(trained, N), _averaged(constructed, N)):
         if KIND_OF.get(name) == DECAYS:
             shown = HEADS[sign[0]] + sign[1:] if isinstance(trained, MultiLayer) else "decay"
-            yield _part(name, shown, *both, "decay: the mean of a^(N − t)")
+            yield _part(name, shown, ours, theirs, "decay: the mean of a^(N − t)")
 
 
 def _averaged(model: Model, N: int) -> Model:
@@ -101,7 +101,7 @@ def _tensors(trained: Model, constructed: Model) -> Iterator[tuple[str, str, Ten
 
 def _part(name: str, sign: str, ours: Tensor, theirs: Tensor, decay: str = "") -> Part:
     """A vector is a row, a number a matrix of one entry. Decays and rates lose the axes that only make them broadcast.
-    The construction's decays are all alike: one stands for all where the trained model has one. `decay`: its meaning."""
+    The construction's decays are all alike: one stands for all where training has one. `decay`: its meaning."""
     kind = KIND_OF.get(name, WEIGHTS)
     if kind in NUMBERS:
         ours, theirs = ours.squeeze(), theirs.squeeze()
