@@ -84,7 +84,7 @@ EXPERIMENT = Experiment(
         Drawing("alignment", training.alignment, live=True),
         Drawing("state", state.draw, ("token", "example", "state", *SEED), wide=True),
         Drawing("weights", weights.draw, ("raw", *SEED), wide=True),
-        Drawing("steps", two_steps.draw, SEED, applies=two_steps.applies, wide=True),
+        Drawing("steps", two_steps.draw, SEED, applies=lambda config: config.layers == 2, wide=True),
         Drawing("scale", scale.draw, ("alpha", *SEED), moving=False),
         Drawing("recurrence", recurrence.draw, SEED),
         *(

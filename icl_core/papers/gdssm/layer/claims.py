@@ -1,36 +1,41 @@
 """What the paper says of the trained layer, and what is known beyond it, each written once."""
 
+from functools import partial
+
 from icl_core.experiment import Claim
 
 SIZE = {"f": 10, "N": 10}  # the paper's (Appendices A.5 and A.6)
 TWO = {"layers": 2, "penalty": 0.0, **SIZE}
 
-REACHES = Claim(
+IDENTICAL = "Trained single layer GD-SSM loss and GD-SSM loss with the parameters from our construction are identical."
+SAME = "The trained weights are those of the construction, once the symmetries of the model are normalised away."
+ALONG = "The derivative of the prediction by the query points where that of gradient descent does."
+METRICS = "Cosine similarity and the L2 distance between models as well as their predictions."
+
+like_floor = partial(Claim, near=0.0, tolerance=0.01)
+like_one_step = partial(like_floor, kind="paper", quote=IDENTICAL)
+same_weights = partial(Claim, kind="paper", text=SAME, at_most=0.0)
+aligned = partial(Claim, kind="paper", text=ALONG, quote=METRICS)
+
+REACHES = like_one_step(
     id="nd-reaches-gd",
     label="loss differs from one step of gradient descent by",
-    kind="paper",
     text=(
         "One trained N-D layer is as good as one step of gradient descent with the best rate: L* in closed form, "
         "measured as trained over constructed on the same tasks, at the worst seed."
     ),
-    quote="Trained single layer GD-SSM loss and GD-SSM loss with the parameters from our construction are identical.",
     source="Section 4.2, Figure 2 A",
     at={"model": "N-D", "layers": 1, **SIZE},
-    near=0.0,
     tolerance=0.002,
 )
-REACHES_1D = Claim(
+REACHES_1D = like_one_step(
     id="1d-reaches-gd",
     label="1-D: loss differs from one step of gradient descent by",
-    kind="paper",
     text="One trained 1-D layer is as good as one step of gradient descent with the best rate, at the worst seed.",
-    quote="Trained single layer GD-SSM loss and GD-SSM loss with the parameters from our construction are identical.",
     source="Section 4.1, Figure 1 A",
     at={"model": "1-D", **SIZE},
-    near=0.0,
-    tolerance=0.01,
 )
-TWO_RATES = Claim(
+TWO_RATES = like_floor(
     id="two-layers-two-rates",
     label="loss differs from the best two steps by",
     kind="paper",
@@ -38,8 +43,6 @@ TWO_RATES = Claim(
     quote="trained network is able to reach the same loss as the multi-step GD",
     source="Section 4.3, Figure 4 A",
     at=TWO,
-    near=0.0,
-    tolerance=0.01,
 )
 BEATS_SHARED = Claim(
     id="beats-shared-rate",
@@ -54,7 +57,7 @@ BEATS_SHARED = Claim(
     at=TWO,
     at_most=0.0,
 )
-FLOOR = Claim(
+FLOOR = like_floor(
     id="reaches-floor",
     label="loss differs from the best steps by",
     kind="ours",
@@ -64,10 +67,8 @@ FLOOR = Claim(
     ),
     source="Section 4.3, there for two layers",
     at={"layers": 3, "penalty": 0.0, **SIZE},
-    near=0.0,
-    tolerance=0.01,
 )
-UNDOES = Claim(
+UNDOES = like_floor(
     id="undoes-penalty",
     label="loss differs from the floor without penalty by",
     kind="ours",
@@ -76,29 +77,21 @@ UNDOES = Claim(
     ),
     source="against Appendix A.4",
     at={"layers": 2, "penalty": 0.1, **SIZE},
-    near=0.0,
-    tolerance=0.01,
 )
-WEIGHTS = Claim(
+WEIGHTS = same_weights(
     id="weights-match",
     label="weights differ from the construction by",
-    kind="paper",
-    text="The trained weights are those of the construction, once the symmetries of the model are normalised away.",
     quote="Comparison of learned weights a GD-SSM with the GD-SSM parameters from our construction.",
     source="Section 4.2, Figures 3 and 5",
     at={"model": "N-D", "layers": (1, 2), **SIZE},
-    at_most=0.0,
     tolerance=0.05,
 )
-WEIGHTS_1D = Claim(  # the gradients of the 1-D layer are noisier by f, as it has one label a task
+WEIGHTS_1D = same_weights(  # the gradients of the 1-D layer are noisier by f, as it has one label a task
     id="1d-weights-match",
     label="1-D: weights differ from the construction by",
-    kind="paper",
-    text="The trained weights are those of the construction, once the symmetries of the model are normalised away.",
     quote="these metrics show excellent agreement between the trained model and GD, over different hyperparameters",
     source="Section 4.1, Figure 1",
     at={"model": "1-D", **SIZE},
-    at_most=0.0,
     tolerance=0.1,
 )
 DECAYS = Claim(
@@ -115,22 +108,16 @@ DECAYS = Claim(
     at_most=0.0,
     tolerance=0.05,
 )
-COSINE = Claim(
+COSINE = aligned(
     id="sensitivities-align",
     label="cosine of the sensitivities",
-    kind="paper",
-    text="The derivative of the prediction by the query points where that of gradient descent does.",
-    quote="Cosine similarity and the L2 distance between models as well as their predictions.",
     source="Section 4.2, Figure 2 B",
     at={"model": "N-D", "layers": (1, 2), **SIZE},
     at_least=0.999,
 )
-COSINE_1D = Claim(  # noisier, as the weights are
+COSINE_1D = aligned(  # noisier, as the weights are
     id="1d-sensitivities-align",
     label="1-D: cosine of the sensitivities",
-    kind="paper",
-    text="The derivative of the prediction by the query points where that of gradient descent does.",
-    quote="Cosine similarity and the L2 distance between models as well as their predictions.",
     source="Section 4.1, Figure 1 B",
     at={"model": "1-D", **SIZE},
     at_least=0.998,

@@ -18,12 +18,20 @@ from icl_core.papers.gdssm.shared.read_run import example, percent, row_of, trai
 from icl_core.papers.gdssm.shared.task import Tasks
 
 TYPICAL, PROMPTS = -1, 16  # the prompts, none of which can be looked at, that say how large a sum usually is
+GRADIENT = "minus N times the gradient at zero, by automatic differentiation"
+# What the state is compared with, by whether it is the curvature: the sum, its name, its rows, and how it is made.
+SUMS = {
+    False: ("Σ y xᵀ", "gradient", "entry of y", f"the sum of y xᵀ, {GRADIENT}"),
+    True: ("Σ x xᵀ", "curvature", "entry of x", "the sum of x xᵀ, the curvature, added up directly"),
+}
 
 
 def draw(run: Run, view: Any) -> Panel:
     """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their difference."""
     snapshot, tasks = run.snapshot_at(view), example(run.config, view.example)
     which = view.state if run.config.layers > 1 else "first"
+    total, word, rows, made = SUMS[which == "curvature"]
+    row_title, column_title = _axes(run, rows)
     trained, many = trained_at(run, snapshot, row_of(run, view)), example(run.config, TYPICAL, PROMPTS)
     ours, exact = _states(trained, tasks, which)[..., 0], _exact(tasks, which)[..., 0]  # [N, rows, columns]
     typical = _sums(many, which)  # [N, rows, columns, prompts]
@@ -32,14 +40,14 @@ def draw(run: Run, view: Any) -> Panel:
     scaled = ours * factor
     shown = [_seen(each, t) for each in (scaled, exact, scaled - exact)]
     figure = figures.maps(
-        (f"state × {written(factor, 3)}", "exact", "difference"), shown, None, None, _sum(which), columns=3,
-        limit=figures.largest(exact), row_title=_axes(run, which)[0], column_title=_axes(run, which)[1],
+        (f"state × {written(factor, 3)}", "exact", "difference"), shown, None, None, total, columns=3,
+        limit=figures.largest(exact), row_title=row_title, column_title=column_title,
     )  # fmt: skip
     sizes = np.sqrt((typical**2).sum((1, 2)).mean(-1))  # [N]
     away = [float(np.linalg.norm(scaled[n] - exact[n]) / (sizes[n] or 1.0)) for n in range(run.config.N)]
     return Panel(
-        f"After {t} of {run.config.N} pairs the state is {percent(away[t - 1])} off the {_word(which)}",
-        _caption(run, which),
+        f"After {t} of {run.config.N} pairs the state is {percent(away[t - 1])} off the {word}",
+        _caption(run, made),
         figure,
         data=pd.DataFrame({"pairs": range(1, len(away) + 1), "relative difference": away}).round(6),
         note=f"One factor, {written(factor)}, is fitted by least squares to the last states of {PROMPTS} other "
@@ -90,31 +98,18 @@ def _seen(states: np.ndarray, t: int) -> np.ndarray:
     return rows.T if rows.shape[1] == 1 else rows
 
 
-def _sum(which: str) -> str:
-    return "Σ x xᵀ" if which == "curvature" else "Σ y xᵀ"
-
-
-def _word(which: str) -> str:
-    return "curvature" if which == "curvature" else "gradient"
-
-
-def _axes(run: Run, which: str) -> tuple[str, str]:
+def _axes(run: Run, rows: str) -> tuple[str, str]:
     if run.config.f == 1:
         return "", "pairs read"
     if run.config.model == "1-D":
         return "pairs read", "feature"
-    return "entry of x" if which == "curvature" else "entry of y", "entry of x"
+    return rows, "entry of x"
 
 
-def _caption(run: Run, which: str) -> str:
-    what = (
-        "the sum of x xᵀ, the curvature, added up directly"
-        if which == "curvature"
-        else "the sum of y xᵀ, minus N times the gradient at zero, by automatic differentiation"
-    )
+def _caption(run: Run, made: str) -> str:
     turned = " The state is read out through Θ, as its own basis is arbitrary." if run.config.model == "1-D" else ""
     return (
-        f"Left, what the layer holds for one fresh prompt; in the middle {what}. "
+        f"Left, what the layer holds for one fresh prompt; in the middle {made}. "
         "Move the pairs read: the two should grow together, token by token, and the difference stay empty."
         f"{turned} Before training the state is a mixture of all products of tokens, and the difference is as strong "
         "as the state."
