@@ -20,8 +20,9 @@ from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
 from icl_core.papers.gdssm.shared.read_run import folded
 
 KINDS = ("one", "scalar", "several")  # one N-D layer, the 1-D layer, several layers
-FIELDS = {kind: {name.removeprefix(f"{kind}_"): name for name in knobs(View) if name.startswith(f"{kind}_")}
-          for kind in KINDS}  # by part, of the view  # fmt: skip
+FIELDS = {  # by part, of the view: "one_a"
+    kind: {name.removeprefix(f"{kind}_"): name for name in knobs(View) if name.startswith(f"{kind}_")} for kind in KINDS
+}
 SIGNS = {"a": "A", "a_tilde": "Ã", "Psi": "Ψ", "Theta": "Θ", "beta": "β", "Q_tilde": "Q̃"}
 
 
