@@ -89,11 +89,11 @@ def test_the_nd_construction_is_a_step_of_gradient_descent(recurrence):
 def test_the_layers_are_steps_of_gradient_descent(steps, penalty):
     tasks = tasks_of()
     weights = construction.multi_layer(F, N, [0.7] * steps, penalty, dtype=torch.float64)
-    outputs, states = multi_layer.recurrent(weights, windows_of(tasks))
+    outputs, Z, _, iterates = multi_layer.recurrent(weights, windows_of(tasks))
     M = gradient_descent.descend(tasks, 0.7, steps, penalty)
-    torch.testing.assert_close(states.M[:, -1, 0], M, **EXACT)
+    torch.testing.assert_close(iterates[:, -1, 0], M, **EXACT)
     torch.testing.assert_close(outputs[-1, 0], gradient_descent.predict(M[-1], tasks), **EXACT)
-    torch.testing.assert_close(states.Z[0, :, 0], gradient_descent.accumulated(tasks), **EXACT)
+    torch.testing.assert_close(Z[0, :, 0], gradient_descent.accumulated(tasks), **EXACT)
     c = construction.shared_mixture(np.float64(0.7), N, steps, penalty)
     wide = tasks_of(count=200)
     reached = loss(gradient_descent.predict(gradient_descent.descend(wide, 0.7, steps, penalty)[-1], wide), wide.y[-1])
@@ -185,8 +185,9 @@ def test_correction_4_factors():
 
 def test_correction_5_the_layers_carry_the_transpose_of_W():
     tasks, eta = tasks_of(), 0.7
-    _, states = multi_layer.recurrent(construction.multi_layer(F, N, [eta] * 2, dtype=torch.float64), windows_of(tasks))
-    M_1, Z, Z_tilde = states.M[1, -1, 0], states.Z[1, -1, 0], states.Z_tilde[0, -1, 0]
+    weights = construction.multi_layer(F, N, [eta] * 2, dtype=torch.float64)
+    _, every_Z, every_Z_tilde, M = multi_layer.recurrent(weights, windows_of(tasks))
+    M_1, Z, Z_tilde = M[1, -1, 0], every_Z[1, -1, 0], every_Z_tilde[0, -1, 0]
     wanted = gradient_descent.descend(tasks, eta, 2)[-1]
 
     def step(first):

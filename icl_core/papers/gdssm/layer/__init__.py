@@ -17,7 +17,7 @@ import numpy as np
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer import claims
-from icl_core.papers.gdssm.layer.draw import grafts, prompt, recurrence, scale, state, training, two_steps, weights
+from icl_core.papers.gdssm.layer.draw import grafts, prompt, scale, state, training, two_steps, weights
 from icl_core.papers.gdssm.layer.metrics import metrics, worst_ratio
 from icl_core.papers.gdssm.layer.run import SWEPT, run
 from icl_core.papers.gdssm.layer.settings import PRESETS, View
@@ -86,7 +86,7 @@ EXPERIMENT = Experiment(
         Drawing("weights", weights.draw, ("raw", *SEED), wide=True),
         Drawing("steps", two_steps.draw, SEED, applies=lambda config: config.layers == 2, wide=True),
         Drawing("scale", scale.draw, ("alpha", *SEED), moving=False),
-        Drawing("recurrence", recurrence.draw, SEED),
+        Drawing("recurrence", state.recurrence, SEED),
         *(
             Drawing(name, grafts.draw, (*fields, *SEED), applies=grafts.on(kind))
             for name, (kind, fields) in zip(SURGERY, grafts.FIELDS.items(), strict=True)

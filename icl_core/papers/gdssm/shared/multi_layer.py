@@ -41,15 +41,6 @@ class MultiLayer(Weights):
         return self.Q.shape[1]
 
 
-@dataclass(frozen=True, eq=False)
-class States:
-    """What the layers hold after every window; the implicit models M_0..M_L too."""
-
-    Z: Tensor  # (L, windows, seeds, f, f, tasks)
-    Z_tilde: Tensor  # (L - 1, windows, seeds, f, f, tasks)
-    M: Tensor  # (L + 1, windows, seeds, f, f, tasks)
-
-
 def initialise(config: Config, generators: Sequence[torch.Generator]) -> MultiLayer:
     """Random weights of one model a generator; every b starts at 1 / N. Float32, where the generators live."""
     L, rows = config.layers, config.f if config.recurrence == "row" else 1
@@ -59,8 +50,9 @@ def initialise(config: Config, generators: Sequence[torch.Generator]) -> MultiLa
     return MultiLayer(a, a_tilde, Q, Q_tilde, q, b, normal(generators, 2) if config.skip else None, config.penalty)
 
 
-def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, States]:
-    """Outputs (windows, seeds, f, tasks) after every window, and all states."""
+def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Outputs (windows, seeds, f, tasks) after every window; the states Z of all layers, Z~ of all but the first and the
+    implicit models M_0..M_L, (layers, windows, seeds, f, f, tasks)."""
     Z = torch.stack([nd.states(weights.a[:, i], weights.Q[:, i], C) for i in range(weights.layers)])
     tilde = [nd.states(weights.a_tilde[:, i], weights.Q_tilde[:, i], C) for i in range(weights.layers - 1)]
     Z_tilde = torch.stack(tilde) if tilde else Z[:0]
@@ -73,7 +65,7 @@ def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, States]:
     outputs = (M[-1] * nd.read_all(C, weights.q)[:, :, None]).sum(3)
     if weights.skip is not None:
         outputs = outputs + nd.read_all(C, weights.skip)
-    return outputs, States(Z, Z_tilde, torch.stack(M))
+    return outputs, Z, Z_tilde, torch.stack(M)
 
 
 def attention(weights: MultiLayer, C: Windows) -> Vectors:

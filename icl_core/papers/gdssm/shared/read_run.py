@@ -38,6 +38,12 @@ def constructed_of(run: Run) -> Model:
     return model_of(run.config, run.tensors, "constructed/")
 
 
+def curve_of(run: Run, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The steps of a curve and its values [seeds, points]; NaN at step 0 where the run has not come to it."""
+    x, y = (np.asarray(run.tensors.get(f"curve/{each}", ())) for each in ("step", name))
+    return (x, y) if y.size else (np.array([0]), np.full((run.config.seeds, 1), np.nan))
+
+
 def unfinished(run: Run) -> str:
     """Why the training does not decide what is claimed of its end: a seed is still at predicting zero, or the loss was
     falling by what would count, a thousandth of the best loss. Empty if it does decide it."""

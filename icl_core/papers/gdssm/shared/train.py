@@ -33,10 +33,14 @@ def draw(config: Config, tasks: int, generator: torch.Generator) -> Tasks:
     return sample(config.f, config.N, tasks, generator, n_o, config.r).to(device.device())
 
 
+def count(config: Config, most: tuple[int, int]) -> int:
+    """How many tasks are held out."""
+    return max(256, min(most[0], most[1] // (config.N * config.f)))
+
+
 def held_out(config: Config, most: tuple[int, int] = TEST_SET) -> Tasks:
     """Tasks that no training saw, the same for every seed."""
-    count = max(256, min(most[0], most[1] // (config.N * config.f)))
-    return draw(config, count, torch.Generator().manual_seed(2**31 + 17))
+    return draw(config, count(config, most), torch.Generator().manual_seed(2**31 + 17))
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
