@@ -21,6 +21,7 @@ from icl_core.papers.gdssm.layer.draw import grafts, prompt, scale, state, train
 from icl_core.papers.gdssm.layer.metrics import metrics, worst_ratio
 from icl_core.papers.gdssm.layer.run import SWEPT, run
 from icl_core.papers.gdssm.layer.settings import PRESETS, View
+from icl_core.papers.gdssm.layer.surgery import FIELDS, kind_of
 from icl_core.papers.gdssm.shared.closed_forms import two_steps_free
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.settings import Config
@@ -68,7 +69,7 @@ def cost(config: Config) -> float:
 
 
 SEED = ("seed_shown",)
-SURGERY = ("interventions", "surgery", "grafts")  # the same panel for each model, whose parts differ
+SURGERY = {"interventions": "one", "surgery": "scalar", "grafts": "several"}  # a panel for each model: parts differ
 
 EXPERIMENT = Experiment(
     name="layer",
@@ -88,8 +89,8 @@ EXPERIMENT = Experiment(
         Drawing("scale", scale.draw, ("alpha", *SEED), moving=False),
         Drawing("recurrence", state.recurrence, SEED),
         *(
-            Drawing(name, grafts.draw, (*fields, *SEED), applies=grafts.on(kind))
-            for name, (kind, fields) in zip(SURGERY, grafts.FIELDS.items(), strict=True)
+            Drawing(name, grafts.draw, (*FIELDS[kind].values(), *SEED), applies=lambda c, kind=kind: kind_of(c) == kind)
+            for name, kind in SURGERY.items()
         ),
         Drawing("prompt", prompt.draw, ("points", *SEED)),
     ),

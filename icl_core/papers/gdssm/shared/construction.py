@@ -36,8 +36,8 @@ def multi_layer(
     dtype: torch.dtype = torch.float32,
 ) -> MultiLayer:  # fmt: skip
     """A step of rate etas[l - 1] in layer l, on the loss with that L2 penalty. One seed, on the CPU."""
-    L, rows = len(etas), f if recurrence == "row" else 1
-    a = torch.ones(1, L, rows, 1, dtype=dtype)
+    L = len(etas)
+    a = torch.ones(1, L, *decay_shape(f, recurrence), dtype=dtype)
     Q, Q_tilde = unit(1, 0, dtype).expand(1, L, 3, 3), unit(0, 0, dtype).expand(1, L - 1, 3, 3)
     b = torch.tensor([etas], dtype=dtype) / N
     return MultiLayer(a, a[:, 1:].clone(), Q.clone(), Q_tilde.clone(), _third(dtype), b, None, penalty)

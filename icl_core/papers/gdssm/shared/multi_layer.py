@@ -43,15 +43,15 @@ class MultiLayer(Weights):
 
 def initialise(config: Config, generators: Sequence[torch.Generator]) -> MultiLayer:
     """Random weights of one model a generator; every b starts at 1 / N. Float32, where the generators live."""
-    L, rows = config.layers, config.f if config.recurrence == "row" else 1
-    a, a_tilde = decays(generators, L, rows, 1), decays(generators, L - 1, rows, 1)
+    L, rows = config.layers, nd.decay_shape(config.f, config.recurrence)
+    a, a_tilde = decays(generators, L, *rows), decays(generators, L - 1, *rows)
     Q, Q_tilde, q = normal(generators, L, 3, 3), normal(generators, L - 1, 3, 3), normal(generators, 3)
     b = q.new_full((len(generators), L), 1 / config.N)
     return MultiLayer(a, a_tilde, Q, Q_tilde, q, b, normal(generators, 2) if config.skip else None, config.penalty)
 
 
 def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Outputs (windows, seeds, f, tasks) after every window; the states Z of all layers, Z~ of all but the first and the
+    """Outputs (windows, seeds, f, tasks) after every window; the states Z of all layers, Z~ of all but the first and
     implicit models M_0..M_L, (layers, windows, seeds, f, f, tasks)."""
     Z = torch.stack([nd.states(weights.a[:, i], weights.Q[:, i], C) for i in range(weights.layers)])
     tilde = [nd.states(weights.a_tilde[:, i], weights.Q_tilde[:, i], C) for i in range(weights.layers - 1)]
@@ -62,16 +62,16 @@ def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, 
         if i > 0:
             gradient = gradient + torch.einsum("wsijt,wsjkt->wsikt", M[-1], Z_tilde[i - 1])
         M.append(M[-1] - weights.b[:, i, None, None, None] * gradient)
-    outputs = (M[-1] * nd.read_all(C, weights.q)[:, :, None]).sum(3)
+    outputs = (M[-1] * nd.read(C, weights.q)[:, :, None]).sum(3)
     if weights.skip is not None:
-        outputs = outputs + nd.read_all(C, weights.skip)
+        outputs = outputs + nd.read(C, weights.skip)
     return outputs, Z, Z_tilde, torch.stack(M)
 
 
 def attention(weights: MultiLayer, C: Windows) -> Vectors:
     """The last output: M_l u = M_{l-1} u' + b_l Z^(l) u with u' = (1 - b_l N penalty) u - b_l Z~^(l) u."""
-    u, known = nd.read(C, weights.q), nd.scores_of_query(C, weights.q)
-    output = torch.zeros_like(u) if weights.skip is None else nd.read(C, weights.skip)
+    u, known = nd.read(C[-1:], weights.q)[0], nd.scores_of_query(C, weights.q)
+    output = torch.zeros_like(u) if weights.skip is None else nd.read(C[-1:], weights.skip)[0]
     for i in reversed(range(weights.layers)):
         b = weights.b[:, i, None, None]
         output = output + b * nd.attend(C, known, weights.a[:, i], weights.Q[:, i])

@@ -1,6 +1,5 @@
 """Any trained part replaced by its construction, its start or zero: the loss and one prediction, at once."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,12 +19,6 @@ TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an a
 MANY_LAYERS = (
     " Three and four layers share the work in many ways, so that one part alone may not fit where all together do."
 )
-FIELDS = {kind: tuple(fields.values()) for kind, fields in surgery.FIELDS.items()}
-
-
-def on(kind: str) -> Callable[[Any], bool]:
-    """Whether a setting's model is of that kind."""
-    return lambda config: surgery.kind_of(config) == kind
 
 
 def draw(run: Run, view: Any) -> Panel:

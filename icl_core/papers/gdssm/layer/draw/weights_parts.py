@@ -75,28 +75,23 @@ def _over_largest(trained: Model, constructed: Model, config: Config) -> Iterato
 
 def _mean_decays(trained: Model, constructed: Model, N: int) -> Iterator[Part]:
     """The decays, each as the mean of a^(N - t) over the examples."""
-    for name, sign, ours, theirs in _tensors(_averaged(trained, N), _averaged(constructed, N)):
+    for name, sign, ours, theirs in _tensors(trained, constructed, N):
         if KIND_OF.get(name) == DECAYS:
             shown = HEADS[sign[0]] + sign[1:] if isinstance(trained, MultiLayer) else "decay"
             yield _part(name, shown, ours, theirs, "decay: the mean of a^(N − t)")
 
 
-def _averaged(model: Model, N: int) -> Model:
-    decays = {name: tensor for name, tensor in model.tensors().items() if KIND_OF.get(name) == DECAYS}
-    return model.with_(**{name: mean_decay(tensor, N) for name, tensor in decays.items()})
-
-
-def _tensors(trained: Model, constructed: Model) -> Iterator[tuple[str, str, Tensor, Tensor]]:
-    """Every tensor of both models, of the first seed, with its name and its sign; those of several layers apart."""
-    theirs = constructed.tensors()
-    for name, ours in trained.tensors().items():
-        sign = SIGNS.get(name, name)
+def _tensors(trained: Model, constructed: Model, N: int = 0) -> Iterator[tuple[str, str, Tensor, Tensor]]:
+    """Every tensor of both models, of the first seed, with its name and its sign; those of several layers apart. With N
+    decays are the mean ones."""
+    for name in trained.tensors():
+        sign, both = SIGNS.get(name, name), [model.tensors()[name] for model in (trained, constructed)]
+        ours, theirs = ((mean_decay(each, N) if N and KIND_OF.get(name) == DECAYS else each)[0] for each in both)
         if not isinstance(trained, MultiLayer) or name in ("q", "skip"):
-            yield name, sign, ours[0], theirs[name][0]
+            yield name, sign, ours, theirs
             continue
-        first = 2 if name.endswith("tilde") else 1
-        for layer, both in enumerate(zip(ours[0], theirs[name][0], strict=True), first):
-            yield name, f"{sign}{'₀₁₂₃₄'[layer]}", *both
+        for layer, pair in enumerate(zip(ours, theirs, strict=True), 2 if name.endswith("tilde") else 1):
+            yield name, f"{sign}{'₀₁₂₃₄'[layer]}", *pair
 
 
 def _part(name: str, sign: str, ours: Tensor, theirs: Tensor, decay: str = "") -> Part:
