@@ -44,10 +44,7 @@ class Tasks:
         return Tasks(self.x.to(*args), self.y.to(*args))
 
 
-def sample(
-    f: int, N: int, tasks: int, generator: torch.Generator, n_o: int | None = None, r: float = 1.0,
-    dtype: torch.dtype = torch.float32,
-) -> Tasks:  # fmt: skip
+def sample(f: int, N: int, tasks: int, generator: torch.Generator, n_o: int | None = None, r: float = 1.0) -> Tasks:
     """x ~ U(-r, r)^f, W ~ N(0, 1) of n_o x f (default f x f), y = W x (Section 4.1, Appendices A.5 and A.6).
 
     Drawn where the generator lives. Raises `ValueError` for a size below 1 or a scale that is not positive.
@@ -56,8 +53,8 @@ def sample(
     _check_sizes(f=f, N=N, tasks=tasks, n_o=n_o)
     if not 0 < r < math.inf:
         raise ValueError(f"r must be positive, got {r}")
-    x = torch.empty(N + 1, f, tasks, dtype=dtype, device=generator.device).uniform_(-r, r, generator=generator)
-    W = torch.randn(n_o, f, tasks, generator=generator, dtype=dtype, device=generator.device)
+    x = torch.empty(N + 1, f, tasks, device=generator.device).uniform_(-r, r, generator=generator)
+    W = torch.randn(n_o, f, tasks, generator=generator, device=generator.device)
     return Tasks(x, apply(W, x))
 
 
@@ -80,7 +77,7 @@ def loss(prediction: Float[Tensor, "*seeds n_o tasks"], label: Float[Tensor, "n_
     return (prediction - label).square().mean((-2, -1)) / 2
 
 
-def sample_sine(N: int, tasks: int, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tasks:
+def sample_sine(N: int, tasks: int, generator: torch.Generator) -> Tasks:
     """y = amplitude sin(x + phase), f = n_o = 1: x ~ U(-5, 5), amplitude ~ U(0.1, 0.5), phase ~ U(0, pi).
 
     The authors' default x in (-0.5, 0.5) is nearly linear. Predicting zero costs about 0.0265.
@@ -89,8 +86,7 @@ def sample_sine(N: int, tasks: int, generator: torch.Generator, dtype: torch.dty
     _check_sizes(N=N, tasks=tasks)
 
     def uniform(rows: int, low: float, high: float) -> Tensor:
-        empty = torch.empty(rows, 1, tasks, dtype=dtype, device=generator.device)
-        return empty.uniform_(low, high, generator=generator)
+        return torch.empty(rows, 1, tasks, device=generator.device).uniform_(low, high, generator=generator)
 
     x, amplitude, phase = uniform(N + 1, -5.0, 5.0), uniform(1, 0.1, 0.5), uniform(1, 0.0, math.pi)
     return Tasks(x, amplitude * torch.sin(x + phase))
