@@ -19,18 +19,17 @@ def row_of(run: Run, view: Any) -> int:
     return min(view.seed_shown, run.config.seeds) - 1
 
 
-def model_of(config: Config, tensors: Tensors, prefix: str, rows: Any = slice(None)) -> Model:
-    """The model whose weights stand under `prefix`, "final/" or "constructed/", those rows of the seeds."""
+def model_of(config: Config, tensors: Tensors, prefix: str) -> Model:
+    """The model whose weights stand under `prefix`, "final/" or "constructed/"."""
     like = models.initial(config, [0])
-    return like.with_(**{name: torch.tensor(tensors[prefix + name][rows]) for name in like.tensors()})
+    return like.with_(**{name: torch.tensor(tensors[prefix + name]) for name in like.tensors()})
 
 
 def trained_at(run: Run, snapshot: int, row: int | None = None) -> Model:
     """The model at a snapshot: of one seed, or (None) of all."""
     seeds = slice(None) if row is None else slice(row, row + 1)
     like = models.initial(run.config, [0])
-    found = {name: torch.from_numpy(run.snapshot(name, snapshot)[seeds]) for name in like.tensors()}
-    return like.with_(**found)
+    return like.with_(**{name: torch.from_numpy(run.snapshot(name, snapshot)[seeds]) for name in like.tensors()})
 
 
 def constructed_of(run: Run) -> Model:

@@ -33,8 +33,7 @@ def draw(run: Run, view: Any) -> Panel:
     trained, constructed = trained_at(run, run.snapshot_at(view), row_of(run, view)), constructed_of(run)
     found = parts(run.config, trained, constructed, view.raw)
     laid = blocks.laid(found)
-    every = [each for part in found for each in (part.trained, part.constructed, part.difference)]
-    limit = figures.largest(*every) if view.raw else LIMIT
+    limit = figures.largest(*(each for part in found for each in part.maps.values())) if view.raw else LIMIT
     at = run.snapshot_steps[run.snapshot_at(view)]
     return Panel(
         f"Step {at}: {_found(run, found, view.raw)}",
@@ -61,8 +60,7 @@ def _found(run: Run, parts: list[Part], as_it_is: bool) -> str:
 
 def _caption(run: Run, as_it_is: bool) -> str:
     if as_it_is:
-        several = run.config.layers > 1
-        rate = "The rates b are η/N of a layer each" if several else "β is η/N"
+        rate = "The rates b are η/N of a layer each" if run.config.several else "β is η/N"
         left = "every matrix over its largest entry" if run.config.layers > 2 else "what is left of the difference"
         return (
             f"The numbers as training left them, none in units of another. {rate} in the construction, and all decays "
@@ -97,6 +95,5 @@ def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
 def _table(block: Part) -> pd.DataFrame:
     """One row a number."""
     rows, columns = np.repeat(block.rows, len(block.columns)), np.tile(block.columns, len(block.rows))
-    values = {"learned": block.trained, "constructed": block.constructed, "difference": block.difference}
-    flat = {name: matrix.ravel() for name, matrix in values.items()}
+    flat = {name: matrix.ravel() for name, matrix in block.maps.items()}
     return pd.DataFrame({"part": block.name, "row": rows, "column": columns} | flat).round(4)

@@ -52,8 +52,7 @@ def figure(blocks: Sequence[Part], limit: float) -> go.Figure:
     traces, axes, texts, left = [], {}, [], pixels
     for index, (block, height) in enumerate(zip(blocks, heights, strict=True)):
         y = max(0.0, (left - height) / pixels), left / pixels
-        maps = {"learned": block.trained, "constructed": block.constructed, "difference": block.difference}
-        for column, (title, matrix) in enumerate(maps.items()):
+        for column, (title, matrix) in enumerate(block.maps.items()):
             x = column * (WIDTH + SIDE)
             subplot = Subplot(3 * index + column + 1, (x, min(1.0, x + WIDTH)), y, title)
             traces += _map(block, matrix, limit, height, subplot)

@@ -37,13 +37,14 @@ class Part:
     meaning: str = ""
 
     @property
-    def difference(self) -> np.ndarray:
-        return self.trained - self.constructed
+    def maps(self) -> dict[str, np.ndarray]:
+        """What is drawn of it, by title."""
+        return {"learned": self.trained, "constructed": self.constructed, "difference": self.trained - self.constructed}
 
     @property
     def away(self) -> float:
         """The largest difference of an entry."""
-        return float(np.abs(self.difference).max())
+        return float(np.abs(self.maps["difference"]).max())
 
 
 def parts(config: Config, trained: Model, constructed: Model, raw: bool) -> list[Part]:
