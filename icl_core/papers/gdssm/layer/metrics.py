@@ -13,7 +13,7 @@ from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, model_
 def metrics(run: Run) -> list[Metric]:
     """The claims that this setting can bear out."""
     config = run.config
-    found = list(_several(run) if config.layers > 1 else [])
+    found = _several(run) if config.layers > 1 else []
     if config.layers <= 2 and (config.layers == 1 or config.penalty == 0):
         found += _beside_construction(run)
     if config.layers == 1:
@@ -32,11 +32,6 @@ def compared(run: Run) -> list[Comparison]:
     """Every quantity of the trained weights beside the construction's."""
     trained = model_of(run.config, run.tensors, "final/")
     return compare(folded(trained, run.config.f), constructed_of(run), run.config.N)
-
-
-def farthest(run: Run) -> float:
-    """The largest difference of any quantity, entry and seed, in units of the construction."""
-    return max(float(each.farthest.max()) for each in compared(run))
 
 
 def decays(run: Run) -> list[np.ndarray]:
@@ -83,7 +78,7 @@ def _beside_construction(run: Run) -> list[tuple[Claim, float]]:
     reached = claims.REACHES_1D if scalar else claims.REACHES if one else claims.TWO_RATES
     found = [
         (reached, worst_ratio(run)),
-        (claims.WEIGHTS_1D if scalar else claims.WEIGHTS, farthest(run)),
+        (claims.WEIGHTS_1D if scalar else claims.WEIGHTS, max(float(each.farthest.max()) for each in compared(run))),
         (claims.DECAYS, max(float(np.abs(each).max()) for each in decays(run))),
     ]
     if run.config.f > 1:  # of single numbers the cosine is a sign

@@ -27,7 +27,8 @@ def layer_1d(f: int, N: int, eta: float) -> Layer1D:
 
 def layer_nd(f: int, N: int, eta: float, recurrence: str = "row") -> LayerND:
     """A = 1, Q = e_2 e_1^T, q = e_3, beta = eta / N: one step of rate eta. One seed, on the CPU."""
-    return LayerND(torch.ones(1, *decay_shape(f, recurrence)), unit(1, 0)[None], _third(), torch.full((1,), eta / N))
+    a, beta = torch.ones(1, *decay_shape(f, recurrence)), torch.full((1,), eta / N)
+    return LayerND(a, unit(1, 0)[None], torch.eye(3)[2:], beta)
 
 
 def multi_layer(f: int, N: int, etas: Sequence[float], penalty: float = 0.0, recurrence: str = "row") -> MultiLayer:
@@ -35,18 +36,12 @@ def multi_layer(f: int, N: int, etas: Sequence[float], penalty: float = 0.0, rec
     L = len(etas)
     a = torch.ones(1, L, *decay_shape(f, recurrence))
     Q, Q_tilde = unit(1, 0).repeat(1, L, 1, 1), unit(0, 0).repeat(1, L - 1, 1, 1)
-    return MultiLayer(a, a[:, 1:].clone(), Q, Q_tilde, _third(), torch.tensor([etas]) / N, None, penalty)
+    return MultiLayer(a, a[:, 1:].clone(), Q, Q_tilde, torch.eye(3)[2:], torch.tensor([etas]) / N, None, penalty)
 
 
 def unit(row: int, column: int) -> Tensor:
     """The 3 x 3 matrix with a single 1: (1, 0) makes C Q C^T = y x^T, (0, 0) makes x x^T."""
-    matrix = torch.zeros(3, 3)
-    matrix[row, column] = 1
-    return matrix
-
-
-def _third() -> Tensor:
-    return torch.tensor([[0.0, 0.0, 1.0]])
+    return torch.outer(torch.eye(3)[row], torch.eye(3)[column])
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,8 +73,8 @@ def beaten(run: Run, ratio: float) -> str:
 def words(run: Run, beside: float) -> str:
     """What to look at, by case. `beside`: the construction's loss on the tasks that are drawn, NaN if not known."""
     layers, found = run.config.layers, levels(run)
-    known = np.isfinite(beside)
-    off = f"; on these the construction is {percent(abs(beside / found[0].loss - 1))} off it" if known else ""
+    away = abs(beside / found[0].loss - 1)
+    off = f"; on these the construction is {percent(away)} off it" if np.isfinite(away) else ""
     if layers == 1:
         return (
             "Look how far blue comes down to the construction and the dotted level, which is exact for endlessly many "

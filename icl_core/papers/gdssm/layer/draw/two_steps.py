@@ -25,7 +25,7 @@ def draw(run: Run, view: Any) -> Panel:
     paths = np.stack([coefficients(run, index) for index in range(len(run.snapshot_steps))], 1)
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     table = {"step": run.snapshot_steps, "A": paths[:, :, 0].mean(0), "B": paths[:, :, 1].mean(0)}
-    A, B = (float(value) for value in paths[row, snapshot])
+    A, B = paths[row, snapshot].tolist()
     penalised = f" The built-in penalty λ = {run.config.penalty:g} shrinks the first step; training makes up for it."
     return Panel(
         f"Step {run.snapshot_steps[snapshot]}: A = {written(A)}, B = {written(B, 4)}; loss "
