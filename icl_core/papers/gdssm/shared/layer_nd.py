@@ -62,8 +62,8 @@ def states(a: Tensor, Q: Tensor, C: Windows) -> Float[Tensor, "windows seeds f f
 def recurrent(weights: LayerND, C: Windows) -> tuple[Tensor, Tensor]:
     """Outputs (windows, seeds, f, tasks) and states (windows, seeds, f, f, tasks) after every window."""
     Z = states(weights.a, weights.Q, C)
-    outputs = weights.beta[:, None, None] * (Z * read(C, weights.q)[:, :, None]).sum(3)
-    return (outputs if weights.skip is None else outputs + read(C, weights.skip)), Z
+    outputs = weights.beta[:, None, None] * (Z * read_all(C, weights.q)[:, :, None]).sum(3)
+    return (outputs if weights.skip is None else outputs + read_all(C, weights.skip)), Z
 
 
 def attention(weights: LayerND, C: Windows) -> Vectors:
@@ -71,14 +71,19 @@ def attention(weights: LayerND, C: Windows) -> Vectors:
     if weights.a.shape[2] == 1:
         applied = attend(C, scores_of_query(C, weights.q), weights.a, weights.Q)
     else:
-        applied = attend_by_entry(C, read(C[-1:], weights.q)[0], weights.a, weights.Q)
+        applied = attend_by_entry(C, read(C, weights.q), weights.a, weights.Q)
     output = weights.beta[:, None, None] * applied
-    return output if weights.skip is None else output + read(C[-1:], weights.skip)[0]
+    return output if weights.skip is None else output + read(C, weights.skip)
 
 
-def read(C: Windows, q: Float[Tensor, "seeds k"]) -> Float[Tensor, "windows seeds f tasks"]:
+def read_all(C: Windows, q: Float[Tensor, "seeds k"]) -> Float[Tensor, "windows seeds f tasks"]:
     """C_t q: what every window gives to its k first weights."""
-    return (q @ C[:, : q.shape[1]].flatten(2)).unflatten(2, C.shape[2:])
+    return torch.einsum("wkit,sk->wsit", C[:, : q.shape[1]], q)
+
+
+def read(C: Windows, q: Float[Tensor, "seeds k"]) -> Vectors:
+    """C_N q: what the last window gives to its k first weights."""
+    return (q @ C[-1, : q.shape[1]].flatten(1)).unflatten(1, C.shape[2:])
 
 
 def scores_of_query(C: Windows, q: Float[Tensor, "seeds 3"]) -> Scores:

@@ -62,16 +62,16 @@ def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, 
         if i > 0:
             gradient = gradient + torch.einsum("wsijt,wsjkt->wsikt", M[-1], Z_tilde[i - 1])
         M.append(M[-1] - weights.b[:, i, None, None, None] * gradient)
-    outputs = (M[-1] * nd.read(C, weights.q)[:, :, None]).sum(3)
+    outputs = (M[-1] * nd.read_all(C, weights.q)[:, :, None]).sum(3)
     if weights.skip is not None:
-        outputs = outputs + nd.read(C, weights.skip)
+        outputs = outputs + nd.read_all(C, weights.skip)
     return outputs, Z, Z_tilde, torch.stack(M)
 
 
 def attention(weights: MultiLayer, C: Windows) -> Vectors:
     """The last output: M_l u = M_{l-1} u' + b_l Z^(l) u with u' = (1 - b_l N penalty) u - b_l Z~^(l) u."""
-    u, known = nd.read(C[-1:], weights.q)[0], nd.scores_of_query(C, weights.q)
-    output = torch.zeros_like(u) if weights.skip is None else nd.read(C[-1:], weights.skip)[0]
+    u, known = nd.read(C, weights.q), nd.scores_of_query(C, weights.q)
+    output = torch.zeros_like(u) if weights.skip is None else nd.read(C, weights.skip)
     for i in reversed(range(weights.layers)):
         b = weights.b[:, i, None, None]
         output = output + b * nd.attend(C, known, weights.a[:, i], weights.Q[:, i])

@@ -39,8 +39,7 @@ def draw(run: Run, view: Any) -> Panel:
     ours, exact = _states(trained, tasks, which)[..., 0], _exact(tasks, which)[..., 0]  # [N, rows, columns]
     typical = _sums(many, which)  # [N, rows, columns, prompts]
     factor = _factor(_states(trained, many, which)[-1], typical[-1])
-    t = min(view.token, run.config.N)
-    scaled = ours * factor
+    t, scaled = min(view.token, run.config.N), ours * factor
     shown = [_seen(each, t) for each in (scaled, exact, scaled - exact)]
     figure = figures.maps(
         (f"state × {written(factor, 3)}", "exact", "difference"), shown, None, None, total, columns=3,

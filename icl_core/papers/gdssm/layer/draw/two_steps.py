@@ -53,8 +53,8 @@ def _plane(size: tuple[int, int, float], free: TwoSteps, shared: TwoSteps, path:
         series, "A, on the gradient", "B, on curvature times gradient",
         x_range=(-0.04 * reach[0], reach[0]), y_range=(-0.12 * reach[1], reach[1]), height=440,
     )  # fmt: skip
-    optima = [_best(shared, "best shared rate", "gradient descent"), _best(free, "best two rates", "construction")]
-    figure.add_traces([_contours(size, free), *optima])
+    best = _best(shared, "best shared rate", "gradient descent"), _best(free, "best two rates", "construction")
+    figure.add_traces([_contours(size, free), *best])
     return figure.update_layout(hovermode="closest", showlegend=True, yaxis_exponentformat="none")
 
 
