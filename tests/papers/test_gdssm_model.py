@@ -7,18 +7,22 @@ import torch
 from icl_core.papers.gdssm.layer.symmetries import compare, quantities
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, layer_1d, layer_nd, multi_layer
+from icl_core.papers.gdssm.shared.settings import RECURRENCES, Config
 from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interleaved, loss, sample, windows
 
 F, N = 4, 6
 EXACT = {"rtol": 1e-10, "atol": 1e-10}
 
 
-def generators(count, seed=0):
-    return [torch.Generator().manual_seed(seed + i) for i in range(count)]
+@pytest.fixture(autouse=True)
+def double():
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 def tasks_of(n_o=None, f=F, pairs=N, count=5, seed=9) -> Tasks:
-    return sample(f, pairs, count, torch.Generator().manual_seed(seed), n_o, dtype=torch.float64)
+    return sample(f, pairs, count, torch.Generator().manual_seed(seed), n_o)
 
 
 def windows_of(tasks: Tasks, odd=False):
@@ -30,25 +34,30 @@ def one_step(tasks: Tasks, eta: float):
 
 
 CASES = {
-    "1-D scalar": lambda g, f, n: layer_1d.initialise(f, n, g, "scalar"),
-    "1-D row": lambda g, f, n: layer_1d.initialise(f, n, g),
-    **{f"N-D {r}": lambda g, f, n, r=r: layer_nd.initialise(f, n, g, r, skip=True) for r in layer_nd.RECURRENCES},
+    "1-D scalar": (layer_1d, {"model": "1-D", "recurrence": "scalar"}),
+    "1-D row": (layer_1d, {"model": "1-D"}),
+    **{f"N-D {r}": (layer_nd, {"recurrence": r, "skip": True}) for r in RECURRENCES},
     **{
-        f"{L} layers {r}": lambda g, f, n, L=L, r=r: multi_layer.initialise(f, n, g, L, r, L % 2 == 0, 0.1 * L)
+        f"{L} layers {r}": (multi_layer, {"layers": L, "recurrence": r, "skip": L % 2 == 0, "penalty": 0.1 * L})
         for L in (1, 2, 3, 4)
         for r in ("scalar", "row")
     },
 }
 
 
+def initial(case, seeds, f=F, n=N):
+    module, changes = CASES[case]
+    return module.initialise(Config(f=f, N=n, **changes), [torch.Generator().manual_seed(i) for i in range(seeds)])
+
+
 def made(case, seeds=3, f=F, n=N):
-    weights = CASES[case](generators(seeds), f, n).to(torch.float64)
+    weights = initial(case, seeds, f, n)
     return weights.with_(**{name: tensor * 3 for name, tensor in weights.tensors().items() if name[0] in "QqPTb"})
 
 
 def data(case, f=F, n=N):
     tasks = tasks_of(1 if case.startswith("1-D") else f, f, n)
-    return tasks, models.read(CASES[case](generators(1), f, n), tasks)
+    return tasks, models.read(initial(case, 1, f, n), tasks)
 
 
 def by_recurrence(weights, read):
@@ -63,16 +72,16 @@ def by_recurrence(weights, read):
 
 def test_the_1d_construction_is_a_step_of_gradient_descent():
     tasks = tasks_of(1)
-    weights = construction.layer_1d(F, N, 0.7, torch.float64)
+    weights = construction.layer_1d(F, N, 0.7)
     outputs, states = layer_1d.recurrent(weights, constructed_tokens(tasks))
     torch.testing.assert_close(outputs[-1], one_step(tasks, 0.7), **EXACT)
     torch.testing.assert_close(states[:, 0], gradient_descent.accumulated(tasks)[:, 0], **EXACT)
 
 
-@pytest.mark.parametrize("recurrence", layer_nd.RECURRENCES)
+@pytest.mark.parametrize("recurrence", RECURRENCES)
 def test_the_nd_construction_is_a_step_of_gradient_descent(recurrence):
     tasks = tasks_of()
-    weights = construction.layer_nd(F, N, 0.7, recurrence, torch.float64)
+    weights = construction.layer_nd(F, N, 0.7, recurrence)
     outputs, states = layer_nd.recurrent(weights, windows_of(tasks))
     torch.testing.assert_close(outputs[-1, 0], one_step(tasks, 0.7), **EXACT)
     torch.testing.assert_close(states[:, 0], gradient_descent.accumulated(tasks), **EXACT)
@@ -86,12 +95,12 @@ def test_the_nd_construction_is_a_step_of_gradient_descent(recurrence):
 @pytest.mark.parametrize("steps", [1, 2, 3, 4])
 def test_the_layers_are_steps_of_gradient_descent(steps, penalty):
     tasks = tasks_of()
-    weights = construction.multi_layer(F, N, [0.7] * steps, penalty, dtype=torch.float64)
-    outputs, states = multi_layer.recurrent(weights, windows_of(tasks))
+    weights = construction.multi_layer(F, N, [0.7] * steps, penalty)
+    outputs, Z, _, iterates = multi_layer.recurrent(weights, windows_of(tasks))
     M = gradient_descent.descend(tasks, 0.7, steps, penalty)
-    torch.testing.assert_close(states.M[:, -1, 0], M, **EXACT)
+    torch.testing.assert_close(iterates[:, -1, 0], M, **EXACT)
     torch.testing.assert_close(outputs[-1, 0], gradient_descent.predict(M[-1], tasks), **EXACT)
-    torch.testing.assert_close(states.Z[0, :, 0], gradient_descent.accumulated(tasks), **EXACT)
+    torch.testing.assert_close(Z[0, :, 0], gradient_descent.accumulated(tasks), **EXACT)
     c = construction.shared_mixture(np.float64(0.7), N, steps, penalty)
     wide = tasks_of(count=200)
     reached = loss(gradient_descent.predict(gradient_descent.descend(wide, 0.7, steps, penalty)[-1], wide), wide.y[-1])
@@ -102,7 +111,7 @@ def test_layers_of_the_best_rates_make_the_best_mixture():
     tasks = tasks_of(f=5, pairs=8, count=4000)
     for steps in (1, 2, 3, 4):
         rates = construction.best_rates(tasks, steps)
-        weights = construction.multi_layer(5, 8, rates, dtype=torch.float64)
+        weights = construction.multi_layer(5, 8, rates)
         reached = float(loss(models.predict(weights, tasks), tasks.y[-1]))
         assert reached == pytest.approx(construction.best_mixture(tasks, steps)[1], rel=1e-8)
 
@@ -126,11 +135,11 @@ def test_the_best_rate_is_the_best():
 
 def test_correction_1_the_papers_sign_descends_backwards():
     tasks = tasks_of()
-    weights = construction.layer_nd(F, N, 0.7, dtype=torch.float64)
+    weights = construction.layer_nd(F, N, 0.7)
     output = layer_nd.attention(weights.with_(beta=-weights.beta), windows_of(tasks))[0]
     torch.testing.assert_close(output, -one_step(tasks, 0.7), **EXACT)
     scalar = tasks_of(1)
-    weights = construction.layer_1d(F, N, 0.7, torch.float64)
+    weights = construction.layer_1d(F, N, 0.7)
     output = layer_1d.attention(weights.with_(beta=-weights.beta), constructed_tokens(scalar))
     torch.testing.assert_close(output, -one_step(scalar, 0.7), **EXACT)
 
@@ -138,10 +147,9 @@ def test_correction_1_the_papers_sign_descends_backwards():
 def test_correction_2_the_papers_Q_learns_next_to_nothing():
     """With Q = e_1 e_2^T the state holds x y^T, which even at its best rate gains a hundredth, 1 / f^2, as much."""
     tasks = tasks_of(f=10, pairs=10, count=20_000)
-    weights = construction.layer_nd(10, 10, 10.0, dtype=torch.float64)  # beta = 1
+    weights = construction.layer_nd(10, 10, 10.0)  # beta = 1
     learns, not_so = (
-        models.predict(weights.with_(Q=construction.unit(*at, torch.float64)[None]), tasks)[0]
-        for at in ((1, 0), (0, 1))
+        models.predict(weights.with_(Q=construction.unit(*at)[None]), tasks)[0] for at in ((1, 0), (0, 1))
     )
     label = tasks.y[-1]
     gain = [float((label * g).sum() ** 2 / (g * g).sum() / (label * label).sum()) for g in (learns, not_so)]
@@ -151,7 +159,7 @@ def test_correction_2_the_papers_Q_learns_next_to_nothing():
 
 def test_correction_3_odd_windows_cost_a_third_of_the_gain():
     tasks = tasks_of(f=10, pairs=10, count=20_000)
-    weights = construction.layer_nd(10, 10, 10.0, dtype=torch.float64)
+    weights = construction.layer_nd(10, 10, 10.0)
     label, gains = tasks.y[-1], []
     for odd in (False, True):
         parts = [tasks.part(i, i + 1000) for i in range(0, 20_000, 1000)]
@@ -165,7 +173,7 @@ def test_correction_4_factors():
     weights = construction.layer_1d(F, N, 0.7)
     assert weights.Psi.shape == weights.Theta.shape == (1, F, 2 * F)
     tasks = tasks_of()
-    M = torch.randn(F, F, 5, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    M = torch.randn(F, F, 5, generator=torch.Generator().manual_seed(1))
     residual = torch.einsum("oft,nft->not", M, tasks.x[:-1]) - tasks.y[:-1]
     expected = torch.einsum("not,nft->oft", residual, tasks.x[:-1]) / N
     torch.testing.assert_close(gradient_descent.gradient(M, tasks), expected, **EXACT)
@@ -173,7 +181,7 @@ def test_correction_4_factors():
         gradient_descent.gradient(M, tasks, penalty=2.0), expected + 2 * M, **EXACT
     )  # |W|^2 of A.4
     right, printed = (
-        multi_layer.attention(construction.multi_layer(F, N, [0.3] * 2, p, dtype=torch.float64), windows_of(tasks))[0]
+        multi_layer.attention(construction.multi_layer(F, N, [0.3] * 2, p), windows_of(tasks))[0]
         for p in (2.0, 1 / N)  # what A.4 prints lacks a factor 2 N
     )
     wanted = gradient_descent.predict(gradient_descent.descend(tasks, 0.3, 2, 2.0)[-1], tasks)
@@ -183,8 +191,9 @@ def test_correction_4_factors():
 
 def test_correction_5_the_layers_carry_the_transpose_of_W():
     tasks, eta = tasks_of(), 0.7
-    _, states = multi_layer.recurrent(construction.multi_layer(F, N, [eta] * 2, dtype=torch.float64), windows_of(tasks))
-    M_1, Z, Z_tilde = states.M[1, -1, 0], states.Z[1, -1, 0], states.Z_tilde[0, -1, 0]
+    weights = construction.multi_layer(F, N, [eta] * 2)
+    _, every_Z, every_Z_tilde, M = multi_layer.recurrent(weights, windows_of(tasks))
+    M_1, Z, Z_tilde = M[1, -1, 0], every_Z[1, -1, 0], every_Z_tilde[0, -1, 0]
     wanted = gradient_descent.descend(tasks, eta, 2)[-1]
 
     def step(first):
@@ -258,7 +267,7 @@ def test_sensitivity_equals_autograd(case):
 
 def test_sensitivity_of_the_construction_is_the_model_after_a_step():
     tasks = tasks_of()
-    found = models.sensitivity(construction.layer_nd(F, N, 0.7, dtype=torch.float64), tasks)
+    found = models.sensitivity(construction.layer_nd(F, N, 0.7), tasks)
     torch.testing.assert_close(found[0], gradient_descent.descend(tasks, 0.7, 1)[-1], **EXACT)
 
 
@@ -266,7 +275,7 @@ def test_sensitivity_of_the_construction_is_the_model_after_a_step():
 
 
 def random(*shape, seed=3):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
 def acted_on(case):
@@ -307,8 +316,8 @@ def test_normalisation_removes_exactly_the_symmetries(case):
 
 
 def test_the_constructions_in_comparable_units():
-    one = compare(*[construction.layer_1d(F, N, 0.7, torch.float64)] * 2, N)[0]
-    eye, zero = torch.eye(F, dtype=torch.float64), torch.zeros(F, F, dtype=torch.float64)
+    one = compare(*[construction.layer_1d(F, N, 0.7)] * 2, N)[0]
+    eye, zero = torch.eye(F), torch.zeros(F, F)
     expected = 0.7 / N * torch.cat((torch.cat((zero, eye), 1), torch.cat((zero, zero), 1)))
     torch.testing.assert_close(one.constructed, expected)
     assert one.unit == pytest.approx(0.7 / N)
@@ -326,12 +335,3 @@ def test_the_constructions_in_comparable_units():
         compare(*[construction.multi_layer(F, N, [1.0] * 3)] * 2, N)
     with pytest.raises(ValueError, match="constructed must be a MultiLayer as trained is, got a LayerND"):
         compare(two, construction.layer_nd(F, N, 0.7), N)
-
-
-def test_wrong_names_are_refused():
-    with pytest.raises(ValueError, match="recurrence must be scalar or row, got 'full'"):
-        layer_1d.initialise(F, N, generators(1), "full")
-    with pytest.raises(ValueError, match="recurrence must be one of scalar, row, full, got 'column'"):
-        layer_nd.initialise(F, N, generators(1), "column")
-    with pytest.raises(ValueError, match="layers must be at least 1, got 0"):
-        multi_layer.initialise(F, N, generators(1), 0)

@@ -57,7 +57,7 @@ def identity(f: int, rates: list[float], variant=LINEAR) -> Model:
 @pytest.mark.parametrize("layers", [1, 2, 3])
 @pytest.mark.parametrize("f", [1, 4])
 def test_without_embedding_and_gate_it_is_gradient_descent(f, layers):
-    tasks, rate = sample(f, 6, 20, generator(), 1, dtype=torch.float64), 0.7
+    tasks, rate = sample(f, 6, 20, generator(), 1).to(torch.float64), 0.7
     expected = gradient_descent.predict(gradient_descent.descend(tasks, rate, layers)[-1], tasks)[0]
     weights = identity(f, [rate / 6] * layers)
     torch.testing.assert_close(model.forward(weights, tasks)[0], expected, atol=1e-10, rtol=0)
@@ -71,7 +71,7 @@ def test_random_layers_are_those_of_the_package(layers):
     config = replace(SMALL, ssm="trained", layers=layers)
     weights = initial(config, MLP, [3]).to(torch.float64)
     v = torch.randn(1, 3, generator=generator(), dtype=torch.float64)
-    tasks = sample_sine(4, 9, generator(), torch.float64)
+    tasks = sample_sine(4, 9, generator()).to(torch.float64)
     phi = model.embed(weights, tasks.x)
     labels = v[0, :, None] * tasks.y
     C = windows(interleaved(Tasks(phi[0].transpose(0, 1), labels)))
@@ -116,7 +116,7 @@ def test_an_mlp_on_the_state_leaves_the_model_linear_in_the_query():
 
 
 def test_best_line_and_mean_against_monte_carlo():
-    tasks = sample_sine(400, 4000, generator(), torch.float64)
+    tasks = sample_sine(400, 4000, generator()).to(torch.float64)
     x, y = tasks.x[:, 0], tasks.y[:, 0]
     slope = ((x - x.mean(0)) * y).mean(0) / x.var(0, correction=0)
     left = y - y.mean(0) - slope * (x - x.mean(0))

@@ -15,7 +15,6 @@ from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, train
-from icl_core.papers.gdssm.shared.compare import measure, watch
 from icl_core.papers.gdssm.shared.read_run import constructed_of, example, trained_at
 from icl_core.runs import store
 
@@ -98,14 +97,16 @@ def test_a_factor_that_fits_one_number_does_not_make_an_untrained_state_a_gradie
 def test_a_construction_is_no_distance_from_itself_and_half_of_it_half_the_size():
     run = shipped(ONE)
     tasks, built = train.held_out(run.config, (256, 2**20)), constructed_of(run)
-    beside = watch(tasks, built)
-    same = measure(built, beside)
+    measure = train.beside(built, tasks)
+    same = measure(built)
     assert same["prediction_distance"][0] == 0 and same["sensitivity_distance"][0] == 0
     assert same["sensitivity_cosine"][0] == pytest.approx(1)
-    half = measure(built.with_(beta=built.beta / 2), beside)
-    assert half["prediction_distance"][0] == pytest.approx(float(beside.prediction.norm(dim=0).mean()) / 2, rel=1e-4)
+    half = measure(built.with_(beta=built.beta / 2))
+    assert half["prediction_distance"][0] == pytest.approx(
+        float(models.predict(built, tasks)[0].norm(dim=0).mean()) / 2, rel=1e-4
+    )
     assert half["sensitivity_cosine"][0] == pytest.approx(1)
-    turned = measure(built.with_(beta=-built.beta), beside)
+    turned = measure(built.with_(beta=-built.beta))
     assert turned["sensitivity_cosine"][0] == pytest.approx(-1)
     assert turned["sensitivity_distance"][0] == pytest.approx(4 * half["sensitivity_distance"][0], rel=1e-4)
 

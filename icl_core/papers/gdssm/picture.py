@@ -9,10 +9,8 @@ def draw(run: Run) -> Panel:
     """Loss over training with its floor, from a shipped run."""
     x, floor, zero = run["curve/step"], float(run["baseline/expected"][0]), float(run["baseline/zero"][0])
     beside = float(run["watched/constructed"][0])
-    series = [
-        Curve("constructed", x[[0, -1]], [beside, beside], "construction"),
-        Curve("trained", x, run["curve/loss"]),
-    ]
+    trained = Curve("trained", x, run["curve/loss"])
+    series = [Curve("constructed", x[[0, -1]], [beside, beside], "construction"), trained]
     lines = [("exact floor", floor, "floor"), ("predicting zero", zero, "floor")]
     figure = figures.curves(series, "training step", "loss", y_range=(0.7 * floor, 1.1 * zero), lines=lines, height=280)
     return Panel(

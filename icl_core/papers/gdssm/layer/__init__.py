@@ -17,10 +17,11 @@ import numpy as np
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer import claims
-from icl_core.papers.gdssm.layer.draw import grafts, prompt, recurrence, scale, state, training, two_steps, weights
+from icl_core.papers.gdssm.layer.draw import grafts, prompt, scale, state, training, two_steps, weights
 from icl_core.papers.gdssm.layer.metrics import metrics, worst_ratio
 from icl_core.papers.gdssm.layer.run import SWEPT, run
 from icl_core.papers.gdssm.layer.settings import PRESETS, View
+from icl_core.papers.gdssm.layer.surgery import FIELDS, kind_of
 from icl_core.papers.gdssm.shared.closed_forms import two_steps_free
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.settings import Config
@@ -68,7 +69,7 @@ def cost(config: Config) -> float:
 
 
 SEED = ("seed_shown",)
-SURGERY = ("interventions", "surgery", "grafts")  # the same panel for each model, whose parts differ
+SURGERY = {"interventions": "one", "surgery": "scalar", "grafts": "several"}  # a panel for each model: parts differ
 
 EXPERIMENT = Experiment(
     name="layer",
@@ -84,12 +85,12 @@ EXPERIMENT = Experiment(
         Drawing("alignment", training.alignment, live=True),
         Drawing("state", state.draw, ("token", "example", "state", *SEED), wide=True),
         Drawing("weights", weights.draw, ("raw", *SEED), wide=True),
-        Drawing("steps", two_steps.draw, SEED, applies=two_steps.applies, wide=True),
+        Drawing("steps", two_steps.draw, SEED, applies=lambda config: config.layers == 2, wide=True),
         Drawing("scale", scale.draw, ("alpha", *SEED), moving=False),
-        Drawing("recurrence", recurrence.draw, SEED),
+        Drawing("recurrence", state.recurrence, SEED),
         *(
-            Drawing(name, grafts.draw, (*fields, *SEED), applies=grafts.on(kind))
-            for name, (kind, fields) in zip(SURGERY, grafts.FIELDS.items(), strict=True)
+            Drawing(name, grafts.draw, (*FIELDS[kind].values(), *SEED), applies=lambda c, kind=kind: kind_of(c) == kind)
+            for name, kind in SURGERY.items()
         ),
         Drawing("prompt", prompt.draw, ("points", *SEED)),
     ),

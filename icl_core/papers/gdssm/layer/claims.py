@@ -1,165 +1,96 @@
 """What the paper says of the trained layer, and what is known beyond it, each written once."""
 
+from functools import partial
+
 from icl_core.experiment import Claim
 
 SIZE = {"f": 10, "N": 10}  # the paper's (Appendices A.5 and A.6)
 TWO = {"layers": 2, "penalty": 0.0, **SIZE}
 
-REACHES = Claim(
-    id="nd-reaches-gd",
-    label="loss differs from one step of gradient descent by",
-    kind="paper",
-    text=(
-        "One trained N-D layer is as good as one step of gradient descent with the best rate: L* in closed form, "
-        "measured as trained over constructed on the same tasks, at the worst seed."
-    ),
-    quote="Trained single layer GD-SSM loss and GD-SSM loss with the parameters from our construction are identical.",
-    source="Section 4.2, Figure 2 A",
-    at={"model": "N-D", "layers": 1, **SIZE},
-    near=0.0,
-    tolerance=0.002,
-)
-REACHES_1D = Claim(
-    id="1d-reaches-gd",
-    label="1-D: loss differs from one step of gradient descent by",
-    kind="paper",
+IDENTICAL = "Trained single layer GD-SSM loss and GD-SSM loss with the parameters from our construction are identical."
+SAME = "The trained weights are those of the construction, once the symmetries of the model are normalised away."
+ALONG = "The derivative of the prediction by the query points where that of gradient descent does."
+METRICS = "Cosine similarity and the L2 distance between models as well as their predictions."
+
+like_floor = partial(Claim, near=0.0, tolerance=0.01)
+like_one_step = partial(like_floor, kind="paper", quote=IDENTICAL)
+same_weights = partial(Claim, kind="paper", text=SAME, at_most=0.0)
+aligned = partial(Claim, kind="paper", text=ALONG, quote=METRICS)
+
+REACHES = like_one_step(
+    id="nd-reaches-gd", label="loss differs from one step of gradient descent by",
+    text="One trained N-D layer is as good as one step of gradient descent with the best rate: L* in closed form, "
+    "measured as trained over constructed on the same tasks, at the worst seed.",
+    source="Section 4.2, Figure 2 A", at={"model": "N-D", "layers": 1, **SIZE}, tolerance=0.002,
+)  # fmt: skip
+REACHES_1D = like_one_step(
+    id="1d-reaches-gd", label="1-D: loss differs from one step of gradient descent by",
     text="One trained 1-D layer is as good as one step of gradient descent with the best rate, at the worst seed.",
-    quote="Trained single layer GD-SSM loss and GD-SSM loss with the parameters from our construction are identical.",
-    source="Section 4.1, Figure 1 A",
-    at={"model": "1-D", **SIZE},
-    near=0.0,
-    tolerance=0.01,
-)
-TWO_RATES = Claim(
-    id="two-layers-two-rates",
-    label="loss differs from the best two steps by",
-    kind="paper",
+    source="Section 4.1, Figure 1 A", at={"model": "1-D", **SIZE},
+)  # fmt: skip
+TWO_RATES = like_floor(
+    id="two-layers-two-rates", label="loss differs from the best two steps by", kind="paper",
     text="Two trained layers are as good as two steps of gradient descent with a rate for each, at the worst seed.",
     quote="trained network is able to reach the same loss as the multi-step GD",
-    source="Section 4.3, Figure 4 A",
-    at=TWO,
-    near=0.0,
-    tolerance=0.01,
-)
+    source="Section 4.3, Figure 4 A", at=TWO,
+)  # fmt: skip
 BEATS_SHARED = Claim(
-    id="beats-shared-rate",
-    label="loss beside steps of one rate",
-    kind="paper",
+    id="beats-shared-rate", label="loss beside steps of one rate", kind="paper",
     text="Trained layers are better than the construction with one rate for all steps; the two free rates are why.",
-    quote=(
-        "We observe the performance of two layer GD-SSM better than the GD-SSM initialised with the parameters from "
-        "our construction"
-    ),
-    source="Appendix A.7, there without an explanation",
-    at=TWO,
-    at_most=0.0,
-)
-FLOOR = Claim(
-    id="reaches-floor",
-    label="loss differs from the best steps by",
-    kind="ours",
-    text=(
-        "More trained layers are as good as that many steps of gradient descent, each with its best rate: least "
-        "squares on the test set, at the worst seed."
-    ),
-    source="Section 4.3, there for two layers",
-    at={"layers": 3, "penalty": 0.0, **SIZE},
-    near=0.0,
-    tolerance=0.01,
-)
-UNDOES = Claim(
-    id="undoes-penalty",
-    label="loss differs from the floor without penalty by",
-    kind="ours",
-    text=(
-        "A penalty that is built into the layers is undone by training: the loss is that of the best steps without one."
-    ),
-    source="against Appendix A.4",
-    at={"layers": 2, "penalty": 0.1, **SIZE},
-    near=0.0,
-    tolerance=0.01,
-)
-WEIGHTS = Claim(
-    id="weights-match",
-    label="weights differ from the construction by",
-    kind="paper",
-    text="The trained weights are those of the construction, once the symmetries of the model are normalised away.",
+    quote="We observe the performance of two layer GD-SSM better than the GD-SSM initialised with the parameters from "
+    "our construction",
+    source="Appendix A.7, there without an explanation", at=TWO, at_most=0.0,
+)  # fmt: skip
+FLOOR = like_floor(
+    id="reaches-floor", label="loss differs from the best steps by", kind="ours",
+    text="More trained layers are as good as that many steps of gradient descent, each with its best rate: least "
+    "squares on the test set, at the worst seed.",
+    source="Section 4.3, there for two layers", at={"layers": 3, "penalty": 0.0, **SIZE},
+)  # fmt: skip
+UNDOES = like_floor(
+    id="undoes-penalty", label="loss differs from the floor without penalty by", kind="ours",
+    text="A penalty that is built into the layers is undone by training: the loss is that of the best steps without "
+    "one.",
+    source="against Appendix A.4", at={"layers": 2, "penalty": 0.1, **SIZE},
+)  # fmt: skip
+WEIGHTS = same_weights(
+    id="weights-match", label="weights differ from the construction by",
     quote="Comparison of learned weights a GD-SSM with the GD-SSM parameters from our construction.",
-    source="Section 4.2, Figures 3 and 5",
-    at={"model": "N-D", "layers": (1, 2), **SIZE},
-    at_most=0.0,
-    tolerance=0.05,
-)
-WEIGHTS_1D = Claim(  # the gradients of the 1-D layer are noisier by f, as it has one label a task
-    id="1d-weights-match",
-    label="1-D: weights differ from the construction by",
-    kind="paper",
-    text="The trained weights are those of the construction, once the symmetries of the model are normalised away.",
+    source="Section 4.2, Figures 3 and 5", at={"model": "N-D", "layers": (1, 2), **SIZE}, tolerance=0.05,
+)  # fmt: skip
+WEIGHTS_1D = same_weights(  # the gradients of the 1-D layer are noisier by f, as it has one label a task
+    id="1d-weights-match", label="1-D: weights differ from the construction by",
     quote="these metrics show excellent agreement between the trained model and GD, over different hyperparameters",
-    source="Section 4.1, Figure 1",
-    at={"model": "1-D", **SIZE},
-    at_most=0.0,
-    tolerance=0.1,
-)
+    source="Section 4.1, Figure 1", at={"model": "1-D", **SIZE}, tolerance=0.1,
+)  # fmt: skip
 DECAYS = Claim(
-    id="decays-are-one",
-    label="decays differ from 1 by",
-    kind="paper",
-    text=(
-        "The recurrence forgets nothing: every decay, as the mean of a^(N - t) over the examples, is that of the "
-        "construction, 1."
-    ),
+    id="decays-are-one", label="decays differ from 1 by", kind="paper",
+    text="The recurrence forgets nothing: every decay, as the mean of a^(N - t) over the examples, is that of the "
+    "construction, 1.",
     quote="Comparison of recurrent parameters of trained GD-SSM with the GD-SSM parameters from our construction.",
-    source="Sections 4.1 and 4.2, Figures 3 B and 5",
-    at={"layers": (1, 2), **SIZE},
-    at_most=0.0,
-    tolerance=0.05,
-)
-COSINE = Claim(
-    id="sensitivities-align",
-    label="cosine of the sensitivities",
-    kind="paper",
-    text="The derivative of the prediction by the query points where that of gradient descent does.",
-    quote="Cosine similarity and the L2 distance between models as well as their predictions.",
-    source="Section 4.2, Figure 2 B",
-    at={"model": "N-D", "layers": (1, 2), **SIZE},
-    at_least=0.999,
-)
-COSINE_1D = Claim(  # noisier, as the weights are
-    id="1d-sensitivities-align",
-    label="1-D: cosine of the sensitivities",
-    kind="paper",
-    text="The derivative of the prediction by the query points where that of gradient descent does.",
-    quote="Cosine similarity and the L2 distance between models as well as their predictions.",
-    source="Section 4.1, Figure 1 B",
-    at={"model": "1-D", **SIZE},
-    at_least=0.998,
-)
+    source="Sections 4.1 and 4.2, Figures 3 B and 5", at={"layers": (1, 2), **SIZE}, at_most=0.0, tolerance=0.05,
+)  # fmt: skip
+COSINE = aligned(
+    id="sensitivities-align", label="cosine of the sensitivities",
+    source="Section 4.2, Figure 2 B", at={"model": "N-D", "layers": (1, 2), **SIZE}, at_least=0.999,
+)  # fmt: skip
+COSINE_1D = aligned(  # noisier, as the weights are
+    id="1d-sensitivities-align", label="1-D: cosine of the sensitivities",
+    source="Section 4.1, Figure 1 B", at={"model": "1-D", **SIZE}, at_least=0.998,
+)  # fmt: skip
 SCALES = Claim(
-    id="test-scale",
-    label="any α: differs from the closed form by",
-    kind="paper",
+    id="test-scale", label="any α: differs from the closed form by", kind="paper",
     text="On tasks of another scale α the trained layer loses what a step of gradient descent loses.",
-    quote=(
-        "gradient descent show identically loss (in log-scale) when provided input data different than during training"
-    ),
-    source="Sections 4.1 and 4.2, Figures 1 D and 2 D",
-    at={"layers": (1, 2), **SIZE},
-    at_most=0.0,
-    tolerance=0.05,
-)
+    quote="gradient descent show identically loss (in log-scale) when provided input data different than during "
+    "training",
+    source="Sections 4.1 and 4.2, Figures 1 D and 2 D", at={"layers": (1, 2), **SIZE}, at_most=0.0, tolerance=0.05,
+)  # fmt: skip
 ROOT_TWO = Claim(
-    id="worse-than-zero",
-    label="worse than predicting zero from α =",
-    kind="theory",
-    text=(
-        "Beyond α = √2 times the training scale the layer is worse than predicting zero, as its one rate is too large."
-    ),
-    source="not in the paper; exact",
-    at={"layers": 1},
-    near=2**0.5,
-    tolerance=0.03,
-)
+    id="worse-than-zero", label="worse than predicting zero from α =", kind="theory",
+    text="Beyond α = √2 times the training scale the layer is worse than predicting zero, as its one rate is too "
+    "large.",
+    source="not in the paper; exact", at={"layers": 1}, near=2**0.5, tolerance=0.03,
+)  # fmt: skip
 
 ALL = (
     REACHES, REACHES_1D, TWO_RATES, BEATS_SHARED, FLOOR, UNDOES,

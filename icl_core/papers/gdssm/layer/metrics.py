@@ -5,21 +5,7 @@ import torch
 
 from icl_core.experiment import Claim, Metric, Run
 from icl_core.figures import written
-from icl_core.papers.gdssm.layer.claims import (
-    BEATS_SHARED,
-    COSINE,
-    COSINE_1D,
-    DECAYS,
-    FLOOR,
-    REACHES,
-    REACHES_1D,
-    ROOT_TWO,
-    SCALES,
-    TWO_RATES,
-    UNDOES,
-    WEIGHTS,
-    WEIGHTS_1D,
-)
+from icl_core.papers.gdssm.layer import claims
 from icl_core.papers.gdssm.layer.symmetries import Comparison, compare, mean_decay
 from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, model_of, unfinished
 
@@ -27,11 +13,11 @@ from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, model_
 def metrics(run: Run) -> list[Metric]:
     """The claims that this setting can bear out."""
     config = run.config
-    found = list(_several(run) if config.layers > 1 else [])
+    found = _several(run) if config.layers > 1 else []
     if config.layers <= 2 and (config.layers == 1 or config.penalty == 0):
         found += _beside_construction(run)
     if config.layers == 1:
-        found.append((ROOT_TWO, worse_than_zero(run)))
+        found.append((claims.ROOT_TWO, worse_than_zero(run)))
     ended = unfinished(run)
     return [Metric(claim, value, unfinished=ended, reason=_reason(run, claim, value)) for claim, value in found]
 
@@ -48,25 +34,10 @@ def compared(run: Run) -> list[Comparison]:
     return compare(folded(trained, run.config.f), constructed_of(run), run.config.N)
 
 
-def farthest(run: Run) -> float:
-    """The largest difference of any quantity, entry and seed, in units of the construction."""
-    return max(float(each.farthest.max()) for each in compared(run))
-
-
 def decays(run: Run) -> list[np.ndarray]:
     """The mean decays minus 1, the seeds first: of each head."""
     names = [name for name in ("final/a", "final/a_tilde") if name in run.tensors]
     return [(mean_decay(torch.tensor(run[name]), run.config.N) - 1).numpy() for name in names]
-
-
-def forgotten(run: Run) -> float:
-    """The largest difference of a mean decay from 1, of any entry, layer, head and seed."""
-    return max(float(np.abs(each).max()) for each in decays(run))
-
-
-def cosine(run: Run) -> float:
-    """Of the sensitivities after training, at the worst seed."""
-    return float(run["curve/sensitivity_cosine"][:, -1].min())
 
 
 def off_closed_form(run: Run) -> float:
@@ -104,34 +75,35 @@ def _scaled(run: Run) -> np.ndarray:
 def _beside_construction(run: Run) -> list[tuple[Claim, float]]:
     """What holds of one layer, and of two without a penalty."""
     scalar, one = run.config.model == "1-D", run.config.layers == 1
-    reached = REACHES_1D if scalar else REACHES if one else TWO_RATES
+    reached = claims.REACHES_1D if scalar else claims.REACHES if one else claims.TWO_RATES
     found = [
         (reached, worst_ratio(run)),
-        (WEIGHTS_1D if scalar else WEIGHTS, farthest(run)),
-        (DECAYS, forgotten(run)),
+        (claims.WEIGHTS_1D if scalar else claims.WEIGHTS, max(float(each.farthest.max()) for each in compared(run))),
+        (claims.DECAYS, max(float(np.abs(each).max()) for each in decays(run))),
     ]
     if run.config.f > 1:  # of single numbers the cosine is a sign
-        found.append((COSINE_1D if scalar else COSINE, cosine(run)))
-    return [*found, (SCALES, off_closed_form(run))]
+        cosine = float(run["curve/sensitivity_cosine"][:, -1].min())
+        found.append((claims.COSINE_1D if scalar else claims.COSINE, cosine))
+    return [*found, (claims.SCALES, off_closed_form(run))]
 
 
 def _several(run: Run) -> list[tuple[Claim, float]]:
     """What holds for any number of layers: beside the construction with one rate for all, and beside the floor."""
     shared, floor = run["baseline/shared"][0], run["baseline/floor"][0]
     above = float((run["evaluated/loss"] / floor - 1).max())
-    found = [(BEATS_SHARED, float((run["evaluated/loss"] / shared - 1).max()))]
+    found = [(claims.BEATS_SHARED, float((run["evaluated/loss"] / shared - 1).max()))]
     if run.config.penalty > 0:
-        found.append((UNDOES, above))
+        found.append((claims.UNDOES, above))
     elif run.config.layers > 2:
-        found.append((FLOOR, above))
+        found.append((claims.FLOOR, above))
     return found
 
 
 def _reason(run: Run, claim: Claim, value: float) -> str:
     """Which part it is, where a part is too far from the construction."""
-    if claim.slack(value) >= 0 or claim not in (WEIGHTS, WEIGHTS_1D, DECAYS):
+    if claim.slack(value) >= 0 or claim not in (claims.WEIGHTS, claims.WEIGHTS_1D, claims.DECAYS):
         return ""
-    if claim is DECAYS:
+    if claim is claims.DECAYS:
         rows = [each.reshape(len(each), -1) for each in decays(run)]
         mean = max(float(np.abs(row.mean(1)).max()) for row in rows)
         many = sum(row.shape[1] for row in rows)

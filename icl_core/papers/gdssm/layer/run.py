@@ -4,7 +4,7 @@
 import numpy as np
 
 from icl_core import device
-from icl_core.experiment import Progress, Tensors
+from icl_core.experiment import Progress
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, train
 from icl_core.papers.gdssm.shared.read_run import model_of
@@ -15,19 +15,16 @@ SWEPT = (2**14, 2**21)  # tasks at most, and numbers of x at most, at every scal
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train and evaluate as in `train.run`, then ask what `sweeps` asks."""
+    """Train and evaluate as in `train.run`; then `sweep/alpha` [scales]; `sweep/trained` [seeds, scales],
+    `sweep/constructed`, `sweep/closed` (NaN where there is no closed form) and `sweep/zero` [scales];
+    `watched/constructed` [1]."""
     made = train.run(config, progress)
-    return {**made, **sweeps(config, made)}
-
-
-def sweeps(config: Config, made: Tensors) -> dict[str, np.ndarray]:
-    """Of a training's tensors: `sweep/alpha` [scales]; `sweep/trained` [seeds, scales], `sweep/constructed`,
-    `sweep/closed` (NaN where there is no closed form) and `sweep/zero` [scales]; `watched/constructed` [1]."""
     trained, constructed = (model_of(config, made, prefix).to(device.device()) for prefix in ("final/", "constructed/"))
     tasks = train.held_out(config, SWEPT)
     scaled = [tasks.times(float(alpha)) for alpha in ALPHAS]
     watched = train.held_out(config, train.WATCHED)
     return {
+        **made,
         "sweep/alpha": ALPHAS,
         "sweep/trained": np.stack([models.losses(trained, each) for each in scaled], 1),
         "sweep/constructed": np.stack([models.losses(constructed, each)[0] for each in scaled]),

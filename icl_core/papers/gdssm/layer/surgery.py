@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from icl_core.knobs import knobs
+from icl_core.papers.gdssm.layer.settings import PARTS, View
 from icl_core.papers.gdssm.layer.symmetries import mean_decay, shared_as
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_1d import Layer1D
@@ -17,12 +19,10 @@ from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
 from icl_core.papers.gdssm.shared.read_run import folded
 
-PARTS = {
-    "one": ("a", "Q", "q", "beta", "skip"),
-    "scalar": ("a", "Psi", "Theta", "beta"),
-    "several": ("a", "a_tilde", "Q", "Q_tilde", "q", "b", "skip"),
-}  # of one N-D layer, of the 1-D layer, of several layers
-FIELDS = {kind: {part: f"{kind}_{part}" for part in parts} for kind, parts in PARTS.items()}  # of the view
+KINDS = ("one", "scalar", "several")  # one N-D layer, the 1-D layer, several layers
+FIELDS = {  # by part, of the view: "one_a"
+    kind: {name.removeprefix(f"{kind}_"): name for name in knobs(View) if name.startswith(f"{kind}_")} for kind in KINDS
+}
 SIGNS = {"a": "A", "a_tilde": "Ã", "Psi": "Ψ", "Theta": "Θ", "beta": "β", "Q_tilde": "Q̃"}
 
 
@@ -46,27 +46,20 @@ def graft(trained: Model, start: Model, constructed: Model, view: Any, config: A
     sizes = units(trained, config.N)
     own, first = (_times(sizes, model) for model in (trained, start))
     theirs = shared_as(constructed, trained.with_(**own), config.N).tensors()
-    put = {
-        name: {"constructed": theirs[name], "initial": first[name], "zero": torch.zeros_like(own[name])}[how]
-        for name, how in wanted.items()
-    }
-    words = {"constructed": "construction", "initial": "its start", "zero": "zero"}
-    return trained.with_(**{**own, **put}), {name: words[how] for name, how in wanted.items()}
+    nothing = {name: torch.zeros_like(part) for name, part in own.items()}
+    sources = {"constructed": theirs, "initial": first, "zero": nothing}
+    put = {name: sources[how][name] for name, how in wanted.items()}
+    return trained.with_(**{**own, **put}), {name: PARTS[how] for name, how in wanted.items()}
 
 
 def units(weights: Model, N: int) -> dict[str, Tensor]:
     """What every part is multiplied with, from the left if a matrix for every seed, to stand in the units of the
     construction; what is not named stays. The model acts as before: exactly, but for the time course of
     unequal decays in the 1-D model."""
-    if isinstance(weights, LayerND):
-        return _units_nd(weights)
+    if isinstance(weights, LayerND):  # Q[1, 0] = q[2] = 1
+        Q, q = weights.Q[:, 1, 0], weights.q[:, 2]
+        return {"Q": (1 / Q)[:, None, None], "q": (1 / q)[:, None], "beta": Q * q}
     return _units_1d(weights, N) if isinstance(weights, Layer1D) else _units_layers(weights)
-
-
-def _units_nd(weights: LayerND) -> dict[str, Tensor]:
-    """Q[1, 0] = q[2] = 1."""
-    Q, q = weights.Q[:, 1, 0], weights.q[:, 2]
-    return {"Q": (1 / Q)[:, None, None], "q": (1 / q)[:, None], "beta": Q * q}
 
 
 def _units_1d(weights: Layer1D, N: int) -> dict[str, Tensor]:
@@ -85,18 +78,12 @@ def _units_layers(weights: MultiLayer) -> dict[str, Tensor]:
     tilde = weights.Q_tilde[:, :, 0, 0]
     later = tilde if weights.penalty == 0 else torch.ones_like(tilde)
     rates = torch.cat((lead, later), 1)  # (seeds, L): b_l gains them
-    return {
-        "q": (1 / q)[:, None],
-        "b": rates,
-        "Q": (q[:, None] / rates)[..., None, None],
-        "Q_tilde": (1 / later)[..., None, None],
-    }
+    Q, Q_tilde = (q[:, None] / rates)[..., None, None], (1 / later)[..., None, None]
+    return {"q": (1 / q)[:, None], "b": rates, "Q": Q, "Q_tilde": Q_tilde}
 
 
 def _times(sizes: dict[str, Tensor], model: Model) -> dict[str, Tensor]:
-    def one(name: str, part: Tensor) -> Tensor:
-        if name not in sizes:
-            return part
-        return sizes[name] @ part if name in ("Psi", "Theta") else sizes[name] * part
-
-    return {name: one(name, part) for name, part in model.tensors().items()}
+    found = model.tensors()
+    for name, size in sizes.items():
+        found[name] = size @ found[name] if name in ("Psi", "Theta") else size * found[name]
+    return found

@@ -19,13 +19,8 @@ CHUNK = 2**16  # numbers of x held at a time: what is made of them stays near th
 def initial(config: Config, seeds: list[int]) -> Model:
     """The weights before training, on the CPU; a seed's are the same whatever else trains beside it."""
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-    if config.model == "1-D":
-        return layer_1d.initialise(config.f, config.N, generators, config.recurrence)
-    if config.layers == 1:
-        return layer_nd.initialise(config.f, config.N, generators, config.recurrence, config.skip)
-    return multi_layer.initialise(
-        config.f, config.N, generators, config.layers, config.recurrence, config.skip, config.penalty
-    )
+    kind = layer_1d if config.model == "1-D" else layer_nd if config.layers == 1 else multi_layer
+    return kind.initialise(config, generators)
 
 
 def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
@@ -33,20 +28,18 @@ def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
 
     With a penalty the rates are shared in any case. A skip connection is zero. On the CPU.
     """
-    made = _constructed(config, tasks, shared)
-    return made.with_(skip=torch.zeros(1, 3 if config.layers == 1 else 2)) if config.skip else made
-
-
-def _constructed(config: Config, tasks: Tasks, shared: bool) -> Model:
+    f, N, L = config.f, config.N, config.layers
     if config.model == "1-D":
-        return construction.layer_1d(config.f, config.N, construction.best_eta(tasks))
-    if config.layers == 1:
-        return construction.layer_nd(config.f, config.N, construction.best_eta(tasks), config.recurrence)
-    if shared or config.penalty > 0:
-        etas = [construction.best_shared_eta(tasks, config.layers, config.penalty)] * config.layers
+        return construction.layer_1d(f, N, construction.best_eta(tasks))
+    if L == 1:
+        made = construction.layer_nd(f, N, construction.best_eta(tasks), config.recurrence)
     else:
-        etas = construction.best_rates(tasks, config.layers)
-    return construction.multi_layer(config.f, config.N, etas, config.penalty, config.recurrence)
+        if shared or config.penalty > 0:
+            etas = [construction.best_shared_eta(tasks, L, config.penalty)] * L
+        else:
+            etas = construction.best_rates(tasks, L)
+        made = construction.multi_layer(f, N, etas, config.penalty, config.recurrence)
+    return made.with_(skip=torch.zeros(1, 3 if L == 1 else 2)) if config.skip else made
 
 
 def read(weights: Model, tasks: Tasks) -> Tensor:

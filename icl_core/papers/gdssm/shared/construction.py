@@ -18,44 +18,30 @@ from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
 from icl_core.papers.gdssm.shared.task import Tasks
 
 
-def layer_1d(f: int, N: int, eta: float, dtype: torch.dtype = torch.float32) -> Layer1D:
+def layer_1d(f: int, N: int, eta: float) -> Layer1D:
     """A = I, Psi = [I 0], Theta = [0 I], beta = eta / N: one step of rate eta. One seed, on the CPU."""
-    eye, nothing = torch.eye(f, dtype=dtype), torch.zeros(f, f, dtype=dtype)
+    eye, nothing = torch.eye(f), torch.zeros(f, f)
     Psi, Theta = torch.cat((eye, nothing), 1), torch.cat((nothing, eye), 1)
-    return Layer1D(torch.ones(1, f, dtype=dtype), Psi[None], Theta[None], torch.full((1,), eta / N, dtype=dtype))
+    return Layer1D(torch.ones(1, f), Psi[None], Theta[None], torch.full((1,), eta / N))
 
 
-def layer_nd(f: int, N: int, eta: float, recurrence: str = "row", dtype: torch.dtype = torch.float32) -> LayerND:
+def layer_nd(f: int, N: int, eta: float, recurrence: str = "row") -> LayerND:
     """A = 1, Q = e_2 e_1^T, q = e_3, beta = eta / N: one step of rate eta. One seed, on the CPU."""
-    a = torch.ones(1, *decay_shape(f, recurrence), dtype=dtype)
-    return LayerND(a, unit(1, 0, dtype)[None], _third(dtype), torch.full((1,), eta / N, dtype=dtype))
+    a, beta = torch.ones(1, *decay_shape(f, recurrence)), torch.full((1,), eta / N)
+    return LayerND(a, unit(1, 0)[None], torch.eye(3)[2:], beta)
 
 
-def multi_layer(
-    f: int,
-    N: int,
-    etas: Sequence[float],
-    penalty: float = 0.0,
-    recurrence: str = "row",
-    dtype: torch.dtype = torch.float32,
-) -> MultiLayer:
+def multi_layer(f: int, N: int, etas: Sequence[float], penalty: float = 0.0, recurrence: str = "row") -> MultiLayer:
     """A step of rate etas[l - 1] in layer l, on the loss with that L2 penalty. One seed, on the CPU."""
-    L, rows = len(etas), f if recurrence == "row" else 1
-    a = torch.ones(1, L, rows, 1, dtype=dtype)
-    Q, Q_tilde = unit(1, 0, dtype).expand(1, L, 3, 3), unit(0, 0, dtype).expand(1, L - 1, 3, 3)
-    b = torch.tensor([etas], dtype=dtype) / N
-    return MultiLayer(a, a[:, 1:].clone(), Q.clone(), Q_tilde.clone(), _third(dtype), b, None, penalty)
+    L = len(etas)
+    a = torch.ones(1, L, *decay_shape(f, recurrence))
+    Q, Q_tilde = unit(1, 0).repeat(1, L, 1, 1), unit(0, 0).repeat(1, L - 1, 1, 1)
+    return MultiLayer(a, a[:, 1:].clone(), Q, Q_tilde, torch.eye(3)[2:], torch.tensor([etas]) / N, None, penalty)
 
 
-def unit(row: int, column: int, dtype: torch.dtype = torch.float32) -> Tensor:
+def unit(row: int, column: int) -> Tensor:
     """The 3 x 3 matrix with a single 1: (1, 0) makes C Q C^T = y x^T, (0, 0) makes x x^T."""
-    matrix = torch.zeros(3, 3, dtype=dtype)
-    matrix[row, column] = 1
-    return matrix
-
-
-def _third(dtype: torch.dtype) -> Tensor:
-    return torch.tensor([[0.0, 0.0, 1.0]], dtype=dtype)
+    return torch.outer(torch.eye(3)[row], torch.eye(3)[column])
 
 
 @dataclass(frozen=True, eq=False)

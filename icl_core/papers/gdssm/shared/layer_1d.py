@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.weights import decays, normal, powers
 from icl_core.training.weights import Weights
 
@@ -28,13 +29,12 @@ class Layer1D(Weights):
     beta: Tensor  # (seeds,)
 
 
-def initialise(f: int, N: int, generators: Sequence[torch.Generator], recurrence: str = "row") -> Layer1D:
+def initialise(config: Config, generators: Sequence[torch.Generator]) -> Layer1D:
     """Random weights of one model a generator; beta starts at 1 / N. Float32, where the generators live."""
-    if recurrence not in ("scalar", "row"):
-        raise ValueError(f"recurrence must be scalar or row, got {recurrence!r}")
-    a = decays(generators, f if recurrence == "row" else 1)
+    f = config.f
+    a = decays(generators, f if config.recurrence == "row" else 1)
     Psi, Theta = normal(generators, f, 2 * f), normal(generators, f, 2 * f)
-    return Layer1D(a, Psi, Theta, Psi.new_full((len(generators),), 1 / N))
+    return Layer1D(a, Psi, Theta, Psi.new_full((len(generators),), 1 / config.N))
 
 
 def recurrent(

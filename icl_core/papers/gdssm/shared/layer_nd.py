@@ -14,10 +14,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.weights import decays, normal, powers
 from icl_core.training.weights import Weights
 
-RECURRENCES = ("scalar", "row", "full")
+Windows = Float[Tensor, "windows 3 f tasks"]  # C_t, every t
+Vectors = Float[Tensor, "seeds f tasks"]
+Scores = Float[Tensor, "seeds 3 windows tasks"]  # C_t^T u of a vector u
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,20 +39,15 @@ def decay_shape(f: int, recurrence: str) -> tuple[int, int]:
     return {"scalar": (1, 1), "row": (f, 1), "full": (f, f)}[recurrence]
 
 
-def initialise(
-    f: int, N: int, generators: Sequence[torch.Generator], recurrence: str = "row", skip: bool = False
-) -> LayerND:
+def initialise(config: Config, generators: Sequence[torch.Generator]) -> LayerND:
     """Random weights of one model a generator; beta starts at 1 / N. Float32, where the generators live."""
-    if recurrence not in RECURRENCES:
-        raise ValueError(f"recurrence must be one of {', '.join(RECURRENCES)}, got {recurrence!r}")
-    a = decays(generators, *decay_shape(f, recurrence))
+    a = decays(generators, *decay_shape(config.f, config.recurrence))
     Q, q = normal(generators, 3, 3), normal(generators, 3)
-    return LayerND(a, Q, q, q.new_full((len(generators),), 1 / N), normal(generators, 3) if skip else None)
+    beta = q.new_full((len(generators),), 1 / config.N)
+    return LayerND(a, Q, q, beta, normal(generators, 3) if config.skip else None)
 
 
-def states(
-    a: Float[Tensor, "seeds rows columns"], Q: Float[Tensor, "seeds 3 3"], C: Float[Tensor, "windows 3 f tasks"]
-) -> Float[Tensor, "windows seeds f f tasks"]:
+def states(a: Tensor, Q: Tensor, C: Windows) -> Float[Tensor, "windows seeds f f tasks"]:
     """Z_t after every window, from Z_0 = 0."""
     f, tasks = C.shape[2:]
     Z = C.new_zeros(len(Q), f, f, tasks)
@@ -61,19 +59,14 @@ def states(
     return torch.stack(kept)
 
 
-def recurrent(
-    weights: LayerND, C: Float[Tensor, "windows 3 f tasks"]
-) -> tuple[Float[Tensor, "windows seeds f tasks"], Float[Tensor, "windows seeds f f tasks"]]:
-    """Outputs and states after every window."""
+def recurrent(weights: LayerND, C: Windows) -> tuple[Tensor, Tensor]:
+    """Outputs (windows, seeds, f, tasks) and states (windows, seeds, f, f, tasks) after every window."""
     Z = states(weights.a, weights.Q, C)
-    queries = torch.einsum("wkit,sk->wsit", C, weights.q)  # C_t q: (windows, seeds, f, tasks)
-    outputs = weights.beta[:, None, None] * (Z * queries[:, :, None]).sum(3)  # (windows, seeds, f, tasks)
-    if weights.skip is not None:
-        outputs = outputs + torch.einsum("wkit,sk->wsit", C, weights.skip)
-    return outputs, Z
+    outputs = weights.beta[:, None, None] * (Z * read_all(C, weights.q)[:, :, None]).sum(3)
+    return (outputs if weights.skip is None else outputs + read_all(C, weights.skip)), Z
 
 
-def attention(weights: LayerND, C: Float[Tensor, "windows 3 f tasks"]) -> Float[Tensor, "seeds f tasks"]:
+def attention(weights: LayerND, C: Windows) -> Vectors:
     """The last output, by linear attention."""
     if weights.a.shape[2] == 1:
         applied = attend(C, scores_of_query(C, weights.q), weights.a, weights.Q)
@@ -83,15 +76,17 @@ def attention(weights: LayerND, C: Float[Tensor, "windows 3 f tasks"]) -> Float[
     return output if weights.skip is None else output + read(C, weights.skip)
 
 
-def read(C: Float[Tensor, "windows 3 f tasks"], q: Float[Tensor, "seeds k"]) -> Float[Tensor, "seeds f tasks"]:
+def read_all(C: Windows, q: Float[Tensor, "seeds k"]) -> Float[Tensor, "windows seeds f tasks"]:
+    """C_t q: what every window gives to its k first weights."""
+    return torch.einsum("wkit,sk->wsit", C[:, : q.shape[1]], q)
+
+
+def read(C: Windows, q: Float[Tensor, "seeds k"]) -> Vectors:
     """C_N q: what the last window gives to its k first weights."""
-    last = C[-1, : q.shape[1]]  # (k, f, tasks)
-    return (q @ last.flatten(1)).view(len(q), *last.shape[1:])
+    return (q @ C[-1, : q.shape[1]].flatten(1)).unflatten(1, C.shape[2:])
 
 
-def scores_of_query(
-    C: Float[Tensor, "windows 3 f tasks"], q: Float[Tensor, "seeds 3"]
-) -> Float[Tensor, "seeds 3 windows tasks"]:
+def scores_of_query(C: Windows, q: Float[Tensor, "seeds 3"]) -> Scores:
     """C_t^T C_N q. The products of tokens are the same for all seeds: seeds after the first cost little."""
     last = C[-1]  # (3, f, tasks)
     products = last[:, None, None, 0] * C[:, :, 0].movedim(1, 0)  # (3 of the query, 3, windows, tasks)
@@ -100,31 +95,19 @@ def scores_of_query(
     return (q @ products.flatten(1)).view(len(q), *products.shape[1:])
 
 
-def scores(
-    C: Float[Tensor, "windows 3 f tasks"], u: Float[Tensor, "seeds f tasks"]
-) -> Float[Tensor, "seeds 3 windows tasks"]:
+def scores(C: Windows, u: Vectors) -> Scores:
     """C_t^T u for any u."""
     return (C.transpose(0, 1) * u[:, None, None]).sum(3)
 
 
-def attend(
-    C: Float[Tensor, "windows 3 f tasks"],
-    scores: Float[Tensor, "seeds 3 windows tasks"],
-    a: Float[Tensor, "seeds rows 1"],
-    Q: Float[Tensor, "seeds 3 3"],
-) -> Float[Tensor, "seeds f tasks"]:
+def attend(C: Windows, scores: Scores, a: Float[Tensor, "seeds rows 1"], Q: Float[Tensor, "seeds 3 3"]) -> Vectors:
     """Z_N u from the scores C_t^T u: sum_t a^(N-t) C_t Q scores_t."""
     mixed = (Q @ scores.flatten(2)).view(scores.shape)  # (seeds, 3, windows, tasks)
     values = (C * mixed.transpose(1, 2)[:, :, :, None]).sum(2)  # (seeds, windows, f, tasks)
     return (powers(a, len(C)) * values).sum(1)
 
 
-def attend_by_entry(
-    C: Float[Tensor, "windows 3 f tasks"],
-    u: Float[Tensor, "seeds f tasks"],
-    a: Float[Tensor, "seeds f f"],
-    Q: Float[Tensor, "seeds 3 3"],
-) -> Float[Tensor, "seeds f tasks"]:
+def attend_by_entry(C: Windows, u: Vectors, a: Float[Tensor, "seeds f f"], Q: Float[Tensor, "seeds 3 3"]) -> Vectors:
     """Z_N u where every entry of the state has its own decay: the scores then differ from row to row of the output."""
     seeds, f, tasks = u.shape
     weighted = C.transpose(1, 2) * u[:, None, :, None]  # (seeds, windows, f, 3, tasks)

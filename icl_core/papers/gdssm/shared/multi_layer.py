@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.shared.layer_nd import attend, read, scores, scores_of_query, states
+from icl_core.papers.gdssm.shared import layer_nd as nd
+from icl_core.papers.gdssm.shared.layer_nd import Vectors, Windows
+from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.weights import decays, normal
 from icl_core.training.weights import Weights
 
@@ -40,42 +41,20 @@ class MultiLayer(Weights):
         return self.Q.shape[1]
 
 
-@dataclass(frozen=True, eq=False)
-class States:
-    """What the layers hold after every window; the implicit models M_0..M_L too."""
-
-    Z: Tensor  # (L, windows, seeds, f, f, tasks)
-    Z_tilde: Tensor  # (L - 1, windows, seeds, f, f, tasks)
-    M: Tensor  # (L + 1, windows, seeds, f, f, tasks)
-
-
-def initialise(
-    f: int,
-    N: int,
-    generators: Sequence[torch.Generator],
-    layers: int = 2,
-    recurrence: str = "row",
-    skip: bool = False,
-    penalty: float = 0.0,
-) -> MultiLayer:
+def initialise(config: Config, generators: Sequence[torch.Generator]) -> MultiLayer:
     """Random weights of one model a generator; every b starts at 1 / N. Float32, where the generators live."""
-    if recurrence not in ("scalar", "row"):
-        raise ValueError(f"recurrence must be scalar or row, got {recurrence!r}")
-    if layers < 1:
-        raise ValueError(f"layers must be at least 1, got {layers}")
-    rows = f if recurrence == "row" else 1
-    a, a_tilde = decays(generators, layers, rows, 1), decays(generators, layers - 1, rows, 1)
-    Q, Q_tilde, q = normal(generators, layers, 3, 3), normal(generators, layers - 1, 3, 3), normal(generators, 3)
-    b = q.new_full((len(generators), layers), 1 / N)
-    return MultiLayer(a, a_tilde, Q, Q_tilde, q, b, normal(generators, 2) if skip else None, penalty)
+    L, rows = config.layers, nd.decay_shape(config.f, config.recurrence)
+    a, a_tilde = decays(generators, L, *rows), decays(generators, L - 1, *rows)
+    Q, Q_tilde, q = normal(generators, L, 3, 3), normal(generators, L - 1, 3, 3), normal(generators, 3)
+    b = q.new_full((len(generators), L), 1 / config.N)
+    return MultiLayer(a, a_tilde, Q, Q_tilde, q, b, normal(generators, 2) if config.skip else None, config.penalty)
 
 
-def recurrent(
-    weights: MultiLayer, C: Float[Tensor, "windows 3 f tasks"]
-) -> tuple[Float[Tensor, "windows seeds f tasks"], States]:
-    """Outputs after every window, and all states."""
-    Z = torch.stack([states(weights.a[:, i], weights.Q[:, i], C) for i in range(weights.layers)])
-    tilde = [states(weights.a_tilde[:, i], weights.Q_tilde[:, i], C) for i in range(weights.layers - 1)]
+def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Outputs (windows, seeds, f, tasks) after every window; the states Z of all layers, Z~ of all but the first and
+    implicit models M_0..M_L, (layers, windows, seeds, f, f, tasks)."""
+    Z = torch.stack([nd.states(weights.a[:, i], weights.Q[:, i], C) for i in range(weights.layers)])
+    tilde = [nd.states(weights.a_tilde[:, i], weights.Q_tilde[:, i], C) for i in range(weights.layers - 1)]
     Z_tilde = torch.stack(tilde) if tilde else Z[:0]
     M = [torch.zeros_like(Z[0])]  # (windows, seeds, f, f, tasks)
     for i in range(weights.layers):
@@ -83,22 +62,21 @@ def recurrent(
         if i > 0:
             gradient = gradient + torch.einsum("wsijt,wsjkt->wsikt", M[-1], Z_tilde[i - 1])
         M.append(M[-1] - weights.b[:, i, None, None, None] * gradient)
-    queries = torch.einsum("wkit,sk->wsit", C, weights.q)  # C_t q: (windows, seeds, f, tasks)
-    outputs = (M[-1] * queries[:, :, None]).sum(3)  # (windows, seeds, f, tasks)
+    outputs = (M[-1] * nd.read_all(C, weights.q)[:, :, None]).sum(3)
     if weights.skip is not None:
-        outputs = outputs + torch.einsum("wkit,sk->wsit", C[:, :2], weights.skip)
-    return outputs, States(Z, Z_tilde, torch.stack(M))
+        outputs = outputs + nd.read_all(C, weights.skip)
+    return outputs, Z, Z_tilde, torch.stack(M)
 
 
-def attention(weights: MultiLayer, C: Float[Tensor, "windows 3 f tasks"]) -> Float[Tensor, "seeds f tasks"]:
+def attention(weights: MultiLayer, C: Windows) -> Vectors:
     """The last output: M_l u = M_{l-1} u' + b_l Z^(l) u with u' = (1 - b_l N penalty) u - b_l Z~^(l) u."""
-    u, known = read(C, weights.q), scores_of_query(C, weights.q)  # (seeds, f, tasks), (seeds, 3, windows, tasks)
-    output = torch.zeros_like(u) if weights.skip is None else read(C, weights.skip)
+    u, known = nd.read(C, weights.q), nd.scores_of_query(C, weights.q)
+    output = torch.zeros_like(u) if weights.skip is None else nd.read(C, weights.skip)
     for i in reversed(range(weights.layers)):
         b = weights.b[:, i, None, None]
-        output = output + b * attend(C, known, weights.a[:, i], weights.Q[:, i])
+        output = output + b * nd.attend(C, known, weights.a[:, i], weights.Q[:, i])
         if i > 0:
-            towards = attend(C, known, weights.a_tilde[:, i - 1], weights.Q_tilde[:, i - 1])
+            towards = nd.attend(C, known, weights.a_tilde[:, i - 1], weights.Q_tilde[:, i - 1])
             u = (1 - b * len(C) * weights.penalty) * u - b * towards
-            known = scores(C, u)
+            known = nd.scores(C, u)
     return output

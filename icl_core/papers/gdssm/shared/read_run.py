@@ -19,23 +19,28 @@ def row_of(run: Run, view: Any) -> int:
     return min(view.seed_shown, run.config.seeds) - 1
 
 
-def model_of(config: Config, tensors: Tensors, prefix: str, rows: Any = slice(None)) -> Model:
-    """The model whose weights stand under `prefix`, "final/" or "constructed/", those rows of the seeds."""
+def model_of(config: Config, tensors: Tensors, prefix: str) -> Model:
+    """The model whose weights stand under `prefix`, "final/" or "constructed/"."""
     like = models.initial(config, [0])
-    return like.with_(**{name: torch.tensor(tensors[prefix + name][rows]) for name in like.tensors()})
+    return like.with_(**{name: torch.tensor(tensors[prefix + name]) for name in like.tensors()})
 
 
 def trained_at(run: Run, snapshot: int, row: int | None = None) -> Model:
     """The model at a snapshot: of one seed, or (None) of all."""
     seeds = slice(None) if row is None else slice(row, row + 1)
     like = models.initial(run.config, [0])
-    found = {name: torch.from_numpy(run.snapshot(name, snapshot)[seeds]) for name in like.tensors()}
-    return like.with_(**found)
+    return like.with_(**{name: torch.from_numpy(run.snapshot(name, snapshot)[seeds]) for name in like.tensors()})
 
 
 def constructed_of(run: Run) -> Model:
     """The construction that the run was evaluated beside."""
     return model_of(run.config, run.tensors, "constructed/")
+
+
+def curve_of(run: Run, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """The steps of a curve and its values [seeds, points]; NaN at step 0 where the run has not come to it."""
+    x, y = (np.asarray(run.tensors.get(f"curve/{each}", ())) for each in ("step", name))
+    return (x, y) if y.size else (np.array([0]), np.full((run.config.seeds, 1), np.nan))
 
 
 def unfinished(run: Run) -> str:

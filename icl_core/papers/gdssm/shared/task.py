@@ -15,11 +15,10 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Tasks:
-    """N pairs and one query (the last) of every task; W is what the labels come from, None where it is no matrix."""
+    """N pairs and one query (the last) of every task."""
 
     x: Tensor  # (N + 1, f, tasks)
     y: Tensor  # (N + 1, n_o, tasks)
-    W: Tensor | None = None  # (n_o, f, tasks): y = W x
 
     @property
     def N(self) -> int:
@@ -34,39 +33,35 @@ class Tasks:
 
     def part(self, start: int, stop: int) -> "Tasks":
         """The tasks from `start` to before `stop`."""
-        return Tasks(*(None if t is None else t[..., start:stop] for t in (self.x, self.y, self.W)))  # type: ignore
+        return Tasks(self.x[..., start:stop], self.y[..., start:stop])
 
     def times(self, alpha: float) -> "Tasks":
         """The same with x, and so y, alpha times as large."""
-        return Tasks(self.x * alpha, self.y * alpha, self.W)
+        return Tasks(self.x * alpha, self.y * alpha)
 
     def to(self, *args: Any) -> "Tasks":
         """The same on another device or of another dtype."""
-        return Tasks(*(None if t is None else t.to(*args) for t in (self.x, self.y, self.W)))  # type: ignore[arg-type]
+        return Tasks(self.x.to(*args), self.y.to(*args))
 
 
-def sample(
-    f: int,
-    N: int,
-    tasks: int,
-    generator: torch.Generator,
-    n_o: int | None = None,
-    r: float = 1.0,
-    dtype: torch.dtype = torch.float32,
-) -> Tasks:
+def sample(f: int, N: int, tasks: int, generator: torch.Generator, n_o: int | None = None, r: float = 1.0) -> Tasks:
     """x ~ U(-r, r)^f, W ~ N(0, 1) of n_o x f (default f x f), y = W x (Section 4.1, Appendices A.5 and A.6).
 
     Drawn where the generator lives. Raises `ValueError` for a size below 1 or a scale that is not positive.
     """
     n_o = f if n_o is None else n_o
-    for name, value in (("f", f), ("N", N), ("tasks", tasks), ("n_o", n_o)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+    _check_sizes(f=f, N=N, tasks=tasks, n_o=n_o)
     if not 0 < r < math.inf:
         raise ValueError(f"r must be positive, got {r}")
-    x = torch.empty(N + 1, f, tasks, dtype=dtype, device=generator.device).uniform_(-r, r, generator=generator)
-    W = torch.randn(n_o, f, tasks, generator=generator, dtype=dtype, device=generator.device)
-    return Tasks(x, apply(W, x), W)
+    x = torch.empty(N + 1, f, tasks, device=generator.device).uniform_(-r, r, generator=generator)
+    W = torch.randn(n_o, f, tasks, generator=generator, device=generator.device)
+    return Tasks(x, apply(W, x))
+
+
+def _check_sizes(**sizes: int) -> None:
+    for name, value in sizes.items():
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
 
 
 def apply(W: Float[Tensor, "n_o f tasks"], x: Float[Tensor, "pairs f tasks"]) -> Float[Tensor, "pairs n_o tasks"]:
@@ -82,19 +77,16 @@ def loss(prediction: Float[Tensor, "*seeds n_o tasks"], label: Float[Tensor, "n_
     return (prediction - label).square().mean((-2, -1)) / 2
 
 
-def sample_sine(N: int, tasks: int, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Tasks:
+def sample_sine(N: int, tasks: int, generator: torch.Generator) -> Tasks:
     """y = amplitude sin(x + phase), f = n_o = 1: x ~ U(-5, 5), amplitude ~ U(0.1, 0.5), phase ~ U(0, pi).
 
     The authors' default x in (-0.5, 0.5) is nearly linear. Predicting zero costs about 0.0265.
     Raises `ValueError` for a size below 1.
     """
-    for name, value in (("N", N), ("tasks", tasks)):
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}")
+    _check_sizes(N=N, tasks=tasks)
 
     def uniform(rows: int, low: float, high: float) -> Tensor:
-        empty = torch.empty(rows, 1, tasks, dtype=dtype, device=generator.device)
-        return empty.uniform_(low, high, generator=generator)
+        return torch.empty(rows, 1, tasks, device=generator.device).uniform_(low, high, generator=generator)
 
     x, amplitude, phase = uniform(N + 1, -5.0, 5.0), uniform(1, 0.1, 0.5), uniform(1, 0.0, math.pi)
     return Tasks(x, amplitude * torch.sin(x + phase))

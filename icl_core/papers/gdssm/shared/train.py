@@ -6,6 +6,7 @@ a ~ U(0.95, 1) left free, beta = 1 / N at first.
 """
 
 import math
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,6 @@ from icl_core.experiment import Progress, Tensors
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction
 from icl_core.papers.gdssm.shared.any_layer import Model
-from icl_core.papers.gdssm.shared.compare import measure, watch
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, phases, several_seeds
@@ -24,6 +24,7 @@ from icl_core.training import loop, phases, several_seeds
 SNAPSHOTS, EVALUATIONS = 12, 30
 WATCHED, TEST_SET = (2**11, 2**21), (2**15, 2**24)  # held-out tasks at most, and numbers of x at most
 CEILING = 1e4  # times the loss of predicting zero
+DERIVED = 64  # tasks at which sensitivities are taken: f^2 numbers a task, and their cosine differs little among tasks
 
 
 def draw(config: Config, tasks: int, generator: torch.Generator) -> Tasks:
@@ -32,10 +33,14 @@ def draw(config: Config, tasks: int, generator: torch.Generator) -> Tasks:
     return sample(config.f, config.N, tasks, generator, n_o, config.r).to(device.device())
 
 
+def count(config: Config, most: tuple[int, int]) -> int:
+    """How many tasks are held out."""
+    return max(256, min(most[0], most[1] // (config.N * config.f)))
+
+
 def held_out(config: Config, most: tuple[int, int] = TEST_SET) -> Tasks:
     """Tasks that no training saw, the same for every seed."""
-    count = max(256, min(most[0], most[1] // (config.N * config.f)))
-    return draw(config, count, torch.Generator().manual_seed(2**31 + 17))
+    return draw(config, count(config, most), torch.Generator().manual_seed(2**31 + 17))
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -66,18 +71,40 @@ def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, 
 def problem(config: Config, weights: Model) -> loop.Problem:
     """What the loop trains; `weights` change in place."""
     tasks = held_out(config, WATCHED)
-    beside = watch(tasks, models.constructed(config, tasks).to(device.device()))
+    measure = beside(models.constructed(config, tasks).to(device.device()), tasks)
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     return loop.Problem(
         parameters=weights.tensors(),
         gradient=lambda step: gradient(weights, draw(config, config.batch, generator)),
-        evaluate=lambda step: measure(weights, beside),
+        evaluate=lambda step: measure(weights),
         optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.learning_rate),
         generators=(generator,),
         loss="loss",
         schedule=loop.cosine(config.steps),
         ceiling=CEILING * closed_forms.zero_loss(config.f, config.r),
     )
+
+
+def beside(constructed: Model, tasks: Tasks) -> Callable[[Model], dict[str, np.ndarray]]:
+    """How far a trained model is from a construction of one seed (Section 4.1, Figures 1 and 2), as a function of the
+    model. It gives for every seed: the loss; the mean L2 distance of the predictions; the mean cosine and L2 distance
+    of the sensitivities, the derivatives of the prediction by the query's x."""
+    first = tasks.part(0, DERIVED)
+    prediction = models.predict(constructed, tasks)[0]  # (n_o, tasks)
+    sensitivity = models.sensitivity(constructed, first)[0].flatten(0, 1)  # (n_o f, DERIVED)
+
+    def measure(weights: Model) -> dict[str, np.ndarray]:
+        predicted = models.predict(weights, tasks)  # (seeds, n_o, tasks)
+        derived = models.sensitivity(weights, first).flatten(1, 2)  # (seeds, n_o f, DERIVED)
+        found = {
+            "loss": loss(predicted, tasks.y[-1]),
+            "prediction_distance": (predicted - prediction).norm(dim=1).mean(-1),
+            "sensitivity_cosine": torch.cosine_similarity(derived, sensitivity[None], dim=1).mean(-1),
+            "sensitivity_distance": (derived - sensitivity).norm(dim=1).mean(-1),
+        }
+        return {name: value.cpu().numpy() for name, value in found.items()}
+
+    return measure
 
 
 def gradient(weights: Model, tasks: Tasks) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray]]:

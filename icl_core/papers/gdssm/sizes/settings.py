@@ -30,10 +30,8 @@ class Config:
 
 def sizes_of(config: Config) -> list[tuple[int, int]]:
     """Every (f, N) that is trained, each once: first those of equal f."""
-    pairs, features = (
-        whole_numbers("pairs", config.pairs, 6, 1, 80),
-        whole_numbers("features", config.features, 5, 1, 30),
-    )
+    pairs = whole_numbers("pairs", config.pairs, 6, 1, 80)
+    features = whole_numbers("features", config.features, 5, 1, 30)
     return list(dict.fromkeys([*((BASE, N) for N in pairs), *((f, BASE) for f in features)]))
 
 

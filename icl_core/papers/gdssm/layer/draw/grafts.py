@@ -1,6 +1,5 @@
 """Any trained part replaced by its construction, its start or zero: the loss and one prediction, at once."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,9 @@ from icl_core.papers.gdssm.shared import closed_forms, train
 from icl_core.papers.gdssm.shared.read_run import constructed_of, row_of, trained_at
 
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
-FIELDS = {kind: tuple(fields.values()) for kind, fields in surgery.FIELDS.items()}
-
-
-def on(kind: str) -> Callable[[Any], bool]:
-    """Whether a setting's model is of that kind."""
-    return lambda config: surgery.kind_of(config) == kind
+MANY_LAYERS = (
+    " Three and four layers share the work in many ways, so that one part alone may not fit where all together do."
+)
 
 
 def draw(run: Run, view: Any) -> Panel:
@@ -56,20 +52,11 @@ def _bars(labels: list[str], losses: list[float], zero: float) -> Figure:
         kinds=["trained", "#7a6fb0", "construction"], lines=[("predicting zero", zero, "floor")],
         y_range=(0, min(max(*losses, zero), 2 * zero) * 1.15), text="none",
     )  # fmt: skip
-    for label, value in zip(labels, losses, strict=True):
-        _number(figure, label, value, min(value, 2 * zero))
+    for name, value in zip(figure.data[0]["x"], losses, strict=True):
+        text = f"{value:.4g}" if np.isfinite(value) else "not finite"
+        over = {"x": name, "y": min(value, 2 * zero), "yanchor": "bottom", "yshift": 2, "bgcolor": PAPER}
+        figure.add_annotation(text=text, showarrow=False, **over)
     return figure
-
-
-MANY_LAYERS = (
-    " Three and four layers share the work in many ways, so that one part alone may not fit where all together do."
-)
-
-
-def _number(figure: Any, label: str, value: float, height: float) -> None:
-    name = "<br>".join(label.split(" ", 1)) if len(label) > 16 else label
-    text = f"{value:.4g}" if np.isfinite(value) else "not finite"
-    figure.add_annotation(x=name, y=height, text=text, showarrow=False, yanchor="bottom", yshift=2, bgcolor=PAPER)
 
 
 def _title(found: list[float], said: dict[str, str]) -> str:

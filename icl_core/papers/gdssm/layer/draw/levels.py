@@ -2,7 +2,7 @@
 descent, a single step, and steps that share one rate."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,19 +17,17 @@ PLAIN = "gradient descent"  # the kind of a line that is grey and dashed
 ON = 0.27  # the share of the height from which on a label stands on its line, and not under it
 
 
-@dataclass(frozen=True)
-class Level:
-    """What some steps of gradient descent reach. `exact`: in closed form, on endlessly many tasks; else fitted to the
-    run's own held-out tasks."""
+class Level(NamedTuple):
+    """What some steps of gradient descent reach, as a line of `figures.curves`."""
 
     name: str
     loss: float
-    kind: str = PLAIN  # of the line; "floor" is the best that as many steps can do as the model has layers
-    exact: bool = True
+    kind: str = PLAIN  # "floor" is the best that as many steps can do as the model has layers
 
 
 def levels(run: Run) -> list[Level]:
-    """The best steps, a single one, and those of one rate; what is fitted is known once the run is evaluated.
+    """The best steps, a single one, and those of one rate. Up to two steps they are in closed form, else fitted to the
+    run's own held-out tasks and known once it is evaluated.
 
     The lines know no penalty: with one built in, the steps of one rate are the construction, and no line.
     """
@@ -39,24 +37,19 @@ def levels(run: Run) -> list[Level]:
     if config.layers == 1:
         return [Level("best expected loss", one, "floor")]
     best = f"{counted} steps, " + ("no penalty" if config.penalty > 0 else f"{counted} rates")
-    exact = config.layers == 2
-    if exact:
+    if config.layers == 2:
         low, tied = closed_forms.two_steps_free(f, N, r).loss, closed_forms.two_steps_shared(f, N, r).loss
     else:
         low, tied = (float(run.tensors.get(f"baseline/{name}", [np.nan])[0]) for name in ("floor", "shared"))
     shared = np.nan if config.penalty > 0 else tied
-    found = [
-        Level(best, low, "floor", exact),
-        Level(SINGLE, one),
-        Level(f"{counted} steps, {SHARED}", shared, exact=exact),
-    ]
+    found = [Level(best, low, "floor"), Level(SINGLE, one), Level(f"{counted} steps, {SHARED}", shared)]
     return [each for each in found if np.isfinite(each.loss)]
 
 
-def foot(found: Sequence[Level], others: Sequence[float], zero: float, top: float) -> float:
+def foot(found: Sequence[Level], beside: float, zero: float, top: float) -> float:
     """The lower end of an axis up to `top` on which the floor's label stands under its line, for that is free, and the
     next one's on its own."""
-    lowest = min(value for value in (*(each.loss for each in found), *others, zero) if np.isfinite(value))
+    lowest = min(value for value in (*(each.loss for each in found), beside, zero) if np.isfinite(value))
     low = lowest - 0.25 * (zero - lowest)
     if any(each.kind == "floor" for each in found):
         low = min([low, *((each.loss - ON * top) / (1 - ON) for each in found if each.kind == PLAIN)])
@@ -83,8 +76,8 @@ def beaten(run: Run, ratio: float) -> str:
 def words(run: Run, beside: float) -> str:
     """What to look at, by case. `beside`: the construction's loss on the tasks that are drawn, NaN if not known."""
     layers, found = run.config.layers, levels(run)
-    known = np.isfinite(beside)
-    off = f"; on these the construction is {percent(abs(beside / found[0].loss - 1))} off it" if known else ""
+    away = abs(beside / found[0].loss - 1)
+    off = f"; on these the construction is {percent(away)} off it" if np.isfinite(away) else ""
     if layers == 1:
         return (
             "Look how far blue comes down to the construction and the dotted level, which is exact for endlessly many "

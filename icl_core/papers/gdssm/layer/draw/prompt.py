@@ -10,7 +10,6 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import constructed_of, row_of, trained_at
 from icl_core.papers.gdssm.shared.task import Tasks
@@ -25,7 +24,8 @@ def draw(run: Run, view: Any) -> Panel:
     queries = np.linspace(-reach, reach, QUERIES, dtype=np.float32)
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     tasks = _prompt(pairs, queries, run.config.f, run.config.model == "1-D")
-    trained, constructed = (_line(m, tasks) for m in (trained_at(run, snapshot, row), constructed_of(run)))
+    both = trained_at(run, snapshot, row), constructed_of(run)
+    trained, constructed = (models.predict(weights, tasks)[0, 0].numpy() for weights in both)
     best = float(pairs[:, 0] @ pairs[:, 1]) / (float(pairs[:, 0] @ pairs[:, 0]) or 1.0)
     series = [
         Curve("least squares", queries, best * queries, "floor"),
@@ -33,7 +33,7 @@ def draw(run: Run, view: Any) -> Panel:
         Curve("trained", queries, trained, "trained", "dash"),
     ]
     figure = figures.curves(series, "x", "y", y_range=_range(pairs, [curve.mean() for curve in series]))
-    slopes = [_slope(queries, each) for each in (trained, constructed)]
+    slopes = [float(queries @ line / (queries @ queries)) for line in (trained, constructed)]
     return Panel(
         f"Trained fits slope {written(slopes[0], 2)}, gradient descent {written(slopes[1], 2)}, least squares "
         f"{written(best, 2)}",
@@ -52,14 +52,6 @@ def _prompt(pairs: np.ndarray, queries: np.ndarray, f: int, scalar: bool) -> Tas
     x[:-1, 0], y[:-1, 0] = torch.tensor(pairs[:, :1]), torch.tensor(pairs[:, 1:])
     x[-1, 0] = torch.tensor(queries)
     return Tasks(x, y)
-
-
-def _line(weights: Model, tasks: Tasks) -> np.ndarray:
-    return models.predict(weights, tasks)[0, 0].numpy()
-
-
-def _slope(queries: np.ndarray, line: np.ndarray) -> float:
-    return float(queries @ line / (queries @ queries))
 
 
 def _range(pairs: np.ndarray, lines: list[np.ndarray]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, train
-from icl_core.papers.gdssm.shared.read_run import constructed_of, model_of, percent, row_of
+from icl_core.papers.gdssm.shared.read_run import constructed_of, percent, row_of, trained_at
 
 POINTS = 60  # of the closed form's line
 TASKS = (2**12, 2**19)  # at the scale that is looked at: at most, and numbers of x at most
@@ -56,10 +56,8 @@ def _looked_at(run: Run, view: Any) -> str:
     """The losses at the scale that the view asks for, on fresh tasks."""
     config, row, alpha = run.config, row_of(run, view), view.alpha
     tasks = train.held_out(config, TASKS).times(alpha).to("cpu")
-    trained = model_of(config, run.tensors, "final/", slice(row, row + 1))
-    ours, theirs = (float(models.losses(model, tasks)[0]) for model in (trained, constructed_of(run)))
-    zero = closed_forms.zero_loss(config.f, alpha * config.r)
-    exact = train.expected(config, alpha)
+    ours, theirs = (float(models.losses(model, tasks)[0]) for model in (trained_at(run, -1, row), constructed_of(run)))
+    zero, exact = closed_forms.zero_loss(config.f, alpha * config.r), train.expected(config, alpha)
     known = f", in closed form {written(exact)}" if np.isfinite(exact) else ""
     return (
         f"At α = {alpha:g}, seed {row + 1}, on {len(tasks):,} tasks: trained {written(ours)}, constructed "
@@ -68,13 +66,13 @@ def _looked_at(run: Run, view: Any) -> str:
 
 
 def _title(run: Run) -> str:
-    cross, closed = worse_than_zero(run), bool(np.isfinite(run["sweep/closed"]).all())
+    cross = worse_than_zero(run)
     if np.isnan(cross):
         worse = "never worse than zero"
     elif cross <= run["sweep/alpha"][0]:
         worse = "worse than zero at every scale"
     else:
         worse = f"worse than zero beyond α = {written(cross, 2)}"
-    if not closed:
+    if not np.isfinite(run["sweep/closed"]).all():
         return f"The trained model is {worse}"
     return f"At every scale within {percent(off_closed_form(run))} of the closed form; {worse}"

@@ -1,14 +1,16 @@
-"""The state as a gradient: what the model has accumulated after every token, beside the exact sum."""
+"""The state as a gradient: what the model has accumulated after every token, beside the exact sum; and what the
+recurrence keeps of every example (Figure 3 B), the powers of the decay."""
 
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import torch
+from torch import Tensor
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import written
+from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import gradient_descent, layer_1d, layer_nd, multi_layer
 from icl_core.papers.gdssm.shared.any_layer import Model
@@ -16,30 +18,38 @@ from icl_core.papers.gdssm.shared.layer_1d import Layer1D
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.read_run import example, percent, row_of, trained_at
 from icl_core.papers.gdssm.shared.task import Tasks
+from icl_core.papers.gdssm.shared.weights import powers
 
 TYPICAL, PROMPTS = -1, 16  # the prompts, none of which can be looked at, that say how large a sum usually is
+GRADIENT = "minus N times the gradient at zero, by automatic differentiation"
+# What the state is compared with, by whether it is the curvature: the sum, its name, its rows, and how it is made.
+SUMS = {
+    False: ("Σ y xᵀ", "gradient", "entry of y", f"the sum of y xᵀ, {GRADIENT}"),
+    True: ("Σ x xᵀ", "curvature", "entry of x", "the sum of x xᵀ, the curvature, added up directly"),
+}
 
 
 def draw(run: Run, view: Any) -> Panel:
     """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their difference."""
     snapshot, tasks = run.snapshot_at(view), example(run.config, view.example)
     which = view.state if run.config.layers > 1 else "first"
+    total, word, rows, made = SUMS[which == "curvature"]
+    row_title, column_title = _axes(run, rows)
     trained, many = trained_at(run, snapshot, row_of(run, view)), example(run.config, TYPICAL, PROMPTS)
     ours, exact = _states(trained, tasks, which)[..., 0], _exact(tasks, which)[..., 0]  # [N, rows, columns]
     typical = _sums(many, which)  # [N, rows, columns, prompts]
     factor = _factor(_states(trained, many, which)[-1], typical[-1])
-    t = min(view.token, run.config.N)
-    scaled = ours * factor
+    t, scaled = min(view.token, run.config.N), ours * factor
     shown = [_seen(each, t) for each in (scaled, exact, scaled - exact)]
     figure = figures.maps(
-        (f"state × {written(factor, 3)}", "exact", "difference"), shown, None, None, _sum(which), columns=3,
-        limit=figures.largest(exact), row_title=_axes(run, which)[0], column_title=_axes(run, which)[1],
+        (f"state × {written(factor, 3)}", "exact", "difference"), shown, None, None, total, columns=3,
+        limit=figures.largest(exact), row_title=row_title, column_title=column_title,
     )  # fmt: skip
     sizes = np.sqrt((typical**2).sum((1, 2)).mean(-1))  # [N]
     away = [float(np.linalg.norm(scaled[n] - exact[n]) / (sizes[n] or 1.0)) for n in range(run.config.N)]
     return Panel(
-        f"After {t} of {run.config.N} pairs the state is {percent(away[t - 1])} off the {_word(which)}",
-        _caption(run, which),
+        f"After {t} of {run.config.N} pairs the state is {percent(away[t - 1])} off the {word}",
+        _caption(run, made),
         figure,
         data=pd.DataFrame({"pairs": range(1, len(away) + 1), "relative difference": away}).round(6),
         note=f"One factor, {written(factor)}, is fitted by least squares to the last states of {PROMPTS} other "
@@ -58,9 +68,8 @@ def _states(weights: Model, tasks: Tasks, which: str) -> np.ndarray:
         return torch.einsum("nit,ij->njt", states, Theta)[:, None].numpy()
     if isinstance(weights, LayerND):
         return layer_nd.recurrent(weights, read)[1][:, 0].numpy()
-    found = multi_layer.recurrent(weights, read)[1]
-    every = {"first": found.Z[0], "last": found.Z[-1], "curvature": found.Z_tilde[-1]}
-    return every[which][:, 0].numpy()
+    _, Z, Z_tilde, _ = multi_layer.recurrent(weights, read)
+    return {"first": Z[0], "last": Z[-1], "curvature": Z_tilde[-1]}[which][:, 0].numpy()
 
 
 def _exact(tasks: Tasks, which: str) -> np.ndarray:
@@ -90,32 +99,53 @@ def _seen(states: np.ndarray, t: int) -> np.ndarray:
     return rows.T if rows.shape[1] == 1 else rows
 
 
-def _sum(which: str) -> str:
-    return "Σ x xᵀ" if which == "curvature" else "Σ y xᵀ"
-
-
-def _word(which: str) -> str:
-    return "curvature" if which == "curvature" else "gradient"
-
-
-def _axes(run: Run, which: str) -> tuple[str, str]:
+def _axes(run: Run, rows: str) -> tuple[str, str]:
     if run.config.f == 1:
         return "", "pairs read"
     if run.config.model == "1-D":
         return "pairs read", "feature"
-    return "entry of x" if which == "curvature" else "entry of y", "entry of x"
+    return rows, "entry of x"
 
 
-def _caption(run: Run, which: str) -> str:
-    what = (
-        "the sum of x xᵀ, the curvature, added up directly"
-        if which == "curvature"
-        else "the sum of y xᵀ, minus N times the gradient at zero, by automatic differentiation"
-    )
+def _caption(run: Run, made: str) -> str:
     turned = " The state is read out through Θ, as its own basis is arbitrary." if run.config.model == "1-D" else ""
     return (
-        f"Left, what the layer holds for one fresh prompt; in the middle {what}. "
+        f"Left, what the layer holds for one fresh prompt; in the middle {made}. "
         "Move the pairs read: the two should grow together, token by token, and the difference stay empty."
         f"{turned} Before training the state is a mixture of all products of tokens, and the difference is as strong "
         "as the state."
     )
+
+
+def recurrence(run: Run, view: Any) -> Panel:
+    """a^(N-t) of every head against t: how much of the t-th example is still in the state when the query comes."""
+    N, step = run.config.N, run.snapshot_steps[run.snapshot_at(view)]
+    heads, x = _heads(run, view), np.arange(1, N + 1)
+    first = heads[0].y[:, 0]  # [entries]
+    ticks = [t for t in range(1, N + 1) if t == 1 or t % max(1, -(-N // 10)) == 0]
+    series = [*heads, Curve("constructed", x, np.ones(N), "construction")]
+    return Panel(
+        f"Step {step}: the first example still counts {percent(float(first.mean()))} after the last",
+        "The decays A to the power of the tokens that follow. A gradient is a plain sum, so every example should "
+        "count 1, as the construction has it. Decays of 0.95, where training begins, would forget the first examples."
+        + (" The band spans the entries of A." if len(first) > 1 else ""),
+        figures.curves(series, "example t", "share of it left in the state").update_xaxes(tickvals=ticks),
+        data=pd.DataFrame({"example": x} | {head.name: head.y.mean(0) for head in heads}).round(5),
+    )
+
+
+def _heads(run: Run, view: Any) -> list[Curve]:
+    """Of every head a^(N-t) of every entry, [entries, N]."""
+    weights, N = trained_at(run, run.snapshot_at(view), row_of(run, view)).tensors(), run.config.N
+
+    def head(name: str, kind: str, a: Tensor, dash: str | None = None) -> Curve:
+        kept = powers(a, N)[0].reshape(N, -1).T.numpy()
+        return Curve(name, np.arange(1, N + 1), kept, kind, dash, band="minmax", markers=N <= 20)
+
+    if run.config.layers == 1:
+        return [head("trained", "trained", weights["a"])]
+    return [
+        head(f"{sign}, layer {layer}", f"layer {layer}", a, dash)
+        for name, sign, dash, first in (("a", "Z", None, 1), ("a_tilde", "Z̃", "dash", 2))
+        for layer, a in enumerate(weights[name].unbind(1), first)
+    ]

@@ -9,9 +9,8 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.papers.gdssm.layer.draw.levels import ZERO, beaten, foot, levels, settle, words
-from icl_core.papers.gdssm.shared import closed_forms
-from icl_core.papers.gdssm.shared.read_run import percent
-from icl_core.papers.gdssm.shared.train import WATCHED
+from icl_core.papers.gdssm.shared import closed_forms, train
+from icl_core.papers.gdssm.shared.read_run import curve_of, percent
 
 NEAR = 0.02  # of the construction's loss: arrived
 LEAST = 1e-6  # a distance below it is rounding
@@ -20,8 +19,8 @@ LEAST = 1e-6  # a distance below it is rounding
 def loss(run: Run, view: Any) -> Panel:
     """The loss on held-out tasks against the training step, beside the construction's on the same tasks and the levels
     of fewer or simpler steps."""
-    config, x = run.config, _step(run)
-    trained, found = _curve(run, "loss"), levels(run)
+    config, found = run.config, levels(run)
+    x, trained = curve_of(run, "loss")
     zero = closed_forms.zero_loss(config.f, config.r)
     beside = float(run.tensors.get("watched/constructed", [np.nan])[0])
     series = [Curve(f"seed {i + 1}", x, row, "seed") for i, row in enumerate(trained) if view.single_seeds]
@@ -29,20 +28,17 @@ def loss(run: Run, view: Any) -> Panel:
         series.append(Curve("constructed", x[[0, -1]], [beside, beside], "construction"))
     series.append(Curve("trained", x, trained))
     top = max(zero * 1.15, np.nanmax(mean_of(trained)[-1:], initial=0))
+    lines = [*found, (ZERO, zero, "floor")]
+    limits = foot(found, beside, zero, top), top
     figure = figures.curves(
-        series,
-        "training step",
-        "loss at the query",
-        y_range=(foot(found, [beside], zero, top), top),
-        lines=[*((each.name, each.loss, each.kind) for each in found), (ZERO, zero, "floor")],
-        at=_at(run, view),
+        series, "training step", "loss at the query", y_range=limits, lines=lines, at=_at(run, view)
     )
     if len(found) > 1:
         settle(figure)
     return Panel(
         _loss_title(run, x, mean_of(trained), beside),
-        f"The same {_watched(run)} tasks at every step, none of which is trained on. {words(run, beside)} A "
-        "layer that learns nothing in context stays at predicting zero."
+        f"The same {train.count(config, train.WATCHED):,} tasks at every step, none of which is trained on. "
+        f"{words(run, beside)} A layer that learns nothing in context stays at predicting zero."
         + (" The band is the spread over seeds." if len(trained) > 1 else ""),
         figure,
         data=pd.DataFrame({"step": x, "trained": mean_of(trained)}).round(5),
@@ -51,18 +47,18 @@ def loss(run: Run, view: Any) -> Panel:
 
 def alignment(run: Run, view: Any) -> Panel:
     """Distances between trained model and construction over training, all three falling on a log axis."""
-    x = _step(run)
+    x, predictions = curve_of(run, "prediction_distance")
+    cosine = curve_of(run, "sensitivity_cosine")[1]
     kinds = {
-        "predictions, L2": ("trained", _curve(run, "prediction_distance")),
-        "sensitivities, L2": ("layer 2", _curve(run, "sensitivity_distance")),
-        "sensitivities, 1 − cosine": ("layer 4", 1 - _curve(run, "sensitivity_cosine")),
+        "predictions, L2": ("trained", predictions),
+        "sensitivities, L2": ("layer 2", curve_of(run, "sensitivity_distance")[1]),
     }
-    if run.config.f == 1:  # the cosine of two numbers is a sign
-        kinds.pop("sensitivities, 1 − cosine")
+    if run.config.f > 1:  # the cosine of two numbers is a sign
+        kinds["sensitivities, 1 − cosine"] = ("layer 4", 1 - cosine)
     series = [Curve(name, x, np.maximum(rows, LEAST), kind) for name, (kind, rows) in kinds.items()]
     figure = figures.curves(series, "training step", "distance", log_y=True, at=_at(run, view))
     return Panel(
-        _alignment_title(run),
+        _alignment_title(run, float(mean_of(cosine if run.config.f > 1 else predictions)[-1])),
         "How far the predictions are from those of the construction, and how far their derivatives by the query's x "
         "are, in length and in direction. "
         + (
@@ -76,33 +72,16 @@ def alignment(run: Run, view: Any) -> Panel:
     )
 
 
-def _step(run: Run) -> np.ndarray:
-    found = np.asarray(run.tensors.get("curve/step", []))
-    return found if len(found) else np.array([0])
-
-
-def _curve(run: Run, name: str) -> np.ndarray:
-    """A curve [seeds, points], all NaN where the run has not come to it."""
-    found = run.tensors.get(f"curve/{name}")
-    return found if found is not None and np.size(found) else np.full((run.config.seeds, len(_step(run))), np.nan)
-
-
 def _at(run: Run, view: Any) -> float | None:
     return run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
 
 
-def _watched(run: Run) -> str:
-    return f"{max(256, min(WATCHED[0], WATCHED[1] // (run.config.N * run.config.f))):,}"
-
-
-def _alignment_title(run: Run) -> str:
+def _alignment_title(run: Run, last: float) -> str:
     now = "so far" if not run.finished else "at the end"
-    name = "sensitivity_cosine" if run.config.f > 1 else "prediction_distance"
-    last = written(float(mean_of(_curve(run, name))[-1]), 4)
     if run.config.f == 1:
-        return f"Predictions are {last} from gradient descent's {now}"
-    along = "point" if float(mean_of(_curve(run, name))[-1]) >= 0.99 else "do not yet point"
-    return f"Sensitivities {along} along gradient descent's: cosine {last} {now}"
+        return f"Predictions are {written(last, 4)} from gradient descent's {now}"
+    along = "point" if last >= 0.99 else "do not yet point"
+    return f"Sensitivities {along} along gradient descent's: cosine {written(last, 4)} {now}"
 
 
 def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> str:

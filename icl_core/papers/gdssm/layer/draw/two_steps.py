@@ -18,34 +18,30 @@ from icl_core.papers.gdssm.shared.read_run import row_of, trained_at
 LEVELS = (0.003, 0.015, 0.05, 0.12, 0.25, 0.45, 0.7)  # of the contours, above the optimum, as shares of zero's loss
 
 
-def applies(config: Any) -> bool:
-    """Whether the model is two steps."""
-    return config.layers == 2
-
-
 def draw(run: Run, view: Any) -> Panel:
     """Where training took A and B, over the exact loss, with the curve of all shared rates."""
-    f, N, r = run.config.f, run.config.N, run.config.r
-    free, shared = closed_forms.two_steps_free(f, N, r), closed_forms.two_steps_shared(f, N, r)
+    size = run.config.f, run.config.N, run.config.r
+    free, shared = closed_forms.two_steps_free(*size), closed_forms.two_steps_shared(*size)
     paths = np.stack([coefficients(run, index) for index in range(len(run.snapshot_steps))], 1)
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     table = {"step": run.snapshot_steps, "A": paths[:, :, 0].mean(0), "B": paths[:, :, 1].mean(0)}
-    A, B = (float(value) for value in paths[row, snapshot])
+    A, B = paths[row, snapshot].tolist()
+    penalised = f" The built-in penalty λ = {run.config.penalty:g} shrinks the first step; training makes up for it."
     return Panel(
         f"Step {run.snapshot_steps[snapshot]}: A = {written(A)}, B = {written(B, 4)}; loss "
-        f"{written(closed_forms.two_step_loss(A, B, f, N, r))}",
+        f"{written(closed_forms.two_step_loss(A, B, *size))}",
         f"Two steps of one rate h = η/N lie on the dashed curve (A, B) = (2h, h²), and the best of them costs "
         f"{written(shared.loss)}. Steps with a rate each can be anywhere below it, and the best pair costs "
         f"{written(free.loss)}. Training is not bound to the curve: that is all that the trained model is better by. "
         "Trained layers that merely copied gradient descent would stop at the grey dot.",
-        _plane(run, free, shared, paths[row, : snapshot + 1]),
+        _plane(size, free, shared, paths[row, : snapshot + 1]),
         data=pd.DataFrame(table).round(6),
         note="Lines of equal loss, exact for endlessly many tasks. G = Σ y xᵀ, S = Σ x xᵀ. Decays and other entries of "
-        "the trained matrices count only as far as they scale A and B." + _penalised(run),
+        "the trained matrices count only as far as they scale A and B." + penalised * (run.config.penalty > 0),
     )
 
 
-def _plane(run: Run, free: TwoSteps, shared: TwoSteps, path: np.ndarray) -> Figure:
+def _plane(size: tuple[int, int, float], free: TwoSteps, shared: TwoSteps, path: np.ndarray) -> Figure:
     """The path [snapshots, 2] of one seed over the contours of the loss, and the two optima."""
     rates = np.linspace(0, 1.7 * shared.A / 2, 60)
     series = [
@@ -57,9 +53,8 @@ def _plane(run: Run, free: TwoSteps, shared: TwoSteps, path: np.ndarray) -> Figu
         series, "A, on the gradient", "B, on curvature times gradient",
         x_range=(-0.04 * reach[0], reach[0]), y_range=(-0.12 * reach[1], reach[1]), height=440,
     )  # fmt: skip
-    optima = (shared, "best shared rate", "gradient descent"), (free, "best two rates", "construction")
-    contours = _contours(run.config.f, run.config.N, run.config.r)
-    figure.add_traces([contours, *(_best(*optimum) for optimum in optima)])
+    best = _best(shared, "best shared rate", "gradient descent"), _best(free, "best two rates", "construction")
+    figure.add_traces([_contours(size, free), *best])
     return figure.update_layout(hovermode="closest", showlegend=True, yaxis={"exponentformat": "none"})
 
 
@@ -69,26 +64,17 @@ def coefficients(run: Run, snapshot: int) -> np.ndarray:
     return np.stack([found["A"].numpy(), found["B"].numpy()], -1)
 
 
-def _penalised(run: Run) -> str:
-    if run.config.penalty == 0:
-        return ""
-    return f" The built-in penalty λ = {run.config.penalty:g} shrinks the first step; training makes up for it."
-
-
-def _contours(f: int, N: int, r: float) -> Trace:
-    """Lines of equal loss: ellipses about the best pair."""
-    _, m2, m3, m4 = closed_forms.moments(f, N, r)
-    free = closed_forms.two_steps_free(f, N, r)
+def _contours(size: tuple[int, int, float], free: TwoSteps) -> Trace:
+    """Lines of equal loss on tasks of that f, N and r: ellipses about the best pair."""
+    (f, _, r), (_, m2, m3, m4) = size, closed_forms.moments(*size)
     scale = np.array([free.A, free.B])  # A and B differ by powers of N
     curvature = closed_forms.variance(r) * np.array([[m2, -m3], [-m3, m4]]) * scale[:, None] * scale
     losses = [share * closed_forms.zero_loss(f, r) for share in LEVELS]
-    found = figures.contours(Bowl(curvature, (1.0, 1.0)), losses, 100.0, (free.A, free.B))
-    return found.update(opacity=0.4)
+    return figures.contours(Bowl(curvature, (1.0, 1.0)), losses, 100.0, (free.A, free.B)).update(opacity=0.4)
 
 
-def _best(best: closed_forms.TwoSteps, name: str, kind: str) -> Trace:
+def _best(best: TwoSteps, name: str, kind: str) -> Trace:
     marker = {"size": 14, "color": figures.colour(kind), "line": {"color": INK, "width": 1.5}}
     marker |= {"symbol": "star" if kind == "construction" else "circle", "opacity": 1}
-    return Trace(x=[best.A], y=[best.B], mode="markers", marker=marker, name=f"{name}: {best.loss:.3f}",
-        hoverlabel={"bgcolor": PAPER},
-    )  # fmt: skip
+    look = {"mode": "markers", "marker": marker, "hoverlabel": {"bgcolor": PAPER}}
+    return Trace(x=[best.A], y=[best.B], name=f"{name}: {best.loss:.3f}", **look)

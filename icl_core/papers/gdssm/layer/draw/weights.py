@@ -10,10 +10,9 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
-from icl_core.papers.gdssm.layer.draw.weights_maps import Block
-from icl_core.papers.gdssm.layer.draw.weights_parts import DECAYS, RATE, Part, normalised, over_largest, raw
+from icl_core.papers.gdssm.layer.draw.weights_parts import DECAYS, NUMBERS, RATE, Part, parts
 from icl_core.papers.gdssm.shared.any_layer import Model
-from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, row_of, trained_at
+from icl_core.papers.gdssm.shared.read_run import constructed_of, row_of, trained_at
 
 FREEDOMS = {
     "N-D": "Scale and sign pass freely among Q, q and β. So Q is shown over its entry (y, x), q over its last, and the "
@@ -32,27 +31,17 @@ LIMIT = 1.5  # of the scale, however large a quotient is before training
 def draw(run: Run, view: Any) -> Panel:
     """Trained, constructed and difference, normalised or raw."""
     trained, constructed = trained_at(run, run.snapshot_at(view), row_of(run, view)), constructed_of(run)
-    parts = compared(run, trained, constructed, view.raw)
-    laid = blocks.laid(parts)
-    every = [each for block in laid for each in (block.trained, block.constructed, block.trained - block.constructed)]
-    limit = figures.largest(*every) if view.raw else LIMIT
+    found = parts(run.config, trained, constructed, view.raw)
+    laid = blocks.laid(found)
+    limit = figures.largest(*(each for part in found for each in part.maps.values())) if view.raw else LIMIT
     at = run.snapshot_steps[run.snapshot_at(view)]
     return Panel(
-        f"Step {at}: {_found(run, parts, view.raw)}",
+        f"Step {at}: {_found(run, found, view.raw)}",
         _caption(run, view.raw),
         blocks.figure(laid, limit),
         data=pd.concat([_table(block) for block in laid], ignore_index=True),
-        note=f"{_note(constructed, parts, view.raw)} Step {at}, seed {row_of(run, view) + 1}.",
+        note=f"{_note(constructed, found, view.raw)} Step {at}, seed {row_of(run, view) + 1}.",
     )
-
-
-def compared(run: Run, trained: Model, constructed: Model, as_it_is: bool) -> list[Part]:
-    """The parts that are drawn, those of one seed."""
-    if as_it_is:
-        return raw(trained, constructed)
-    if run.config.layers > 2:
-        return over_largest(trained, constructed, run.config.N)
-    return normalised(folded(trained, run.config.f), constructed, run.config.N)
 
 
 def _found(run: Run, parts: list[Part], as_it_is: bool) -> str:
@@ -60,9 +49,8 @@ def _found(run: Run, parts: list[Part], as_it_is: bool) -> str:
     if as_it_is:
         away = written(max(part.away for part in parts), 2)
         return f"raw weights are up to {away} from the construction's numbers"
-    farthest: dict[str, float] = {}
-    for part in parts:
-        farthest[part.kind] = max(part.away, farthest.get(part.kind, 0.0))
+    kinds = dict.fromkeys(part.kind for part in parts)
+    farthest = {kind: max(part.away for part in parts if part.kind == kind) for kind in kinds}
     if run.config.layers > 2:
         weights, decays = written(farthest["weights"], 2), written(farthest[DECAYS])
         return f"every matrix over its largest entry, up to {weights} off; decays within {decays} of 1"
@@ -72,8 +60,7 @@ def _found(run: Run, parts: list[Part], as_it_is: bool) -> str:
 
 def _caption(run: Run, as_it_is: bool) -> str:
     if as_it_is:
-        several = run.config.layers > 1
-        rate = "The rates b are η/N of a layer each" if several else "β is η/N"
+        rate = "The rates b are η/N of a layer each" if run.config.several else "β is η/N"
         left = "every matrix over its largest entry" if run.config.layers > 2 else "what is left of the difference"
         return (
             f"The numbers as training left them, none in units of another. {rate} in the construction, and all decays "
@@ -93,7 +80,7 @@ def _caption(run: Run, as_it_is: bool) -> str:
 def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
     """Decays and rates in words, with a digit more than the maps have."""
     said = []
-    for part in (part for part in parts if part.kind in (DECAYS, RATE)):
+    for part in (part for part in parts if part.kind in NUMBERS):
         low, high = written(float(part.trained.min())), written(float(part.trained.max()))
         word = "decay " * (part.kind == DECAYS and part.name != "decay")
         words = f"{word}{part.name} {low}" + (f" to {high}" if high != low else "")
@@ -105,9 +92,8 @@ def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
     return f"{', '.join(said)}.{unit}"
 
 
-def _table(block: Block) -> pd.DataFrame:
+def _table(block: Part) -> pd.DataFrame:
     """One row a number."""
     rows, columns = np.repeat(block.rows, len(block.columns)), np.tile(block.columns, len(block.rows))
-    ours, theirs = block.trained.ravel(), block.constructed.ravel()
-    values = {"learned": ours, "constructed": theirs, "difference": ours - theirs}
-    return pd.DataFrame({"part": block.heading, "row": rows, "column": columns} | values).round(4)
+    flat = {name: matrix.ravel() for name, matrix in block.maps.items()}
+    return pd.DataFrame({"part": block.name, "row": rows, "column": columns} | flat).round(4)
