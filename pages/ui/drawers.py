@@ -11,14 +11,14 @@ from pages.ui import address, panels, verdicts, widgets
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
-VIEW, EVIDENCE, WHY = "View", "Evidence", "Why"
+VIEW, NUMBERS, EVIDENCE, WHY = "View", "Numbers", "Evidence", "Why"
 
 
 def names(setting: Setting, run: Run) -> list[str]:
     """The drawers of an experiment, in the order of its drawings, and those that every one has."""
     places = [each.place for each in setting.experiment.drawings if each.place != STAGE and each.applies(run.config)]
     view = [VIEW] if _fields(setting, run, STAGE) else []
-    return [*dict.fromkeys(places), *view, EVIDENCE, WHY]
+    return [*dict.fromkeys(places), *view, NUMBERS, EVIDENCE, WHY]
 
 
 def show(setting: Setting, run: Run, found: Sequence[Finding]) -> None:
@@ -45,10 +45,23 @@ def _content(setting: Setting, run: Run, opened: str, found: Sequence[Finding]) 
         verdicts.evidence(found)
     elif opened == VIEW:
         _knobs(setting, run, STAGE)
+    elif opened == NUMBERS:
+        _numbers(setting, run)
     elif opened == WHY:
         _why(setting)
     else:
         _drawings(setting, run, opened)
+
+
+def _numbers(setting: Setting, run: Run) -> None:
+    """The numbers behind every panel of the stage, where the clock rests."""
+    with st.container(key="panels"):
+        for drawing in panels.on_stage(setting, run):
+            with st.container(border=True, key=f"panel-half-{drawing.name}"), panels.telling(setting, drawing.name):
+                panel = panels.drawn(setting, drawing, run)
+                st.subheader(panel.title, anchor=False)
+                st.caption(panel.caption)
+                panels.data(panel, f"numbers {drawing.name}")
 
 
 def _drawings(setting: Setting, run: Run, opened: str) -> None:

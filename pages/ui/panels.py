@@ -19,6 +19,11 @@ from pages.ui.style import is_dark
 _SENTENCE = 40  # letters from which on a cell is one
 
 
+def on_stage(setting: Setting, run: Run) -> list[Drawing]:
+    """The drawings that stand on the stage for a run."""
+    return [each for each in setting.experiment.drawings if each.place == STAGE and each.applies(run.config)]
+
+
 def home(experiment: Experiment, field: str) -> str:
     """The drawer in which a field of the view stands; STAGE if it belongs to none, or to more than one."""
     drawers = {each.place for each in experiment.drawings if field in each.knobs} - {STAGE}
@@ -83,7 +88,9 @@ def show(panel: Panel, key: str, with_data: bool = True) -> None:
         st.markdown(panel.note)
     st.caption(panel.caption)
     if with_data:
-        data(panel, key)
+        # every panel has this button: one that scrolls on a narrow screen must hold something the keyboard can reach
+        with st.popover("Data", help="The numbers behind this figure"):
+            data(panel, key)
 
 
 def _prose(table: Any) -> bool:
@@ -92,15 +99,13 @@ def _prose(table: Any) -> bool:
 
 
 def data(panel: Panel, key: str) -> None:
-    """A button that opens the numbers behind a panel, and its files."""
+    """The numbers behind a panel, and its files."""
     data = panel.data if panel.data is not None else panel.table
-    # every panel has this button: one that scrolls on a narrow screen must hold something the keyboard can reach
-    with st.popover("Data", help="The numbers behind this figure"):
-        if data is not None:
-            st.dataframe(data, hide_index=True, key=f"data {key}", alt=f"The numbers behind: {panel.title}")
-            csv = lambda: data.to_csv(index=False).encode()  # noqa: E731 (made only when asked for)
-            st.download_button("Table (csv)", csv, f"{key}.csv", key=f"csv {key}", on_click="ignore")
-        if panel.figure is not None:
-            # a page of its own, which needs no network
-            html = lambda: panel.figure.plotly().to_html(include_plotlyjs=True).encode()  # noqa: E731
-            st.download_button("Figure (html)", html, f"{key}.html", key=f"html {key}", on_click="ignore")
+    if data is not None:
+        st.dataframe(data, hide_index=True, key=f"data {key}", alt=f"The numbers behind: {panel.title}")
+        csv = lambda: data.to_csv(index=False).encode()  # noqa: E731 (made only when asked for)
+        st.download_button("Table (csv)", csv, f"{key}.csv", key=f"csv {key}", on_click="ignore")
+    if panel.figure is not None:
+        # a page of its own, which needs no network
+        html = lambda: panel.figure.plotly().to_html(include_plotlyjs=True).encode()  # noqa: E731
+        st.download_button("Figure (html)", html, f"{key}.html", key=f"html {key}", on_click="ignore")

@@ -1,4 +1,4 @@
-"""Share, export, projector: what stands at the right of the experiments."""
+"""Share, export, projector: the menu at the right of the experiments."""
 
 from urllib.parse import urlencode
 
@@ -11,20 +11,23 @@ from pages.ui.address import Setting
 
 
 def tools(setting: Setting, shown: Header | None) -> None:
-    """The three tools of a paper's page, on which there is the run `shown`."""
-    with st.popover("Share"):
-        st.markdown("This link writes out every setting and the version:")
-        address_now = (st.context.url or "").split("?")[0]
-        st.code(f"{address_now}?{urlencode(address.every_field(setting))}", language=None, wrap_lines=True)
-    with st.popover("Export"):
-        if shown is not None:
-            name = f"{setting.id}-{shown.digest[:8]}.safetensors"
-            st.download_button("Run (safetensors)", shown.path.read_bytes, name, key="export", on_click="ignore")
-        st.markdown("Tables and figures: **Data** under each panel. In Python:")
-        st.code(snippet(setting), language="python")
+    """The three tools of a paper's page, on which there is the run `shown`, one under the other."""
+    st.markdown("**Share.** This link writes out every setting and the version:")
+    address_now = (st.context.url or "").split("?")[0]
+    st.code(f"{address_now}?{urlencode(address.every_field(setting))}", language=None, wrap_lines=True)
+    st.markdown("**Export.** The run, and what draws it in Python; tables and figures are in the drawer Numbers.")
+    if shown is not None:
+        name = f"{setting.id}-{shown.digest[:8]}.safetensors"
+        st.download_button("Run (safetensors)", shown.path.read_bytes, name, key="export", on_click="ignore")
+    st.code(snippet(setting), language="python")
     on = "projector" in st.query_params
     st.session_state["projector"] = on
-    st.toggle("Projector", key="projector", on_change=_projector, help="Larger text, no sidebar")
+    st.toggle(
+        "Projector",
+        key="projector",
+        on_change=_projector,
+        help="The stage alone, larger; m brings this menu back, Page Up and Page Down step",
+    )
 
 
 def _projector() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core import knobs
-from icl_core.experiment import STAGE, Drawing, Run
+from icl_core.experiment import Drawing, Panel, Run
 from icl_core.findings import Finding
 from pages.ui import address, clock, drawers, panels
 from pages.ui.address import Setting
@@ -75,7 +75,7 @@ def _name(run: Run) -> str:
 
 
 def _panels(setting: Setting, run: Run) -> None:
-    shown = [each for each in setting.experiment.drawings if each.place == STAGE and each.applies(run.config)]
+    shown = panels.on_stage(setting, run)
     seats = sum(2 if each.wide else 1 for each in shown)  # a wide panel takes two
     rows = 1 if seats <= 3 else 2
     with st.container(key=f"stage-{rows}x{-(-seats // rows)}"):
@@ -89,11 +89,13 @@ def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
     """A panel as it is in the end; the clock brings it to where it stands."""
     if not (drawing.moving and moves(setting, run)) or clock.plain(_key(setting)):
         panel, states = panels.drawn(setting, drawing, run), None
+        title = panel.title
     else:
         view = panels.seen_by(setting.experiment, drawing, _at(setting.view, 0))
         items = tuple(knobs.values(view).items())
-        panel, states = _states(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, view)
-    st.html(_TITLE.format(name=drawing.name, title=escape(panel.title, quote=False), caption=escape(panel.caption)))
+        titles, panel, states = _states(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, view)
+        title = titles[setting.view.snapshot]
+    st.html(_TITLE.format(name=drawing.name, title=escape(title, quote=False), caption=escape(panel.caption)))
     if panel.figure is not None:
         with st.container(key=f"chart-{drawing.name}"):
             chart(panel.figure, f"figure {drawing.name}", panel.title, fills=True)
@@ -104,11 +106,11 @@ def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
 @st.cache_resource(max_entries=60, show_spinner=False)
 def _states(
     digest: str, id: str, name: str, items: tuple, dark: bool, _run: Run, _drawing: Drawing, _view: Any
-) -> tuple[Any, bytes]:
-    """The panel at the last snapshot, and what changes in it from snapshot to snapshot."""
+) -> tuple[list[str], Panel, bytes]:
+    """The titles, the panel at the last snapshot, and what changes in it from snapshot to snapshot."""
     count = range(len(_run.snapshot_steps))
     shown = [panels.draw(_run, _drawing, _at(_view, index), dark) for index in count]
     for index, panel in enumerate(shown):
         if panel.figure is not None:
             panel.figure.update_layout(meta={"snapshot": index})
-    return shown[-1], clock.packed(name, _name(_run), shown)
+    return [each.title for each in shown], shown[-1], clock.packed(name, _name(_run), shown)

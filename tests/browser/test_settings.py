@@ -2,8 +2,7 @@
 
 from collections.abc import Callable
 
-from conftest import until
-from driver import go, heading, settled, step, watch, watched
+from driver import go, heading, settled, step
 from playwright.sync_api import Page, expect
 
 Window = Callable[..., Page]
@@ -13,7 +12,7 @@ def test_the_first_paint_shows_a_run(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy")
     expect(heading(tab, "The loss falls")).to_be_visible()
     expect(tab.get_by_text("After 300 steps")).to_be_visible()
-    expect(tab.get_by_role("button", name="teacher found")).to_be_visible()
+    expect(tab.get_by_role("button", name="The paper: 1 of 1 reproduced")).to_be_visible()
     expect(tab.locator(".st-key-faded")).to_have_count(0)
 
 
@@ -28,24 +27,11 @@ def test_another_setting_shows_the_nearest_run_faded(server: str, window: Window
     expect(tab.locator(".st-key-faded")).to_have_count(0)
 
 
-def test_the_player_changes_the_figures(server: str, window: Window) -> None:
+def test_the_clock_changes_the_figures(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy")
-    expect(tab.get_by_text("Weights at step 300")).to_be_visible()
+    expect(tab.locator("[data-title=weights]")).to_have_attribute("data-title", "weights")
     step(tab, "training step shown", "ArrowLeft")
-    expect(tab.get_by_text("Weights at step 225")).to_be_visible()
-    tab.wait_for_url("**/toy?snapshot=3")
-
-
-def test_play_runs_to_the_last_step_and_stops(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/toy?snapshot=1")
-    expect(tab.get_by_text("Weights at step 75")).to_be_visible()
-    watch(tab, "Weights at step")
-    tab.get_by_role("button", name="Play").click()
-    expect(tab.get_by_role("button", name="Pause")).to_be_visible()
-    expect(tab.get_by_text("Weights at step 300")).to_be_visible()
-    expect(tab.get_by_role("button", name="Play")).to_be_visible()
-    assert watched(tab) == [f"Weights at step {step}." for step in (75, 150, 225, 300)]
-    until(lambda: "snapshot" not in tab.url, "the address tells the last step")
+    tab.wait_for_url("**/toy?step=225")
 
 
 def test_a_panels_knob_is_in_the_address(server: str, window: Window) -> None:
@@ -73,9 +59,9 @@ def test_bad_values_are_named_and_nothing_else_is_lost(server: str, window: Wind
     tab = go(window(), f"{server}/toy?d=zz&rate=99&colour=red&snapshot=2")
     for said in ("d must be a whole number", "rate must be a number from 0.001 to 10.0", "no setting 'colour'"):
         expect(tab.get_by_text(said)).to_be_visible()
-    expect(tab.get_by_text("Weights at step 150")).to_be_visible()
+    expect(tab.locator(".clock output")).to_have_text("150 of 300")
     step(tab, "training step shown", "ArrowLeft")
-    tab.wait_for_url("**/toy?snapshot=1")
+    tab.wait_for_url("**/toy?step=75")
 
 
 def test_an_unknown_experiment_or_preset_is_named(server: str, window: Window) -> None:
@@ -97,7 +83,7 @@ def test_a_preset_is_chosen_by_its_pill(server: str, window: Window) -> None:
 
 def test_the_shared_link_shows_the_same_setting(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?d=12&snapshot=2")
-    tab.get_by_role("button", name="Share").click()
+    tab.locator(".st-key-tools").get_by_role("button").last.click()
     link = tab.get_by_test_id("stCode").inner_text().strip()
     assert "d=12" in link and "rate=0.1" in link and "version=1" in link
     again = go(window(), link)

@@ -20,7 +20,7 @@ class Clock {
     const find = (query) => root.querySelector(query);
     Object.assign(this, { headline: find(".headline"), bar: find(".clock"), play: find(".play"), track: find("input") });
     Object.assign(this, { ticks: find(".ticks"), output: find("output"), speed: find(".speed") });
-    Object.assign(this, { index: 0, pace: 0, timer: 0, drawing: new Set(), data: null, told: null });
+    Object.assign(this, { index: 0, pace: 0, timer: 0, drawing: new Set(), data: null, told: [] });
     this.play.onclick = () => (this.timer ? this.rest() : this.start());
     find(".back").onclick = () => this.move(this.index - 1);
     find(".on").onclick = () => this.move(this.index + 1);
@@ -49,10 +49,18 @@ class Clock {
     this.mark(data.ticks);
     this.label();
     if (other) this.stop();
-    if (!window.Plotly) this.wait ??= window.setTimeout(() => window.Plotly ? this.draw() : tell("plain", true), PATIENCE);
-    if (asked && data.at !== this.told) this.show(data.at);
-    else this.show(this.index);
-    this.told = null;
+    if (asked) this.resting = data.at;
+    if (!window.Plotly) this.wait ??= window.setTimeout(() => this.plain(), PATIENCE);
+    const echo = this.told.indexOf(data.at);
+    this.told.splice(0, echo + 1); // what the server has heard; later rests are still on their way
+    this.show(asked && echo < 0 ? data.at : this.index);
+  }
+
+  /* Streamlit's charts have not left plotly.js where it can be reached: the server draws what the clock shows. */
+  plain() {
+    if (window.Plotly) return this.draw();
+    this.bar.dataset.plain = "true";
+    this.tell("plain", true);
   }
 
   mark(ticks) {
@@ -72,7 +80,7 @@ class Clock {
     this.play.setAttribute("aria-label", this.timer ? "Stop" : "Play");
     const times = SPEEDS[this.pace];
     this.speed.textContent = times === 0.5 ? "½×" : `${times}×`;
-    this.speed.setAttribute("aria-label", `Speed of the play: ${times}`);
+    this.speed.setAttribute("aria-label", `Speed: ${times}`);
   }
 
   faster() {
@@ -103,8 +111,9 @@ class Clock {
   /* Stop, and tell the server where. */
   rest() {
     this.stop();
-    if (this.told === this.index) return;
-    this.told = this.index;
+    if (this.resting === this.index) return;
+    this.resting = this.index;
+    this.told.push(this.index);
     this.tell("step", this.data.steps[this.index]);
   }
 

@@ -1,0 +1,135 @@
+"""The stage: what stands in the first screen, and the one clock that moves all of it without the server."""
+
+from collections.abc import Callable
+
+import pytest
+from conftest import until
+from driver import go, settled
+from playwright.sync_api import Page, expect
+
+from icl_core import registry
+from icl_core.experiment import STAGE
+
+Window = Callable[..., Page]
+EXPERIMENTS = registry.experiment_ids()
+SNAPSHOTS = """() => [...document.querySelectorAll('[class*="st-key-chart-"] .js-plotly-plot')]
+    .map(plot => plot.layout.meta?.snapshot).filter(each => each !== undefined)"""
+TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(chart => chart.getBoundingClientRect())
+    .map(box => [box.top, box.bottom])"""
+
+
+def tall(window: Window) -> Page:
+    """A window in which the whole stage is in sight: what is not, is moved when it comes into sight."""
+    tab = window()
+    tab.set_viewport_size({"width": 1400, "height": 1000})
+    return tab
+
+
+def together(tab: Page, at: int | None = None) -> int:
+    """The snapshot that every moving panel shows, once they show the same, and the clock's; once it is `at`."""
+    found: list[int] = []
+
+    def one() -> bool:
+        found[:] = tab.evaluate(SNAPSHOTS)
+        clock = int(tab.get_by_role("slider", name="training step shown").input_value())
+        return bool(found) and set(found) == {clock} and clock == (clock if at is None else at)
+
+    until(one, "every panel shows the snapshot of the clock")
+    return found[0]
+
+
+@pytest.mark.parametrize("id", EXPERIMENTS)
+def test_the_stage_is_the_first_screen_and_every_drawer_opens(server: str, window: Window, id: str) -> None:
+    paper, name = id.split(".")
+    experiment = registry.experiment(id)
+    tab = go(window(), f"{server}/{paper}?experiment={name}")
+    boxes = tab.evaluate(TOPS)
+    assert min(top for top, _ in boxes) < 260 and max(bottom for _, bottom in boxes) < 900
+    assert tab.locator(".js-plotly-plot").count() <= 8
+    expect(tab.locator(".headline")).to_contain_text(".")
+    shown = [each for each in experiment.drawings if each.applies(experiment.presets[0].config)]
+    for drawer in dict.fromkeys(each.place for each in shown if each.place != STAGE):
+        tab.get_by_test_id("stMain").get_by_text(drawer, exact=True).click()
+        for drawing in (each for each in shown if each.place == drawer):
+            key = f"panel-{'wide' if drawing.wide else 'half'}-{drawing.name}".replace(" ", "-")
+            expect(tab.locator(f".st-key-{key}").locator(".main-svg, table").first).to_be_visible()
+        settled(tab)
+    assert "nan" not in tab.get_by_test_id("stMain").inner_text().lower().split()
+
+
+@pytest.mark.parametrize("id", EXPERIMENTS)
+def test_on_a_projector_the_stage_fills_the_screen(server: str, window: Window, id: str) -> None:
+    paper, name = id.split(".")
+    tab = window()
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    go(tab, f"{server}/{paper}?experiment={name}&projector=1")
+    assert max(bottom for _, bottom in tab.evaluate(TOPS)) < 720
+    expect(tab.locator(".st-key-header")).to_be_hidden()
+    tab.keyboard.press("m")
+    expect(tab.locator(".st-key-header")).to_be_visible()
+
+
+def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(server: str, window: Window) -> None:
+    tab = tall(window)
+    received: list[int] = []
+    tab.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(len(frame))))
+    go(tab, f"{server}/birth")
+    last = together(tab)
+    slider = tab.get_by_role("slider", name="training step shown")
+    received.clear()
+    for place in (0, 3, last - 1):
+        slider.evaluate("(input, at) => { input.value = at; input.dispatchEvent(new Event('input')); }", place)
+        together(tab, place)
+    said = tab.locator(".headline").inner_text()
+    assert not received  # while it is dragged
+    slider.evaluate("input => input.dispatchEvent(new Event('change'))")
+    tab.wait_for_url("**/birth?step=*")  # where the clock rests
+    slider.evaluate("(input, at) => { input.value = at; input.dispatchEvent(new Event('input')); }", last - 3)
+    tab.get_by_role("button", name="Play").click()
+    tab.wait_for_url("**/birth")  # it has played to its end, which is the page's own
+    assert together(tab, last) and tab.locator(".headline").inner_text() != said
+    tab.go_back()
+    together(tab, last - 1)
+
+
+def test_keys_step_and_play(server: str, window: Window) -> None:
+    tab = go(tall(window), f"{server}/birth?step=31")
+    start = together(tab)
+    tab.keyboard.press("ArrowRight")
+    together(tab, start + 1)
+    tab.keyboard.press("ArrowLeft")
+    together(tab, start)
+    tab.keyboard.press(" ")
+    expect(tab.get_by_role("button", name="Stop")).to_be_visible()
+    tab.keyboard.press(" ")
+    expect(tab.get_by_role("button", name="Play")).to_be_visible()
+    go(tab, f"{server}/birth?step=31&projector=1")
+    start = together(tab)
+    tab.keyboard.press("PageDown")
+    together(tab, start + 1)
+
+
+def test_where_the_browser_cannot_move_the_charts_the_server_does(server: str, window: Window) -> None:
+    tab = tall(window)
+    tab.add_init_script("Object.defineProperty(window, 'Plotly', {get: () => undefined, set: () => {}})")
+    go(tab, f"{server}/birth")
+    title = tab.locator("[data-title=second]")
+    before = title.inner_text()
+    expect(tab.locator(".clock")).to_have_attribute("data-plain", "true")
+    slider = tab.get_by_role("slider", name="training step shown")
+    slider.focus()
+    slider.press("Home")
+    tab.wait_for_url("**/birth?step=0")
+    expect(title).not_to_have_text(before)
+    settled(tab)
+
+
+def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/birth")
+    expect(tab.locator(".st-key-drawer")).to_have_count(0)
+    tab.get_by_role("radio", name="Graft").or_(tab.get_by_role("button", name="Graft")).first.click()
+    tab.wait_for_url("**/birth?drawer=Graft")
+    expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(1)
+    tab.get_by_role("button", name="The paper:").or_(tab.get_by_role("button", name="Ours:")).first.click()
+    tab.wait_for_url("**/birth?drawer=Evidence")
+    expect(tab.locator(".st-key-drawer .claims li").first).to_be_visible()
