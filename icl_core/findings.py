@@ -106,15 +106,17 @@ def of_run(header: Header, run: Run | None = None) -> list[Finding]:
     return found
 
 
+def of_experiment(name: str, store: Store) -> list[Finding]:
+    """What all known runs of an experiment have measured, and every claim that none has. Imports it, hence torch."""
+    found = [finding for header in store.headers(name) for finding in of_run(header)]
+    known = {finding.metric.claim.id for finding in found}
+    absent = (claim for claim in registry.experiment(name).claims if claim.id not in known)
+    return [*found, *(Finding(name, Metric(claim, None), NOT_RUN) for claim in absent)]
+
+
 def collect(store: Store) -> list[Finding]:
-    """What all known runs have measured, and every claim that none has. Imports the experiments, hence torch."""
-    found = [finding for header in store.headers() for finding in of_run(header)]
-    known = {(finding.experiment, finding.metric.claim.id) for finding in found}
-    order = registry.experiment_ids()
-    for name in order:
-        absent = (claim for claim in registry.experiment(name).claims if (name, claim.id) not in known)
-        found += [Finding(name, Metric(claim, None), NOT_RUN) for claim in absent]
-    return sorted(found, key=lambda finding: order.index(finding.experiment))
+    """`of_experiment` of all, in the order of the pages."""
+    return [finding for name in registry.experiment_ids() for finding in of_experiment(name, store)]
 
 
 @dataclass(frozen=True)

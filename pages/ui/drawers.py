@@ -6,7 +6,7 @@ import streamlit as st
 
 from icl_core import knobs, registry
 from icl_core.experiment import STAGE, Run
-from icl_core.findings import Finding
+from icl_core.findings import Summary
 from pages.ui import address, panels, verdicts, widgets
 from pages.ui.address import Setting
 from pages.ui.plain import plain
@@ -21,7 +21,7 @@ def names(setting: Setting, run: Run) -> list[str]:
     return [*dict.fromkeys(places), *view, NUMBERS, EVIDENCE, WHY]
 
 
-def show(setting: Setting, run: Run, found: Sequence[Finding]) -> None:
+def show(setting: Setting, run: Run, found: Sequence[Summary]) -> None:
     """The row of drawers, and what is in the open one."""
     titles = names(setting, run)
     opened = st.query_params.get("drawer", "")
@@ -40,7 +40,7 @@ def _opened(key: str) -> None:
     address.write("drawer", st.session_state[key] or "", "")
 
 
-def _content(setting: Setting, run: Run, opened: str, found: Sequence[Finding]) -> None:
+def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary]) -> None:
     if opened == EVIDENCE:
         verdicts.evidence(found)
     elif opened == VIEW:

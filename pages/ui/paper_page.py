@@ -26,18 +26,18 @@ def show(name: str) -> None:
     found = None if setting.refused else store.default().find(setting.id, setting.config)
     shown = found or store.default().nearest(setting.id, setting.config)
     run = _load(shown.digest, shown) if shown else None
-    measured = findings.of_run(shown, run) if shown and run else []
-    _header(paper, setting, shown, measured)
+    claims = _claims(setting, shown, run)
+    _header(paper, setting, shown, claims)
     _warnings(setting)
     with st.sidebar:
         choose.presets(setting)
         choose.config_knobs(setting)
         with st.container(key="run"):
             _run_line(setting, found)
-    _main(setting, found, shown, run, measured)
+    _main(setting, found, shown, run, claims)
 
 
-def _header(paper: Paper, setting: Setting, shown: Any, measured: Sequence[findings.Finding]) -> None:
+def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[findings.Summary]) -> None:
     """One line: whose page it is, which experiment, how the claims fared, and the menu."""
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
         with st.container(horizontal=True, width="content", vertical_alignment="center", key="title"):
@@ -47,10 +47,16 @@ def _header(paper: Paper, setting: Setting, shown: Any, measured: Sequence[findi
                 key = f"experiment of {paper.name}"
                 widgets.select("Experiment", key, titles, "experiment", {"experiment": setting.name})
         with st.container(horizontal=True, width="content", vertical_alignment="center", key="tools"):
-            if measured:
-                st.button(f"{verdicts.told(measured)} ▸", key="verdicts", type="tertiary", on_click=_evidence)
+            if claims:
+                st.button(f"{verdicts.told(claims)} ▸", key="verdicts", type="tertiary", on_click=_evidence)
             with st.popover("⋯", help="Share, export, projector"):
                 sharing.tools(setting, shown)
+
+
+def _claims(setting: Setting, shown: Any, run: Run | None) -> list[findings.Summary]:
+    """The experiment's claims over all its runs; the one on screen is measured anew if its file is of an older form."""
+    others = [each for each in findings.of_experiment(setting.id, store.default()) if each.header != shown]
+    return findings.summaries([*(findings.of_run(shown, run) if shown else ()), *others])
 
 
 def _evidence() -> None:
@@ -82,7 +88,7 @@ def _run_line(setting: Setting, found: Any) -> None:
         training.run_button(setting, "sidebar")
 
 
-def _main(setting: Setting, found: Any, shown: Any, run: Run | None, measured: Sequence[findings.Finding]) -> None:
+def _main(setting: Setting, found: Any, shown: Any, run: Run | None, claims: Sequence[findings.Summary]) -> None:
     if found is None and not setting.refused:
         _pending(setting, shown)
     if shown is None:
@@ -92,7 +98,7 @@ def _main(setting: Setting, found: Any, shown: Any, run: Run | None, measured: S
         st.warning("The file of this run is damaged or gone. Load the page again to see what is left.")
     else:
         # A refused setting keeps the last good figures, at full strength.
-        stage.show(setting, run, measured, faded=found is None and not setting.refused)
+        stage.show(setting, run, claims, faded=found is None and not setting.refused)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from icl_core import knobs
 from icl_core.experiment import Drawing, Panel, Run
-from icl_core.findings import Finding
+from icl_core.findings import Summary
 from pages.ui import address, clock, drawers, panels
 from pages.ui.address import Setting
 from pages.ui.chart import chart
@@ -21,7 +21,7 @@ _TITLE = """<h3><span data-title="{name}">{title}</span>
 
 
 @st.fragment
-def show(setting: Setting, run: Run, found: Sequence[Finding], faded: bool = False) -> None:
+def show(setting: Setting, run: Run, found: Sequence[Summary], faded: bool = False) -> None:
     """Draw a run with what it measured. `faded`: it is not the one asked for."""
     setting = replace(setting, view=address.refreshed(setting, knobs.knobs(setting.experiment.view)))
     at = snapshot(setting, run)

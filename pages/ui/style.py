@@ -18,7 +18,7 @@ h1, h2 { padding: 0 !important; }
 .st-key-tools { margin-left: auto; }
 [class*="st-key-stage-"] { display: grid !important; gap: .4rem 1rem; --above: 13rem; --rows: 1; --columns: 1;
   grid-template-columns: repeat(var(--columns), minmax(0, 1fr));
-  grid-auto-rows: max(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem)); }
+  grid-auto-rows: clamp(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem), 30rem); }
 [class*="st-key-stage-2x"] { --rows: 2; }
 [class*="st-key-stage-"][class*="x2"] { --columns: 2; }
 [class*="st-key-stage-"][class*="x3"] { --columns: 3; }

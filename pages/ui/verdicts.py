@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable
 from html import escape
+from urllib.parse import urlencode
 
 import streamlit as st
 
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
-from icl_core.findings import Finding, rank
+from icl_core.findings import Finding, Summary
 
 MARKS = {
     **{failed: "✗" for _, failed in VERDICTS.values()},
@@ -54,28 +55,42 @@ def _number(value: float, digits: int = 3) -> str:
     return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
 
 
-def told(found: Iterable[Finding]) -> str:
-    """How the paper's own claims fared, in a line: "The paper: 5 of 7 reproduced"; of others where it has none."""
+def told(found: Iterable[Summary]) -> str:
+    """How the paper's own claims fared, in a line: "The paper: 5 of 7 reproduced"; others' where it makes none."""
     for kind, words in KINDS.items():
-        mine = [f for f in found if f.metric.claim.kind == kind and f.verdict not in (ELSEWHERE, NOT_RUN)]
+        mine = [each.verdict for each in found if each.first.metric.claim.kind == kind]
         if mine:
-            kept = VERDICTS[kind][0]
-            return f"{words}: {sum(f.verdict == kept for f in mine)} of {len(mine)} {_UNIT[kind]}"
-    return "No claim is at this setting"
+            return f"{words}: {mine.count(VERDICTS[kind][0])} of {len(mine)} {_UNIT[kind]}"
+    return "No claims"
 
 
-def evidence(found: Iterable[Finding]) -> None:
-    """Every claim with what this run measured, failing ones first."""
-    st.html(f'<ul class="claims">{"".join(map(_row, sorted(found, key=lambda f: rank(f.verdict))))}</ul>')
+def evidence(found: Iterable[Summary]) -> None:
+    """Every claim with what the runs measured, failing ones first, each with links to the settings that show it."""
+    st.html(f'<ul class="claims">{"".join(map(_row, found))}</ul>')
 
 
-def _row(finding: Finding) -> str:
-    claim, metric = finding.metric.claim, finding.metric
-    mark, reason = f"{MARKS[finding.verdict]} {finding.verdict}", why(metric)
-    missed = MARKS[finding.verdict] == "✗"
-    because = f"<br>Why: {escape(reason or 'not known')}" if reason or missed else ""
+def _row(summary: Summary) -> str:
+    claim = summary.first.metric.claim
+    mark = f"{MARKS[summary.verdict]} {summary.verdict}"
+    elsewhere = f"; elsewhere: {_values(summary.elsewhere)}" if summary.elsewhere else ""
+    values = f"{_values(summary.here) or 'not run at its setting'}{elsewhere}"
+    reasons = dict.fromkeys(filter(None, (why(finding.metric) for finding in summary.here)))
+    missed = "not known" if MARKS[summary.verdict] == "✗" else ""
+    because = f"<br>Why: {escape(' '.join(reasons) or missed)}" if reasons or missed else ""
     return (
         f"<li><strong>{escape(mark)}</strong><p>{escape(claim.text)}</p>"
         f'<p class="more">{escape(origin(claim))}<br>'
-        f"{escape(claim.label)}: {escape(measured(metric))} · {escape(promised(claim))}{because}</p></li>"
+        f"{escape(claim.label)}: {values} · {escape(promised(claim))}{because}</p></li>"
     )
+
+
+def _values(found: Iterable[Finding]) -> str:
+    return "; ".join(f"{escape(measured(finding.metric))} in {_where(finding)}" for finding in found if finding.header)
+
+
+def _where(finding: Finding) -> str:
+    """The presets whose run it is, as links to their figures."""
+    paper, _, name = finding.experiment.partition(".")
+    query = [(each, urlencode({"experiment": name, "preset": each})) for each in finding.presets]
+    links = [f'<a href="{paper}?{escape(asked)}" target="_self">{escape(each)}</a>' for each, asked in query]
+    return ", ".join(links) or (f"run {finding.header.key[:6]}" if finding.header else "")

@@ -21,7 +21,7 @@ RULES = {"runOnly": {"type": "tag", "values": TAGS}, "resultTypes": ["violations
 CUT = """() => [...document.querySelectorAll('.stPlotlyChart')].filter(plot =>
     plot.getBoundingClientRect().bottom
     > plot.closest('[data-testid=stElementContainer]').getBoundingClientRect().bottom + 1
-).map(plot => plot.closest('[class*=st-key-panel-], [class*=st-key-seat-]')?.querySelector('h3')?.textContent ?? 'a figure')"""
+).map(plot => plot.closest('[class*=st-key-panel-], [class*=st-key-seat-]')?.querySelector('h3')?.textContent)"""
 
 Window = Callable[..., Page]
 
