@@ -11,7 +11,8 @@ EXTRA = str(Path(__file__).parent / "papers_extra")
 os.environ.setdefault("ICL_PAPERS", EXTRA)
 
 from icl_core import build, findings, registry  # noqa: E402
-from icl_core.experiment import GROUPS  # noqa: E402
+from icl_core.experiment import GROUPS, STAGE, CannotDraw  # noqa: E402
+from icl_core.figures.frames import frames  # noqa: E402
 from icl_core.knobs import BadSetting, knobs, values  # noqa: E402
 from icl_core.runs import store  # noqa: E402
 
@@ -47,7 +48,7 @@ def test_settings_are_declared_and_have_valid_defaults(experiment):
 def test_config_and_view_share_no_name_and_take_none_of_the_address(experiment):
     config, view = set(knobs(experiment.config)), set(knobs(experiment.view))
     assert not config & view
-    assert not (config | view) & {"experiment", "preset", "version", "projector"}
+    assert not (config | view) & {"experiment", "preset", "version", "projector", "step", "drawer"}
 
 
 @pytest.mark.parametrize("typed", ["", "?", "0", "1, 2, x", "1/0", "1:2:3", "-1e400:nan", "9" * 30, "\x00"])
@@ -152,6 +153,87 @@ def test_every_drawing_of_a_shipped_run_draws(header):
         assert panel.table is not None or panel.figure is not None
         if panel.figure is not None:
             panel.figure.plotly()  # refuses what plotly does not know
+
+
+def of_first(id: str):
+    """An experiment with its first shipped run, and the default view at any snapshot."""
+    experiment = registry.experiment(id)
+    header = next(header for header in SHIPPED if header.experiment == id)
+    fields = knobs(experiment.view)
+
+    def view(snapshot: int | None = None, **more):
+        at = {"snapshot": snapshot} if snapshot is not None and "snapshot" in fields else {}
+        return experiment.view(**at, **more)
+
+    return experiment, store.default().load(header), view
+
+
+SHOWN = [id for id in IDS if any(header.experiment == id for header in SHIPPED)]
+
+
+@pytest.mark.parametrize("id", SHOWN)
+def test_a_stage_has_two_to_six_seats_and_few_drawers(id):
+    experiment = registry.experiment(id)
+    for preset in experiment.presets:
+        shown = [each for each in experiment.drawings if each.applies(preset.config)]
+        stage = [each for each in shown if each.place == STAGE]
+        assert 2 <= sum(2 if each.wide else 1 for each in stage) <= 6, preset.name
+        assert len({each.place for each in shown} - {STAGE}) <= 4, "with View, Numbers, Evidence and Why there are 8"
+    if "snapshot" in knobs(experiment.view):
+        assert any(each.moving and each.place == STAGE for each in experiment.drawings)
+
+
+@pytest.mark.parametrize("id", SHOWN)
+def test_the_clock_moves_a_figure_but_not_its_axes_and_colours(id):
+    """What the browser is sent is the difference between snapshots: `frames` refuses other traces."""
+    experiment, run, view = of_first(id)
+    for drawing in experiment.drawings:
+        if drawing.place == STAGE and drawing.applies(run.config):
+            steps = range(len(run.snapshot_steps)) if drawing.moving and run.snapshot_steps else [0]
+            shown = [drawing.draw(run, view(index)).figure for index in steps]
+            if shown[0] is not None:
+                frames([figure.to_dict() for figure in shown])
+                assert len({json.dumps(_scales(figure), default=str) for figure in shown}) == 1, drawing.name
+
+
+def _scales(figure):
+    """The ranges of a figure's axes and colours."""
+    scales = {name: part for name, part in figure.layout.items() if name.startswith(("xaxis", "yaxis", "coloraxis"))}
+    kept = ("range", "type", "cmin", "cmax", "colorscale")
+    return {name: {key: part.get(key) for key in kept} for name, part in sorted(scales.items())}
+
+
+@pytest.mark.parametrize("id", SHOWN)
+def test_a_drawing_names_the_knobs_that_it_depends_on(id):
+    """A field that some drawing names and this one does not changes nothing here: else a kept figure would be wrong."""
+    experiment, run, view = of_first(id)
+    named = {field for drawing in experiment.drawings for field in drawing.knobs}
+    for drawing in (each for each in experiment.drawings if each.applies(run.config)):
+        before = _drawn(drawing, run, view())
+        for field in sorted(named - set(drawing.knobs)):
+            for value in _others(knobs(experiment.view)[field]):
+                try:
+                    changed = view(**{field: value})
+                except BadSetting:  # a combination that cannot be
+                    continue
+                assert _drawn(drawing, run, changed) == before, f"{drawing.name} depends on {field}"
+
+
+def _others(knob) -> list:
+    if knob.kind == "choice":
+        return [value for value in knob.options if value != knob.default][:1]
+    if knob.kind == "toggle":
+        return [not knob.default]
+    return [knob.low] if knob.kind == "slider" and knob.low != knob.default else []
+
+
+def _drawn(drawing, run, view) -> str:
+    try:
+        panel = drawing.draw(run, view)
+    except CannotDraw as problem:
+        return str(problem)
+    figure = panel.figure.to_dict() if panel.figure is not None else None
+    return json.dumps([panel.title, panel.caption, panel.note, figure], default=str)
 
 
 def test_artifacts_stay_small():

@@ -56,12 +56,13 @@ def _number(value: float, digits: int = 3) -> str:
 
 
 def told(found: Iterable[Summary]) -> str:
-    """How the paper's own claims fared, in a line: "The paper: 5 of 7 reproduced"; others' where it makes none."""
+    """How the paper's own claims fared, in a line: "The paper: 5 of 7 reproduced"; others' where it has none that was
+    run at its setting."""
     for kind, words in KINDS.items():
-        mine = [each.verdict for each in found if each.first.metric.claim.kind == kind]
+        mine = [each.verdict for each in found if each.first.metric.claim.kind == kind and each.here]
         if mine:
             return f"{words}: {mine.count(VERDICTS[kind][0])} of {len(mine)} {_UNIT[kind]}"
-    return "No claims"
+    return "Claims"
 
 
 def evidence(found: Iterable[Summary]) -> None:
