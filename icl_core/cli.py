@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
     work = add("work", _work, "train what was asked for; started by the dashboard when needed")
     work.add_argument("--once", action="store_true", help="one job at most")
+    work.add_argument("--server", type=int, metavar="PID", help="wait as long as this process lives")
     work.add_argument("--slots", type=int, metavar="N", help="do nothing if N workers are there already")
     return parser
 
@@ -181,5 +182,5 @@ def _work(options: argparse.Namespace) -> int:
 
     with suppress(OSError, AttributeError):
         os.nice(5)  # the dashboard answers first, also while all cores train
-    worker.work(options.once, options.slots)
+    worker.work(options.once, options.slots, options.server)
     return 0

@@ -228,6 +228,24 @@ def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
     wait_for(lambda: queue.state(key).status == "done", "the worker")
 
 
+def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, monkeypatch):
+    """It is the only one, however often a server starts, and it does not end while the server lives."""
+    popen, started = subprocess.Popen, []
+    server = popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    with monkeypatch.context() as patch:
+        patch.setattr(start.os, "getpid", lambda: server.pid)
+        patch.setattr(start.subprocess, "Popen", lambda *given, **more: started.append(popen(*given, **more)))
+        start.warm()
+        wait_for(lambda: start._taken(0), "the worker to take its slot")
+        start.warm()
+    (warm,) = started
+    key = queue.submit(TOY, config())
+    wait_for(lambda: runs.exact(TOY, key), "the run")
+    assert warm.poll() is None
+    server.communicate(b"\n")
+    assert warm.wait(timeout=90) == 0  # some seconds after its last job
+
+
 def test_a_full_house_starts_no_worker():
     queue.submit(TOY, config())
     with held(start.slot_lock(0)):

@@ -17,7 +17,7 @@ import psutil
 from icl_core import registry
 from icl_core.experiment import Run
 from icl_core.forms import from_kept
-from icl_core.jobs.folder import Job, held, jobs_folder, queue_lock
+from icl_core.jobs.folder import ASKED, Job, held, jobs_folder, queue_lock
 from icl_core.jobs.reading import ENDED, TOLD, WAITING, plain_file
 from icl_core.runs import store
 from icl_core.runs.file import IDENTITY, Damaged, read
@@ -62,6 +62,7 @@ def submit(experiment_id: str, config: Any) -> str:
     with queue_lock():
         if store.default().exact(experiment_id, key) is None and ((known := state(key)) is None or known.ended):
             Job(key).ask({"experiment": experiment_id, "version": version, "config": values, "asked": time.time_ns()})
+            (jobs_folder() / ASKED).touch()  # wakes the worker that is waiting
     return key
 
 

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from icl_core import registry
@@ -14,6 +15,7 @@ from icl_core.knobs import BadSetting
 
 ROOT = Path(__file__).resolve().parents[2]
 _STARTING = 4.0  # seconds in which a worker that was started may not have taken its slot yet
+STARTED = "started"  # a file that is touched whenever a worker is started
 _LONGEST_LOG = 2**20  # bytes
 
 
@@ -32,7 +34,7 @@ def ensure_workers(count: int | None = None) -> int:
 
     count = count or device.workers()
     with queue_lock():
-        stamp = jobs_folder() / "started"
+        stamp = jobs_folder() / STARTED
         if stamp.exists() and 0 <= time.time() - stamp.stat().st_mtime < _STARTING:
             return 0
         taken = sum(map(_taken, range(count)))
@@ -44,6 +46,18 @@ def ensure_workers(count: int | None = None) -> int:
             _start_worker(count)
         stamp.touch()
     return started
+
+
+def warm() -> None:
+    """Start a worker that waits for this process with everything imported, unless one is there or nothing can be
+    written. What is asked for then trains at once."""
+    from icl_core import device  # imports torch
+
+    count = device.workers()
+    with suppress(OSError), queue_lock():
+        if os.access(jobs_folder(), os.W_OK) and has_room() and not any(map(_taken, range(count))):
+            _start_worker(count, "--server", str(os.getpid()))
+            (jobs_folder() / STARTED).touch()
 
 
 def check_count(count: int | None) -> None:
@@ -72,13 +86,13 @@ def _taken(slot: int) -> bool:
         return not mine
 
 
-def _start_worker(count: int) -> None:
+def _start_worker(count: int, *more: str) -> None:
     log = jobs_folder() / "workers.log"
     fresh = not log.exists() or log.stat().st_size > _LONGEST_LOG
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     with log.open("wb" if fresh else "ab") as output:
         subprocess.Popen(
-            [sys.executable, "-m", "icl_core", "work", "--slots", str(count)],
+            [sys.executable, "-m", "icl_core", "work", "--slots", str(count), *more],
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,

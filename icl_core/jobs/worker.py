@@ -11,17 +11,20 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
+import psutil
+
 from icl_core import papers, registry
 from icl_core.jobs import queue, start
-from icl_core.jobs.folder import Job, has_room, held, queue_lock
+from icl_core.jobs.folder import Job, asked, has_room, held, queue_lock
 from icl_core.jobs.train import train
 
 IDLE = 5.0  # seconds without a job after which a worker ends
 KEPT = 100  # ended jobs that stay listed
 
 
-def work(once: bool = False, slots: int | None = None) -> int:
-    """Train what waits until nothing has for some seconds; `once`: one job at most, and no waiting.
+def work(once: bool = False, slots: int | None = None, server: int | None = None) -> int:
+    """Train what waits until nothing has for some seconds; `once`: one job at most, and no waiting; `server`: a process
+    for which it waits with everything imported, and with which it ends.
 
     Does nothing if all `slots` have their worker already, and ends when the code on disk is no longer what it runs: the
     next worker reads it anew. The number of jobs taken. Raises `BadSetting` for less than one slot.
@@ -36,16 +39,36 @@ def work(once: bool = False, slots: int | None = None) -> int:
         if not _take_slot(stack, slots):
             return 0
         stopped = stack.enter_context(_signals())
+        waited_for = _served(server)
         idle_since = time.monotonic()
         while not stopped() and _code() == code:
+            heard = asked()
             if _work_one(stopped, slots):
                 taken += 1
                 idle_since = time.monotonic()
             elif not once:
-                time.sleep(0.2)
-            if once or time.monotonic() - idle_since > IDLE:
+                _sleep(heard, stopped)
+            if once or (time.monotonic() - idle_since > IDLE and not waited_for()):
                 break
     return taken
+
+
+def _served(server: int | None) -> Callable[[], bool]:
+    """Whether the process `server` is there. Everything is imported now, so that its pages need not wait for that."""
+    if server is None:
+        return lambda: False
+    for name in registry.experiment_ids():
+        registry.experiment(name)
+    with suppress(psutil.Error):
+        return psutil.Process(server).is_running
+    return lambda: False
+
+
+def _sleep(heard: int, stopped: Callable[[], bool]) -> None:
+    """Until somebody asks for a run; a second at most, for what comes without asking."""
+    end = time.monotonic() + 1.0
+    while time.monotonic() < end and asked() == heard and not stopped():
+        time.sleep(0.05)
 
 
 def _code() -> dict[Path, int]:

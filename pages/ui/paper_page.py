@@ -7,7 +7,7 @@ import streamlit as st
 
 from icl_core import findings, forms, knobs, registry
 from icl_core.experiment import Paper, Run
-from icl_core.jobs import queue
+from icl_core.jobs import queue, start
 from icl_core.runs import store
 from pages.ui import address, choose, drawers, menu, sharing, stage, training, verdicts, widgets
 from pages.ui.address import Setting
@@ -21,7 +21,7 @@ def show(name: str) -> None:
     if paper is None:
         st.warning(f"There is no paper called {name} here.")
         return
-    _fix_threads()
+    _get_ready()
     setting = address.read(paper)
     found = None if setting.refused else store.default().find(setting.id, setting.config)
     shown = found or store.default().nearest(setting.id, setting.config)
@@ -107,11 +107,14 @@ def _load(digest: str, _header: Any) -> Any:
 
 
 @st.cache_resource(show_spinner=False)
-def _fix_threads() -> None:
-    """Once a server: how fast and to which last digit a view is computed must not depend on the cores."""
+def _get_ready() -> None:
+    """Once a server: how fast and to which last digit a view is computed must not depend on the cores, and a worker is
+    there before it is asked for."""
     from icl_core import device  # imports torch
 
     device.set_threads(1)
+    if st.runtime.exists():
+        start.warm()
 
 
 def _pending(setting: Setting, shown: Any) -> None:
