@@ -13,6 +13,7 @@ NEGATIVE_TO_POSITIVE = ("#053061", "#2f79b5", "#a5cee3", "#efeeed", "#f7b799", "
 NONE_TO_ALL = (PAPER, "#cfe1f2", "#85bcdc", "#3a8ac2", "#1860a8")
 TO_DARK = {
     INK: "#e7e9ec", FAINT: "#a6adb8", GRID: "#343942", LINE: "#fffffe", PAPER: "#0e1117",
+    "#0072B2": "#4AA8E0",
     "#053061": "#a9dcff", "#2f79b5": "#4a9fe0", "#a5cee3": "#2a5880", "#efeeed": "#2c2f35",
     "#f7b799": "#8a3f2c", "#ca4741": "#ee7353", "#67001f": "#ffd0b5",
     "#cfe1f2": "#16304a", "#85bcdc": "#1d5484", "#3a8ac2": "#3d8fcb", "#1860a8": "#b5dfff",

@@ -42,9 +42,9 @@ def _submit(setting: Setting) -> None:
 def watch(setting: Setting, key: str) -> None:
     """Follow the job of this setting until it ends."""
     with st.container(border=True, key="progress"):
-        st.fragment(_progress, run_every=1.0)(key)
-        # less often: on two cores a figure that is drawn, here and in the browser, holds the training up
-        st.fragment(_live, run_every=2.5)(setting, key)
+        st.fragment(_progress, run_every=0.4)(key)
+        # less often: a figure that is drawn, here and in the browser, holds the training up
+        st.fragment(_live, run_every=1.0)(setting, key)
 
 
 def _progress(key: str) -> None:
