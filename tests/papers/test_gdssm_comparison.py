@@ -217,12 +217,11 @@ def test_a_training_that_diverges_ends_alone(astray):
         assert np.isinf(tried[row, -1]) and tried[row, :-1].tobytes() == before[row, :-1].tobytes(), name
 
 
-def test_two_that_leave_at_the_same_step_are_both_named():
-    x, falling, level = np.array([0, 10]), np.array([1.0, 0.5]), np.ones(2)
-    assert late(x, {"A": falling, "B": falling, "C": level}, 1.0) == (
-        "A leaves predicting zero by step 10, B by 10; 1 never"
-    )
-    assert late(x, {"A": level, "B": falling}, 1.0) == "B alone leaves predicting zero, by step 10"
+def test_the_first_to_leave_predicting_zero_is_named_and_who_never_does_is_counted():
+    x, falling, level = np.array([0, 10, 20]), np.array([1.0, 0.5, 0.5]), np.ones(3)
+    later = np.array([1.0, 1.0, 0.5])
+    assert late(x, {"A": later, "B": falling, "C": level}, 1.0) == "First to learn: B, step 10; 1 never"
+    assert late(x, {"B": falling}, 1.0) == "First to learn: B, step 10"
     assert late(x, {"A": level}, 1.0) == "No model leaves predicting zero"
 
 

@@ -72,7 +72,7 @@ EXPERIMENT = Experiment(
         Drawing("state", stage.state, STATE, applies=lambda config: not _single(config)),
         Drawing("exact", stage.exact, STATE, moving=False, applies=lambda config: not _single(config)),
         Drawing("difference", stage.difference, STATE, applies=lambda config: not _single(config)),
-        Drawing("along", stage.along, STATE, wide=True, applies=_single),
+        Drawing("along", stage.along, ("state", *SEED), wide=True, applies=_single),
         Drawing("line", stage.line, ("points", *SEED), applies=_single),
         Drawing("weights", stage.weights, SEED, wide=True),
         Drawing("training", stage.loss, ("single_seeds",), live=True),

@@ -12,7 +12,7 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.papers.gdssm.layer.draw import prompt, training
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
-from icl_core.papers.gdssm.layer.draw.state import Held, held
+from icl_core.papers.gdssm.layer.draw.state import Held, held, typical
 from icl_core.papers.gdssm.layer.draw.weights import LIMIT
 from icl_core.papers.gdssm.layer.draw.weights_parts import parts
 from icl_core.papers.gdssm.shared.points import points
@@ -59,20 +59,21 @@ state, exact, difference = (
 
 
 def along(run: Run, view: Any) -> Panel:
-    """With one feature state and gradient are numbers: both against the pairs read."""
-    found, x = held(run, view), np.arange(1, run.config.N + 1)
-    series = [
-        Curve(f"{found.names[0]}, exact", x, found.exact[:, 0, 0], "construction"),
-        Curve("state", x, found.state[:, 0, 0], "trained", markers=True),
-    ]
-    top = 1.4 * found.limit
+    """With one feature state and gradient are numbers: one against the other, over prompts and pairs read."""
+    state, exact = typical(run, view)
+    top, away = 1.05 * figures.largest(exact), np.sqrt(((state - exact)[-1] ** 2).mean() / (exact[-1] ** 2).mean())
+    ends, shown = np.array([-top, top]), np.stack([exact.ravel(), state.ravel()], 1)
+    total = "Σ x xᵀ" if view.state == "curvature" and run.config.layers > 1 else "Σ y xᵀ"
     figure = figures.curves(
-        series, "pairs read", found.names[0], x_range=(0.8, run.config.N + 0.2), y_range=(-top, top)
-    )
+        [Curve("equal, as constructed", ends, ends, "construction")], f"{total}, exact", "state",
+        x_range=(-top, top), y_range=(-top, top),
+    )  # fmt: skip
+    dots = figures.dots(shown, "trained").update(marker={"size": 7, "color": figures.colour("trained")})
     return Panel(
-        f"State and {found.names[1]}: {percent(found.away[-1])} apart after {run.config.N} pairs",
-        f"{STATE.replace('map beside it', 'orange line')} {EXACT}",
-        figure,
+        f"State against gradient: {percent(float(away))} off after {run.config.N} pairs",
+        f"A dot for every prompt of {exact.shape[1]} and every number of pairs read. The state of a layer that adds up "
+        "the gradient is the gradient, and its dots lie on the line; before training they lie anywhere.",
+        figure.add_trace(dots).update_layout(showlegend=True, hovermode="closest"),
     )
 
 
@@ -118,4 +119,7 @@ def line(run: Run, view: Any) -> Panel:
     assert panel.figure is not None and panel.data is not None
     low, high = prompt.limits(pairs, [panel.data[name].to_numpy() for name in ("constructed", "best")])
     panel.figure.update_yaxes(range=[low, high])
-    return replace(panel, title=panel.title.split(", least")[0].replace("Trained fits slope", "Slope"))
+    for trace in panel.figure.data:  # one row of names
+        trace.update(showlegend=trace["name"] in ("trained", "constructed"))
+    title = panel.title.split(", least")[0].replace("Trained fits slope", "Slope")
+    return replace(panel, title=title, caption=f"{panel.caption} Dotted is least squares.")

@@ -72,6 +72,13 @@ def held(run: Run, view: Any, exactly: bool = False) -> Held:
     return Held(ours * factor, exact, factor, away, min(view.token, run.config.N), names, _axes(run, names[2]))
 
 
+def typical(run: Run, view: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The scaled state and the sum of many prompts after every pair, [N, prompts], of a model with one feature."""
+    many, which = example(run.config, TYPICAL, PROMPTS), view.state if run.config.layers > 1 else "first"
+    ours, exact = _states(trained_at(run, run.snapshot_at(view), row_of(run, view)), many, which), _sums(many, which)
+    return _factor(ours[-1], exact[-1]) * ours[:, 0, 0], exact[:, 0, 0]
+
+
 def draw(run: Run, view: Any) -> Panel:
     """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their difference."""
     found, snapshot = held(run, view, exactly=True), run.snapshot_at(view)
