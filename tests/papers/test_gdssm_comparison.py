@@ -220,8 +220,8 @@ def test_a_training_that_diverges_ends_alone(astray):
 def test_the_first_to_leave_predicting_zero_is_named_and_who_never_does_is_counted():
     x, falling, level = np.array([0, 10, 20]), np.array([1.0, 0.5, 0.5]), np.ones(3)
     later = np.array([1.0, 1.0, 0.5])
-    assert late(x, {"A": later, "B": falling, "C": level}, 1.0) == "First to learn: B, step 10; 1 never"
-    assert late(x, {"B": falling}, 1.0) == "First to learn: B, step 10"
+    assert late(x, {"A": later, "B": falling, "C": level}, 1.0) == "First: B, step 10; 1 never"
+    assert late(x, {"B": falling}, 1.0) == "First: B, step 10"
     assert late(x, {"A": level}, 1.0) == "No model leaves predicting zero"
 
 

@@ -21,7 +21,8 @@ def ends(run: Run, view: Any) -> Panel:
     few, many = style.counts(run)
     return Panel(
         _reached(run),
-        f"Every seed is a dot; the same {train.TEST_SET[1]:,} fresh tasks for all. Look who lies at the "
+        "Every seed is a dot; a number after a name counts layers. "
+        f"The same {train.TEST_SET[1]:,} fresh tasks for all. Look who lies at the "
         "grey line of one step of gradient descent or left of it. A model that learned nothing from its prompt lies at "
         "predicting zero.",
         _rows(run),
@@ -144,4 +145,4 @@ def _late(x: np.ndarray, means: dict[str, np.ndarray], zero: float) -> str:
         return "No model leaves predicting zero"
     order, never = sorted(left, key=left.__getitem__), len(means) - len(left)
     first = order[0]
-    return f"First to learn: {first}, step {left[first]:,}" + f"; {never} never" * (never > 0)
+    return f"First: {first}, step {left[first]:,}" + f"; {never} never" * (never > 0)
