@@ -4,12 +4,15 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
-from icl_core import knobs, registry
+from icl_core import figures, knobs, registry
 from icl_core.experiment import STAGE, Drawing, Panel, Run
 from icl_core.figures.frames import frames
 from icl_core.papers import gdssm
+from icl_core.papers.gdssm.layer.draw.state import typical
+from icl_core.papers.gdssm.layer.settings import View
 from icl_core.runs import store
 
 EXPERIMENTS = [f"gdssm.{name}" for name in gdssm.PAPER.experiments]
@@ -82,3 +85,22 @@ def test_the_headline_follows_the_training(id, preset):
     run = shipped(id, preset)
     said = [registry.experiment(id).headline(run, view) for view in views(id, run)]
     assert len(set(said)) == len(said)
+
+
+def test_with_one_feature_the_state_of_a_construction_lies_on_the_line():
+    run = shipped("gdssm.layer", "one feature")
+    built = {name.split("/")[1]: array for name, array in run.tensors.items() if name.startswith("constructed/")}
+    seeds, count = run.config.seeds, len(run.snapshot_steps)
+    kept = {f"snapshot/{n}": np.repeat(np.repeat(a, seeds, 0)[None], count, 0) for n, a in built.items()}
+    state, exact = typical(Run(run.config, {**run.tensors, **kept}), View())
+    np.testing.assert_allclose(state, exact, atol=1e-5)
+    untrained, _ = typical(run, View(snapshot=0))
+    assert np.abs(untrained - exact).max() > 0.1
+
+
+def test_maps_in_a_row_share_their_scale_and_only_the_first_names_its_rows():
+    matrices = {"one": np.eye(3), "two": 2 * np.eye(3)}
+    layout = figures.small_maps(matrices, (list("abc"), None), ("row", "column"), "entry", 1.5).to_dict()["layout"]
+    assert (layout["coloraxis"]["cmin"], layout["coloraxis"]["cmax"]) == (-1.5, 1.5)
+    assert layout["yaxis"]["ticktext"] == ["a", "b", "c"] and not any(layout["yaxis2"]["ticktext"])
+    assert layout["xaxis"]["domain"][1] < layout["xaxis2"]["domain"][0] < layout["xaxis2"]["domain"][1] <= 1

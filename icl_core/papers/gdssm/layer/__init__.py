@@ -7,7 +7,8 @@ The construction is written down beside it, with the best rate in closed form. L
 state itself, token by token, show how close the two come; replace any part of the trained layer and see what breaks.
 
 Try:
-- Play the training, then move the pairs read: is the state a gradient from the first token on?
+- Play the training, then open "Trained beside constructed" and move the pairs read: is the state a gradient from the
+  first token on?
 - "Figures 4 A and 5: two layers": why is the trained model better than two steps of one rate?
 - "One feature: your own points": type points on a line of slope 2, then take half of them away.
 """

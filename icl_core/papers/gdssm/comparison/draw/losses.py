@@ -48,7 +48,7 @@ def _rows(run: Run) -> Figure:
 
 def _coloured(model: Model) -> str:
     """A model's name in its colour, by which its curve is known."""
-    name = model.short.replace(" transformer", "<br>transformer").removesuffix(" layer").removesuffix(" layers")
+    name = model.short.replace(" transformer", " transf.").removesuffix(" layer").removesuffix(" layers")
     return f'<span style="color:{colour(model.colour)}">{name}</span>'
 
 

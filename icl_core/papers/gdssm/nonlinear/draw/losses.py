@@ -94,7 +94,7 @@ def training(run: Run, view: Any) -> Panel:
     lines.append(("predicting zero", ZERO, "floor"))
     series = series or [Curve("none yet", x, x + np.nan)]
     at = run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
-    figure = figures.curves(series, "training step", "loss at the query", log_y=True, lines=lines, at=at, height=240)
+    figure = figures.curves(series, "training step", "loss", log_y=True, lines=lines, at=at, height=240)
     return Panel(
         _title(run, {each.id: mean_of(row) for each, row in rows.items()}),
         f"The loss on {WATCHED:,} tasks that no training sees, one model after the other. A model with an MLP falls as "
