@@ -234,12 +234,12 @@ def test_what_diverged_is_told_and_not_drawn(astray):
             assert not np.isinf(numbers_of(trace.y)).any() and not np.isinf(numbers_of(trace.x)).any()
         panel.figure.plotly().to_json()
     for name in ("ends", "parameters"):
-        assert "Diverged: Mamba, Griffin." in panels[name].note
+        assert "Diverged: Mamba, Griffin." in panels[name].caption
         assert all(np.isfinite(numbers_of(trace.y)).all() for trace in panels[name].figure.plotly().data)
         assert list(panels[name].data["loss"]).count("diverged") == 2
     assert [each.text for each in panels["ends"].figure.plotly().layout.annotations].count("diverged") == 2
     assert panels["ends"].data.set_index("model")["rate"]["Griffin"] == "none"
-    assert panels["training"].note == "Diverged: Mamba after step 5, Griffin at every rate."
+    assert panels["training"].caption.endswith("Diverged: Mamba after step 5, Griffin at every rate.")
     assert "Diverged: S5 at 0.03, Griffin at every rate, linear transformer, 1 layer at 0.03." in panels["rates"].note
     assert panels["rates"].data.set_index("model")["0.03"]["S5"] == "diverged"
     assert not any(np.isnan(metric.value) for metric in comparison.metrics(run))
@@ -265,7 +265,7 @@ def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
         panel = drawing.draw(Run(SMALL, far), View())
         axis = panel.figure.plotly().layout.xaxis if name == "ends" else panel.figure.plotly().layout.yaxis
         assert axis.range[1] < 2 * zero
-        assert f"Beyond the edge: softmax transformer, 2 layers at {100 * zero:.3g}." in panel.note
+        assert f"Beyond the edge: softmax transformer, 2 layers at {100 * zero:.3g}." in panel.caption
         places = numbers_of([trace.x[0] if name == "ends" else trace.y[0] for trace in panel.figure.plotly().data])
         assert (places <= axis.range[1]).all() and places.max() == axis.range[1]
 

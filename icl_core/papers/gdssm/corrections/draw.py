@@ -39,10 +39,11 @@ def gains(run: Run, view: Any) -> Panel:
         "The share of the loss of predicting zero that a prediction removes: 1 is all of it, 0 nothing, below 0 it is "
         "worse than zero. Orange is corrected, the others are as printed; the printed Q and windows at every token are "
         "shown at the rate best for them, the others at the best rate of the corrected step. If the paper's formulas "
-        "were right as printed, all bars of a step would be as high as orange.",
+        "were right as printed, all bars of a step would be as high as orange."
+        + " Bars below −1.6 are cut off."
+        * (min(values) < -SHOWN),
         _bars(labels, kinds, values),
         data=pd.DataFrame({"formula": labels, "gain": values}).round(5),
-        note="Bars below −1.6 are cut off." if min(values) < -SHOWN else "",
     )
 
 

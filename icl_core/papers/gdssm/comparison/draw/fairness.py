@@ -34,10 +34,9 @@ def parameters(run: Run, view: Any) -> Panel:
         "{} parameters against {}".format(*style.counts(run)),
         "The GD-SSM multiplies tokens with each other and keeps the sum: with that built in there is hardly anything "
         "left to learn. The others could not be made so small: letting a token in and out takes more. Were it a matter "
-        "of size, blue would lie highest.",
+        "of size, blue would lie highest." + style.astray(run, loss),
         figure,
         data=pd.DataFrame({"model": labels, "parameters": sizes, "loss": style.column(loss, 4)}),
-        note=style.astray(run, loss).strip(),
     )
 
 

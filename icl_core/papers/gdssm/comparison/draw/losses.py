@@ -24,11 +24,10 @@ def ends(run: Run, view: Any) -> Panel:
         "Every seed is a dot; a number after a name counts layers. "
         f"The same {train.TEST_SET[1]:,} fresh tasks for all. Look who lies at the "
         "grey line of one step of gradient descent or left of it. A model that learned nothing from its prompt lies at "
-        "predicting zero.",
+        f"predicting zero. {few} parameters in the GD-SSM, {many} in each of the others."
+        + style.astray(run, run["evaluated/loss"]),
         _rows(run),
         data=_table(run),
-        note=f"{few} parameters in the GD-SSM, {many} in each of the others."
-        + style.astray(run, run["evaluated/loss"]),
     )
 
 
@@ -107,10 +106,9 @@ def training(run: Run, view: Any) -> Panel:
         f"{train.WATCHED[1]} held-out tasks, the same for all curves and lines; means over the "
         "seeds. Look for plateaus: a model that finds the mechanism falls suddenly, one "
         "that does not stays level. Slow learners may still be improving. Colours are those of the "
-        "names in the panel beside.",
+        "names in the panel beside." + style.told(lost),
         _falling(x, losses, levels, view.single_seeds, not run.finished),
         data=pd.DataFrame({"step": x} | {label: mean.round(4) for label, mean in means.items()}),
-        note=style.told(lost).strip(),
     )
 
 
