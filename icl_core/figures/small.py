@@ -1,6 +1,6 @@
 """Maps for the stage: they fill their box, their colour bar stands at the right, and their scale does not move."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,14 @@ from icl_core.figure import Figure, Trace
 from icl_core.figures.attention import SYMBOLS, Box, Predictions, positions
 from icl_core.figures.coarse import coarse
 from icl_core.figures.grid import NONE_TO_ALL, Subplot, diverging, heat, map_axes, names
+from icl_core.figures.heatmaps import numbers
 from icl_core.figures.style import COLOURS, FAINT, INK, MONO, TEXT, TICKS, characters, colourscale, layout
 
 Labels = Sequence[str] | None  # None: positions from 1
 BESIDE = (" ", "  ", "   ")  # the names of the columns in which predictions stand
 MOST = 12  # labels along a side
 MARGIN = {"t": 4, "b": 44, "l": 48, "r": 66}
+BETWEEN, LETTERS, WRITTEN = 0.05, 60, 50  # of maps in a row: share between two, letters under all, pixels of a cell
 
 
 def small_map(matrix: Any, labels: tuple[Labels, Labels], titles: tuple[str, str], value: str, limit: float) -> Figure:
@@ -83,3 +85,25 @@ def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
     text = {"title": {"text": title, "side": "right", "font": {"size": TICKS}}, "tickfont": {"size": TICKS}}
     where = {"x": 1.01, "thickness": 10, "len": 1, "outlinewidth": 0, "xpad": 0, "ypad": 0}
     return {**where, **text, "tickvals": list(ticks), "ticktext": texts}
+
+
+def small_maps(
+    matrices: Mapping[str, Any], labels: tuple[Labels, Labels], titles: tuple[str, str], value: str, limit: float,
+    written: bool = False,
+) -> Figure:  # fmt: skip
+    """Matrices [rows, columns] of equal shape by their titles, side by side on one scale from -limit to limit; rows are
+    labelled at the left one. `written` puts its number into every cell: for a few rows and columns."""
+    sides, figure = (1 + BETWEEN) / len(matrices), Figure(layout=layout(300, {**MARGIN, "t": 26}, showlegend=False))
+    figure.update_layout(coloraxis=diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])})
+    for index, (title, matrix) in enumerate(matrices.items()):
+        matrix = np.asarray(matrix, dtype=np.float32)
+        rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
+        subplot = Subplot(index + 1, (index * sides, min(1.0, (index + 1) * sides - BETWEEN)), title=title)
+        figure.add_trace(heat(matrix, rows, columns, f"%{{y}}, %{{x}}: {value} %{{z:.3g}}", subplot, "coloraxis"))
+        if written:
+            figure.add_trace(numbers(matrix, (rows, columns), limit, WRITTEN, subplot))
+        across = max(2, LETTERS // len(matrices) // (1 + max(map(len, columns))))
+        down = (rows, rows if index == 0 else [""] * len(rows), titles[0] if index == 0 else "")
+        figure.update_layout(map_axes(subplot, down, (columns, columns, titles[1]), MOST, across))
+        figure.add_annotation(**subplot.heading())
+    return figure

@@ -217,12 +217,11 @@ def test_a_training_that_diverges_ends_alone(astray):
         assert np.isinf(tried[row, -1]) and tried[row, :-1].tobytes() == before[row, :-1].tobytes(), name
 
 
-def test_two_that_leave_at_the_same_step_are_both_named():
-    x, falling, level = np.array([0, 10]), np.array([1.0, 0.5]), np.ones(2)
-    assert late(x, {"A": falling, "B": falling, "C": level}, 1.0) == (
-        "A leaves predicting zero by step 10, B by 10; 1 never"
-    )
-    assert late(x, {"A": level, "B": falling}, 1.0) == "B alone leaves predicting zero, by step 10"
+def test_the_first_to_leave_predicting_zero_is_named_and_who_never_does_is_counted():
+    x, falling, level = np.array([0, 10, 20]), np.array([1.0, 0.5, 0.5]), np.ones(3)
+    later = np.array([1.0, 1.0, 0.5])
+    assert late(x, {"A": later, "B": falling, "C": level}, 1.0) == "First: B, step 10; 1 never"
+    assert late(x, {"B": falling}, 1.0) == "First: B, step 10"
     assert late(x, {"A": level}, 1.0) == "No model leaves predicting zero"
 
 
@@ -235,12 +234,12 @@ def test_what_diverged_is_told_and_not_drawn(astray):
             assert not np.isinf(numbers_of(trace.y)).any() and not np.isinf(numbers_of(trace.x)).any()
         panel.figure.plotly().to_json()
     for name in ("ends", "parameters"):
-        assert "Diverged: Mamba, Griffin." in panels[name].note
+        assert "Diverged: Mamba, Griffin." in panels[name].caption
         assert all(np.isfinite(numbers_of(trace.y)).all() for trace in panels[name].figure.plotly().data)
         assert list(panels[name].data["loss"]).count("diverged") == 2
     assert [each.text for each in panels["ends"].figure.plotly().layout.annotations].count("diverged") == 2
     assert panels["ends"].data.set_index("model")["rate"]["Griffin"] == "none"
-    assert panels["training"].note == "Diverged: Mamba after step 5, Griffin at every rate."
+    assert panels["training"].caption.endswith("Diverged: Mamba after step 5, Griffin at every rate.")
     assert "Diverged: S5 at 0.03, Griffin at every rate, linear transformer, 1 layer at 0.03." in panels["rates"].note
     assert panels["rates"].data.set_index("model")["0.03"]["S5"] == "diverged"
     assert not any(np.isnan(metric.value) for metric in comparison.metrics(run))
@@ -266,7 +265,7 @@ def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
         panel = drawing.draw(Run(SMALL, far), View())
         axis = panel.figure.plotly().layout.xaxis if name == "ends" else panel.figure.plotly().layout.yaxis
         assert axis.range[1] < 2 * zero
-        assert f"Beyond the edge: softmax transformer, 2 layers at {100 * zero:.3g}." in panel.note
+        assert f"Beyond the edge: softmax transformer, 2 layers at {100 * zero:.3g}." in panel.caption
         places = numbers_of([trace.x[0] if name == "ends" else trace.y[0] for trace in panel.figure.plotly().data])
         assert (places <= axis.range[1]).all() and places.max() == axis.range[1]
 

@@ -20,7 +20,6 @@ Try:
 import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
-from icl_core.figures import written
 from icl_core.papers.gdssm.comparison import claims
 from icl_core.papers.gdssm.comparison.draw import fairness, losses
 from icl_core.papers.gdssm.comparison.metrics import metrics
@@ -29,21 +28,22 @@ from icl_core.papers.gdssm.comparison.read_run import NEAR, entries, levels, upg
 from icl_core.papers.gdssm.comparison.run import run
 from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, PRESETS, Config, View
 from icl_core.papers.gdssm.comparison.train import EVALUATIONS
+from icl_core.papers.gdssm.shared.read_run import percent
 
 
 def headline(run: Run, view: View) -> str:
     """What you see: who reaches gradient descent."""
-    models, (zero, one, _) = entries(run), levels(run)
-    best = min(models, key=lambda each: each.loss)
+    models, (_, one, _) = entries(run), levels(run)
+    best, near = min(models, key=lambda each: each.loss), [each for each in models if each.loss <= NEAR * one]
     if not np.isfinite(best.loss):
         return "Every training diverged."
-    near = [each.model.label for each in models if each.loss <= NEAR * one]
-    come = f"come{'s' * (len(near) == 1)} within 5 % of it or beyond"
-    said = f"{', '.join(near)} {come}" if near else "no model reaches it"
-    return (
-        f"One step of gradient descent has loss {written(one)}, predicting zero {written(zero)}. After "
-        f"{run.config.steps:,} steps {said}; the lowest loss is {written(best.loss)}, of {best.model.label}."
-    )
+    if not near:
+        away = percent(best.loss / one - 1)
+        return (
+            f"After {run.config.steps:,} steps no model reaches one step of gradient descent; the best is {away} off."
+        )
+    said = f"{len(near)} of {len(models)} models" if len(near) > 3 else "; ".join(each.model.short for each in near)
+    return f"As good as one step of gradient descent after {run.config.steps:,} steps: {said}."
 
 
 def cost(config: Config) -> float:
@@ -65,10 +65,10 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("ends", losses.ends, wide=True, moving=False),
-        Drawing("training", losses.training, ("single_seeds",), live=True, wide=True, moving=False),
+        Drawing("ends", losses.ends, moving=False),
+        Drawing("training", losses.training, ("single_seeds",), live=True, moving=False),
         Drawing("parameters", fairness.parameters, moving=False),
-        Drawing("rates", fairness.learning_rates, moving=False),
+        Drawing("rates", fairness.learning_rates, (), "Rates tried", moving=False),
     ),
     presets=PRESETS,
     headline=headline,

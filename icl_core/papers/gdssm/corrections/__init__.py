@@ -6,9 +6,9 @@ The trained models decide the matter too: they end at the corrected formulas. No
 that a state-space layer can accumulate gradients; but whoever builds the layer as printed gets noise.
 
 Try:
-- Move the length of the step: where does the printed sign gain, and where the printed Q?
+- Move the length of the step (in "View"): where does the printed sign gain, and where the printed Q?
 - Take fewer features: from which size on does the printed Q not look hopeless?
-- Read the table: the last row cannot be repaired by a sign or a factor.
+- Open the six corrections: the last row cannot be repaired by a sign or a factor.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -22,10 +22,10 @@ from icl_core.papers.gdssm.shared.read_run import percent
 def headline(run: Run, view: View) -> str:
     """What you see: the gains of the right step and of three printed ones."""
     right, sign = best_gain(run, "right"), gain(run, "sign")
+    changed = f"{'adds' if sign < 0 else 'removes'} {percent(abs(sign))}"
     return (
-        f"One step of gradient descent removes {percent(right)} of the loss of predicting zero; with the printed sign "
-        f"it {'adds' if sign < 0 else 'removes'} {percent(abs(sign))}, with the printed Q it removes "
-        f"{percent(best_gain(run, 'Q'))}."
+        f"A step of gradient descent removes {percent(right)} of the loss; as printed it {changed} (sign) or removes "
+        f"{percent(best_gain(run, 'Q'))} (Q)."
     )
 
 
@@ -44,9 +44,9 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("gains", draw.gains, wide=True, moving=False),
-        Drawing("lengths", draw.lengths, ("times",), wide=True, moving=False),
-        Drawing("table", draw.table, wide=True, moving=False),
+        Drawing("gains", draw.gains, moving=False),
+        Drawing("lengths", draw.lengths, ("times",), moving=False),
+        Drawing("table", draw.table, (), "The six corrections", wide=True, moving=False),
     ),
     presets=PRESETS,
     headline=headline,

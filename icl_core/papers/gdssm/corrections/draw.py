@@ -33,16 +33,17 @@ def gains(run: Run, view: Any) -> Panel:
         ("5 transposes", "gradient descent", float(run["gain/mixed"])),
     )
     labels, kinds, values = (list(column) for column in zip(*bars, strict=True))
-    right, sign, Q = (written(value, 2) for value in values[:3])
+    right, sign = (written(value, 2) for value in values[:2])
     return Panel(
-        f"A corrected step gains {right}; with the printed sign {sign}, with the printed Q {Q}",
+        f"A corrected step gains {right}, the printed sign {sign}",
         "The share of the loss of predicting zero that a prediction removes: 1 is all of it, 0 nothing, below 0 it is "
         "worse than zero. Orange is corrected, the others are as printed; the printed Q and windows at every token are "
         "shown at the rate best for them, the others at the best rate of the corrected step. If the paper's formulas "
-        "were right as printed, all bars of a step would be as high as orange.",
+        "were right as printed, all bars of a step would be as high as orange."
+        + " Bars below −1.6 are cut off."
+        * (min(values) < -SHOWN),
         _bars(labels, kinds, values),
         data=pd.DataFrame({"formula": labels, "gain": values}).round(5),
-        note="Bars below −1.6 are cut off." if min(values) < -SHOWN else "",
     )
 
 
@@ -54,6 +55,8 @@ def _bars(labels: list[str], kinds: list[str], values: list[float]) -> Figure:
         where = {"yanchor": "bottom", "yshift": 2} if value >= -0.02 else {"yanchor": "top", "yshift": -2}
         where |= {"x": index, "y": float(heights[index]), "showarrow": False}
         figure.add_annotation(text=written(value, 2 if abs(value) > 0.1 else 3), **where)
+    texts = [f"{'<br>' * (index % 2)}{label}" for index, label in enumerate(labels)]  # in two rows, as they are long
+    figure.update_xaxes(tickvals=list(range(len(texts))), ticktext=texts, tickangle=0)
     return figure.update_yaxes(zeroline=True, zerolinewidth=1)
 
 
@@ -69,7 +72,7 @@ def lengths(run: Run, view: Any) -> Panel:
     )  # fmt: skip
     right, sign = (written(gain(run, name, view.times), 2) for name in ("right", "sign"))
     return Panel(
-        f"At {view.times:g} times the best length a step gains {right} corrected, {sign} with the printed sign",
+        f"At {view.times:g} × the best length: {right}, printed sign {sign}",
         "The prediction is linear in the rate, so its gain is a parabola. The corrected step gains most at 1 and "
         "nothing at 2, which is what A.1's lost factor amounts to. With the printed sign no length gains anything; "
         "if the sign were right, its line would be the orange one.",

@@ -7,22 +7,19 @@ The construction is written down beside it, with the best rate in closed form. L
 state itself, token by token, show how close the two come; replace any part of the trained layer and see what breaks.
 
 Try:
-- Play the training, then move the pairs read: is the state a gradient from the first token on?
+- Play the training, then open "Trained beside constructed" and move the pairs read: is the state a gradient from the
+  first token on?
 - "Figures 4 A and 5: two layers": why is the trained model better than two steps of one rate?
 - "One feature: your own points": type points on a line of slope 2, then take half of them away.
 """
 
-import numpy as np
-
 from icl_core.experiment import Drawing, Experiment, Run
-from icl_core.figures import written
 from icl_core.papers.gdssm.layer import claims
-from icl_core.papers.gdssm.layer.draw import grafts, prompt, scale, state, training, two_steps, weights
-from icl_core.papers.gdssm.layer.metrics import metrics, worst_ratio
+from icl_core.papers.gdssm.layer.draw import grafts, prompt, scale, stage, state, training, two_steps, weights
+from icl_core.papers.gdssm.layer.metrics import metrics
 from icl_core.papers.gdssm.layer.run import SWEPT, run
 from icl_core.papers.gdssm.layer.settings import PRESETS, View
 from icl_core.papers.gdssm.layer.surgery import FIELDS, kind_of
-from icl_core.papers.gdssm.shared.closed_forms import two_steps_free
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.train import EVALUATIONS
@@ -31,33 +28,15 @@ from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the trained loss beside that of gradient descent, and of predicting zero."""
-    config, zero = run.config, float(run["baseline/zero"][0])
-    one = config.layers == 1
-    kind = f"One {config.model} layer" if one else f"{config.layers} layers"
-    if np.isfinite(run["evaluated/scaled"]).all():
-        trained, best = float(run["evaluated/scaled"].mean()), float(run["baseline/expected"][0])
-    else:
-        trained, best = float(run["evaluated/loss"].mean()), float(run["baseline/floor"][0])
-        if config.layers == 2:  # penalised: on the same footing as without a penalty
-            exact = two_steps_free(config.f, config.N, config.r).loss
-            trained, best = exact * trained / best, exact
-    most = "one step" if one else f"{config.layers} steps"
-    return (
-        f"{kind}, trained for {config.steps} steps: loss {written(trained)}, where {most} of gradient descent at the "
-        f"best rate{'' if one else 's'} reach{'es' if one else ''} {written(best)} and predicting zero costs "
-        f"{written(zero)}. {_apart(run)}"
-    )
-
-
-def _apart(run: Run) -> str:
-    """How far trained and constructed are from each other, at the worst seed."""
-    away = worst_ratio(run)
+    """What you see: the loss at the step shown beside that of gradient descent, and of predicting zero."""
+    away, zero = stage.above(run, view)
+    step, steps = run.snapshot_steps[run.snapshot_at(view)], run.config.steps
+    said = f"{percent(abs(away))} {'above' if away >= 0 else 'below'}"
+    most = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
     if run.config.penalty > 0 and run.config.layers > 1:
-        side = "below" if away < 0 else "above"
-        return f"That is {percent(abs(away))} {side} the construction, which keeps the penalty."
-    which = f", at the worst of {run.config.seeds} seeds" if run.config.seeds > 1 else ""
-    return f"Trained and constructed are {percent(abs(away))} apart{which}."
+        most = f"{run.config.layers} penalised steps"
+    beside = f"{most} of gradient descent (predicting zero: {percent(zero)})"
+    return f"After {step} of {steps} steps the loss is {said} {beside}."
 
 
 def cost(config: Config) -> float:
@@ -69,7 +48,17 @@ def cost(config: Config) -> float:
 
 
 SEED = ("seed_shown",)
+STATE = ("token", "example", "state", *SEED)
+GRAFT, POINTS, BESIDE, CURVES, SCALE = (
+    "Graft", "Your own points", "Trained beside constructed", "All curves", "Another scale",
+)  # fmt: skip
 SURGERY = {"interventions": "one", "surgery": "scalar", "grafts": "several"}  # a panel for each model: parts differ
+
+
+def _single(config: Config) -> bool:
+    """Whether state and gradient are numbers, and not maps."""
+    return config.f == 1
+
 
 EXPERIMENT = Experiment(
     name="layer",
@@ -81,18 +70,30 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("training", training.loss, ("single_seeds",), live=True),
-        Drawing("alignment", training.alignment, live=True),
-        Drawing("state", state.draw, ("token", "example", "state", *SEED), wide=True),
-        Drawing("weights", weights.draw, ("raw", *SEED), wide=True),
-        Drawing("steps", two_steps.draw, SEED, applies=lambda config: config.layers == 2, wide=True),
-        Drawing("scale", scale.draw, ("alpha", *SEED), moving=False),
-        Drawing("recurrence", state.recurrence, SEED),
+        Drawing("state", stage.state, STATE, applies=lambda config: not _single(config)),
+        Drawing("exact", stage.exact, STATE, moving=False, applies=lambda config: not _single(config)),
+        Drawing("difference", stage.difference, STATE, applies=lambda config: not _single(config)),
+        Drawing("along", stage.along, ("state", *SEED), wide=True, applies=_single),
+        Drawing("line", stage.line, ("points", *SEED), applies=_single),
+        Drawing("weights", stage.weights, SEED, wide=True),
+        Drawing("training", stage.loss, ("single_seeds",), live=True),
         *(
-            Drawing(name, grafts.draw, (*FIELDS[kind].values(), *SEED), applies=lambda c, kind=kind: kind_of(c) == kind)
+            Drawing(
+                name,
+                grafts.draw,
+                (*FIELDS[kind].values(), *SEED),
+                GRAFT,
+                applies=lambda config, kind=kind: kind_of(config) == kind,
+            )
             for name, kind in SURGERY.items()
         ),
-        Drawing("prompt", prompt.draw, ("points", *SEED)),
+        Drawing("prompt", prompt.draw, ("points", *SEED), POINTS),
+        Drawing("tokens", state.draw, STATE, BESIDE, wide=True),
+        Drawing("parts", weights.draw, ("raw", *SEED), BESIDE, wide=True),
+        Drawing("recurrence", state.recurrence, SEED, BESIDE),
+        Drawing("steps", two_steps.draw, SEED, BESIDE, applies=lambda config: config.layers == 2),
+        Drawing("alignment", training.alignment, (), CURVES, live=True),
+        Drawing("scale", scale.draw, ("alpha", *SEED), SCALE, moving=False),
     ),
     presets=PRESETS,
     headline=headline,

@@ -16,7 +16,7 @@ Try:
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear import claims
-from icl_core.papers.gdssm.nonlinear.draw import fits, losses
+from icl_core.papers.gdssm.nonlinear.draw import fits, losses, stage
 from icl_core.papers.gdssm.nonlinear.metrics import metrics
 from icl_core.papers.gdssm.nonlinear.read_run import upgrade
 from icl_core.papers.gdssm.nonlinear.settings import PRESETS, Config, View
@@ -24,15 +24,11 @@ from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, TEST_SET, WATCHED
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the losses of three models beside gradient descent and predicting zero."""
-    loss = {id: written(float(run[f"evaluated/{id}"].mean()), 4) for id in run.names("variants")}
-    steps, costs = ("one step", "costs") if run.config.layers == 1 else (f"{run.config.layers} steps", "cost")
-    ideal, zero = (written(float(run[f"baseline/{name}"][0]), 4) for name in ("ideal", "zero"))
-    return (
-        f"With an MLP embedding and a gated unit the loss is {loss['mlp gate']}, where {steps} of gradient "
-        f"descent on sin x and cos x {costs} {ideal}; a linear embedding with the unit stays at {loss['linear gate']}, "
-        f"and with an MLP on the state at {loss['state']}. Predicting zero costs {zero}."
-    )
+    """What you see: the losses of two models at the step shown, and of gradient descent."""
+    step = run.snapshot_steps[run.snapshot_at(view)]
+    ours, theirs = (written(stage.at(run, view, id), 4) for id in (stage.BENT, stage.STRAIGHT))
+    ideal = written(float(run["baseline/ideal"][0]), 4)
+    return f"Step {step}: loss {ours} with an MLP embedding, {theirs} with a linear one; gradient descent has {ideal}."
 
 
 def cost(config: Config) -> float:
@@ -52,11 +48,13 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("fit", fits.fit, ("prompt", "seed_shown"), wide=True),
-        Drawing("losses", losses.losses, wide=True, moving=False),
-        Drawing("training", losses.training, live=True),
-        Drawing("features", fits.features, ("features_of", "seed_shown")),
-        Drawing("prompt", fits.prompt, ("points", "seed_shown"), wide=True),
+        Drawing("fit", stage.fit, ("prompt", "seed_shown")),
+        Drawing("training", stage.training, live=True),
+        Drawing("features", stage.features, ("features_of", "seed_shown")),
+        Drawing("losses", stage.bars, moving=False),
+        Drawing("points", fits.prompt, ("points", "seed_shown"), "Your own points", wide=True),
+        Drawing("fits", fits.fit, ("prompt", "seed_shown"), "All curves", wide=True),
+        Drawing("bars", losses.losses, (), "All curves", wide=True, moving=False),
     ),
     presets=PRESETS,
     headline=headline,

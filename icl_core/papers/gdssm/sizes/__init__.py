@@ -24,8 +24,8 @@ def headline(run: Run, view: View) -> str:
     """What you see: how close every size is."""
     N, f = run["size/N"], run["size/f"]
     return (
-        f"{len(N)} models of one layer, each trained for its own size, {N.min()} to {N.max()} examples and "
-        f"{f.min()} to {f.max()} dimensions: every one is within {percent(worst(run))} of one step of gradient descent."
+        f"{len(N)} layers, for {N.min()} to {N.max()} examples and {f.min()} to {f.max()} dimensions: each is within "
+        f"{percent(worst(run))} of one gradient step."
     )
 
 
@@ -48,8 +48,8 @@ EXPERIMENT = Experiment(
     drawings=(
         Drawing("pairs", draw.pairs, ("relative",), moving=False),
         Drawing("features", draw.features, ("relative",), moving=False),
-        Drawing("gaps", draw.gaps, moving=False),
-        Drawing("training", draw.training, live=True, moving=False),
+        Drawing("gaps", draw.gaps, (), "All curves", moving=False),
+        Drawing("training", draw.training, (), "All curves", live=True, moving=False),
     ),
     presets=PRESETS,
     headline=headline,

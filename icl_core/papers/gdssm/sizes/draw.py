@@ -41,7 +41,7 @@ def gaps(run: Run, view: Any) -> Panel:
         figure.add_annotation(x=index, y=value, showarrow=False, yanchor="bottom", **text)
     far = int(away.argmax())
     return Panel(
-        f"Farthest from gradient descent: {labels[far]}, by {percent(away[far] / 100)}",
+        f"Farthest: {percent(away[far] / 100)}, at {labels[far]}",
         "The trained loss over that of the best step of gradient descent on the same tasks, minus one, at the worst "
         "seed. Sizes that did not converge would stand out above the dotted line.",
         figure,
@@ -87,14 +87,15 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
     unit = "share of predicting zero" if view.relative else "loss at the query"
     figure = figures.curves(series, title, unit, y_range=(0, 1.08 * float((zero / share).max())))
     dots = next(trace for trace in figure.data if trace.get("name") == "trained")
-    dots.update(mode="markers")  # a line between them would hide the curve
-    figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x], range=[x.min() - 0.5, x.max() + 0.5])
+    dots.update(mode="markers", marker={"size": 12})  # a line between them would hide the curve
+    room = 0.04 * float(np.ptp(x)) or 0.5  # for a dot at either end
+    figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x], range=[x.min() - room, x.max() + room])
     away = float(np.abs(run["evaluated/ratio"][:, order] - 1).max())
-    ends = f"{written(float(trained[:, 0].mean()), 2)} to {written(float(trained[:, -1].mean()), 2)}"
+    first, last = (written(float(trained[:, end].mean()), 2) for end in (0, -1))
     return Panel(
-        f"From {name} = {x[0]} to {x[-1]} the loss goes from {ends}, within {percent(away)} of the closed form",
-        caption + " Measured as the closed form times trained over constructed on the same tasks, which removes most "
-        "of the tasks' noise.",
+        f"{name} = {x[0]} to {x[-1]}: loss {first} to {last}",
+        f"{caption} All are within {percent(away)} of the closed form. Measured as the closed form times trained over "
+        "constructed on the same tasks, which removes most of the tasks' noise.",
         figure,
         data=pd.DataFrame({name: x, "trained": trained.mean(0), "closed form": run["baseline/expected"][order]}),
     )

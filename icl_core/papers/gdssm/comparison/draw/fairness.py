@@ -31,13 +31,12 @@ def parameters(run: Run, view: Any) -> Panel:
     _names(run, figure, [each for each in finite if not each.baseline], (shown[1], most))
     labels = [each.model.label for each in found]
     return Panel(
-        "{} parameters of the right kind against {}".format(*style.counts(run)),
+        "{} parameters against {}".format(*style.counts(run)),
         "The GD-SSM multiplies tokens with each other and keeps the sum: with that built in there is hardly anything "
         "left to learn. The others could not be made so small: letting a token in and out takes more. Were it a matter "
-        "of size, blue would lie highest.",
+        "of size, blue would lie highest." + style.astray(run, loss),
         figure,
         data=pd.DataFrame({"model": labels, "parameters": sizes, "loss": style.column(loss, 4)}),
-        note=style.astray(run, loss).strip(),
     )
 
 

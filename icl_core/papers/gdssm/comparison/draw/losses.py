@@ -21,13 +21,13 @@ def ends(run: Run, view: Any) -> Panel:
     few, many = style.counts(run)
     return Panel(
         _reached(run),
-        f"Every seed is a dot; the same {train.TEST_SET[1]:,} fresh tasks for all. Look who lies at the "
+        "Every seed is a dot; a number after a name counts layers. "
+        f"The same {train.TEST_SET[1]:,} fresh tasks for all. Look who lies at the "
         "grey line of one step of gradient descent or left of it. A model that learned nothing from its prompt lies at "
-        "predicting zero.",
+        f"predicting zero. {few} parameters in the GD-SSM, {many} in each of the others."
+        + style.astray(run, run["evaluated/loss"]),
         _rows(run),
         data=_table(run),
-        note=f"{few} parameters in the GD-SSM, {many} in each of the others."
-        + style.astray(run, run["evaluated/loss"]),
     )
 
 
@@ -36,23 +36,29 @@ def _rows(run: Run) -> Figure:
     found, shown = entries(run), style.limits(run, run["evaluated/loss"])
     rows = len(found)
     figure = Figure([_dots(each, shown[1]) for each in found], layout(120 + 40 * rows, {"t": 70}, showlegend=False))
-    _lines(run, figure, 40 * rows)
+    _lines(run, figure)
     for each in style.diverged(run):
         here = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "middle", "bgcolor": PAPER}
         figure.add_annotation(text="diverged", showarrow=False, y=each.place, **here)
-    ticks = [each.model.short.replace("transformer, ", "transformer,<br>") for each in found]
+    ticks = [_coloured(each.model) for each in found]
     figure.update_xaxes(axis("loss at the query", range=list(shown), showgrid=False))
     return figure.update_yaxes(axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks))
 
 
-def _lines(run: Run, figure: Figure, height: int) -> None:
-    """The reference lines with their names above the plot, each so high that no other line crosses it."""
+def _coloured(model: Model) -> str:
+    """A model's name in its colour, by which its curve is known."""
+    name = model.short.replace(" transformer", " transf.").removesuffix(" layer").removesuffix(" layers")
+    return f'<span style="color:{colour(model.colour)}">{name}</span>'
+
+
+def _lines(run: Run, figure: Figure) -> None:
+    """The reference lines with their names above the plot, one over the other."""
     for level, (label, value, kind) in enumerate(style.lines(*levels(run))):
-        y, left = 1 + (14 + 19 * level) / height, level == 0  # the line of predicting zero is the rightmost
+        left = level == 0  # the line of predicting zero is the rightmost
         line = {"color": colour(kind), "width": 2, "dash": DASHES[kind]}
-        figure.add_shape(type="line", x0=value, x1=value, yref="paper", y0=0, y1=y, line=line, layer="below")
+        figure.add_shape(type="line", x0=value, x1=value, yref="paper", y0=0, y1=1, line=line, layer="below")
         side = {"xanchor": "right", "xshift": -3} if left else {"xanchor": "left", "xshift": 3}
-        where = {"x": value, "y": y, "yref": "paper", "yanchor": "middle", "font": {"size": TICKS}}
+        where = {"x": value, "y": 1, "yref": "paper", "yshift": 10 + 19 * level, "font": {"size": TICKS}}
         figure.add_annotation(text=label, showarrow=False, **where, **side)
 
 
@@ -83,12 +89,9 @@ def _table(run: Run) -> pd.DataFrame:
 
 def _reached(run: Run) -> str:
     found = entries(run)
-    near = [each.model.short for each in found if each.loss <= NEAR * run["baseline/one"][0]]
-    if not near:
-        return "Nobody reaches one step of gradient descent"
-    if len(near) == len(found):
-        return "All models reach one step of gradient descent"
-    return f"As good as one step of gradient descent: {'; '.join(near)}"
+    near = [each for each in found if each.loss <= NEAR * run["baseline/one"][0]]
+    said = "No model" if not near else "All models" if len(near) == len(found) else f"{len(near)} of {len(found)}"
+    return f"{said} reach{'es' * (len(near) in (0, 1))} one step of gradient descent"
 
 
 def training(run: Run, view: Any) -> Panel:
@@ -100,27 +103,29 @@ def training(run: Run, view: Any) -> Panel:
     so_far = f"{len(losses)} of {len(run.names('models'))} models so far" if losses else "No model so far"
     return Panel(
         _late(x, means, levels[0]) if run.finished else so_far,
-        f"{train.WATCHED[1]} held-out tasks, the same for all curves and lines; the band reaches from "
-        "the lowest to the highest seed. Look for plateaus: a model that finds the mechanism falls suddenly, one "
-        "that does not stays level. Who learns slowly may be learning still.",
-        _falling(x, losses, levels, view.single_seeds),
+        f"{train.WATCHED[1]} held-out tasks, the same for all curves and lines; means over the "
+        "seeds. Look for plateaus: a model that finds the mechanism falls suddenly, one "
+        "that does not stays level. Slow learners may still be improving. Colours are those of the "
+        "names in the panel beside." + style.told(lost),
+        _falling(x, losses, levels, view.single_seeds, not run.finished),
         data=pd.DataFrame({"step": x} | {label: mean.round(4) for label, mean in means.items()}),
-        note=style.told(lost).strip(),
     )
 
 
-def _falling(x: np.ndarray, losses: dict[Model, np.ndarray], levels: train.Levels, single_seeds: bool) -> Figure:
+def _falling(
+    x: np.ndarray, losses: dict[Model, np.ndarray], levels: train.Levels, single_seeds: bool, legend: bool
+) -> Figure:
     """A curve a model, and one a seed behind it if asked for."""
     single = [
         Curve(f"{each.label}, seed {i + 1}", x, row, each.colour, "dot")
         for each, rows in losses.items() for i, row in enumerate(rows) if single_seeds
     ]  # fmt: skip
-    series = [Curve(each.label, x, rows, each.colour, each.dash, band="minmax") for each, rows in losses.items()]
+    series = [Curve(each.label, x, mean_of(rows), each.colour, each.dash) for each, rows in losses.items()]
     lowest = min([levels[2], *(rows[np.isfinite(rows)].min() for rows in losses.values())])
     return figures.curves(
         [*single, *series] or [Curve("none yet", x, np.full(len(x), np.nan))], "training step", "loss at the query",
         y_range=(0.92 * lowest, 1.12 * levels[0]), lines=style.lines(*levels), height=460,
-    )  # fmt: skip
+    ).update_layout(showlegend=legend)  # fmt: skip
 
 
 def _when(x: np.ndarray, losses: dict[Model, np.ndarray], lost: Model) -> str:
@@ -137,8 +142,5 @@ def _late(x: np.ndarray, means: dict[str, np.ndarray], zero: float) -> str:
     if not left:
         return "No model leaves predicting zero"
     order, never = sorted(left, key=left.__getitem__), len(means) - len(left)
-    first, last = order[0], order[-1]
-    if first == last:
-        return f"{first} alone leaves predicting zero, by step {left[first]:,}"
-    stay = f"; {never} never" * (never > 0)
-    return f"{first} leaves predicting zero by step {left[first]:,}, {last} by {left[last]:,}{stay}"
+    first = order[0]
+    return f"First: {first}, step {left[first]:,}" + f"; {never} never" * (never > 0)

@@ -32,7 +32,7 @@ def draw(run: Run, view: Any) -> Panel:
         Curve("constructed", queries, constructed, "construction"),
         Curve("trained", queries, trained, "trained", "dash"),
     ]
-    figure = figures.curves(series, "x", "y", y_range=_range(pairs, [curve.mean() for curve in series]))
+    figure = figures.curves(series, "x", "y", y_range=limits(pairs, [curve.mean() for curve in series]))
     slopes = [float(queries @ line / (queries @ queries)) for line in (trained, constructed)]
     return Panel(
         f"Trained fits slope {written(slopes[0], 2)}, gradient descent {written(slopes[1], 2)}, least squares "
@@ -54,7 +54,7 @@ def _prompt(pairs: np.ndarray, queries: np.ndarray, f: int, scalar: bool) -> Tas
     return Tasks(x, y)
 
 
-def _range(pairs: np.ndarray, lines: list[np.ndarray]) -> tuple[float, float]:
+def limits(pairs: np.ndarray, lines: list[np.ndarray]) -> tuple[float, float]:
     """What holds the points, and the lines as far as they are no more than three times as high."""
     most = max(float(np.abs(pairs[:, 1]).max()), 0.5)
     high = min(max(most, *(float(np.nanmax(np.abs(line))) for line in lines)), 3 * most) * 1.12

@@ -1,6 +1,7 @@
 """The state as a gradient: what the model has accumulated after every token, beside the exact sum; and what the
 recurrence keeps of every example (Figure 3 B), the powers of the decay."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,30 +30,69 @@ SUMS = {
 }
 
 
-def draw(run: Run, view: Any) -> Panel:
-    """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their difference."""
-    snapshot, tasks = run.snapshot_at(view), example(run.config, view.example)
-    which = view.state if run.config.layers > 1 else "first"
-    total, word, rows, made = SUMS[which == "curvature"]
-    row_title, column_title = _axes(run, rows)
-    trained, many = trained_at(run, snapshot, row_of(run, view)), example(run.config, TYPICAL, PROMPTS)
-    ours, exact = _states(trained, tasks, which)[..., 0], _exact(tasks, which)[..., 0]  # [N, rows, columns]
+@dataclass(frozen=True, eq=False)
+class Held:
+    """What a model has added up after every pair of a prompt, scaled onto the exact sum by one factor."""
+
+    state: np.ndarray  # [N, rows, columns]
+    exact: np.ndarray
+    factor: float
+    away: list[float]  # [N]: the difference, as a share of the sum's usual size after as many pairs
+    shown: int  # pairs read
+    names: tuple[str, str, str, str]  # of SUMS
+    axes: tuple[str, str]  # of rows and columns
+
+    @property
+    def maps(self) -> dict[str, np.ndarray]:
+        """What is drawn of it after the pairs shown, by title."""
+        found = {f"state × {written(self.factor, 3)}": self.state, "exact": self.exact}
+        return {
+            name: _seen(each, self.shown) for name, each in (found | {"difference": self.state - self.exact}).items()
+        }
+
+    @property
+    def limit(self) -> float:
+        """Of the maps' colours: the same however the model is trained."""
+        return figures.largest(self.exact)
+
+
+def held(run: Run, view: Any, exactly: bool = False) -> Held:
+    """At the view's snapshot, seed, prompt and pairs read. `exactly`: the gradient by automatic differentiation, and
+    not as the sum that it is, which takes a tenth of the time."""
+    tasks, which = example(run.config, view.example), view.state if run.config.layers > 1 else "first"
+    trained, many = trained_at(run, run.snapshot_at(view), row_of(run, view)), example(run.config, TYPICAL, PROMPTS)
+    sums = _exact if exactly else _sums
+    ours, exact = _states(trained, tasks, which)[..., 0], sums(tasks, which)[..., 0]  # [N, rows, columns]
     typical = _sums(many, which)  # [N, rows, columns, prompts]
     factor = _factor(_states(trained, many, which)[-1], typical[-1])
-    t, scaled = min(view.token, run.config.N), ours * factor
-    shown = [_seen(each, t) for each in (scaled, exact, scaled - exact)]
-    figure = figures.maps(
-        (f"state × {written(factor, 3)}", "exact", "difference"), shown, None, None, total, columns=3,
-        limit=figures.largest(exact), row_title=row_title, column_title=column_title,
-    )  # fmt: skip
     sizes = np.sqrt((typical**2).sum((1, 2)).mean(-1))  # [N]
-    away = [float(np.linalg.norm(scaled[n] - exact[n]) / (sizes[n] or 1.0)) for n in range(run.config.N)]
+    misses = np.sqrt(((ours * factor - exact) ** 2).sum((1, 2)))
+    away = (misses / np.where(sizes > 0, sizes, 1.0)).tolist()
+    names = SUMS[which == "curvature"]
+    return Held(ours * factor, exact, factor, away, min(view.token, run.config.N), names, _axes(run, names[2]))
+
+
+def typical(run: Run, view: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The scaled state and the sum of many prompts after every pair, [N, prompts], of a model with one feature."""
+    many, which = example(run.config, TYPICAL, PROMPTS), view.state if run.config.layers > 1 else "first"
+    ours, exact = _states(trained_at(run, run.snapshot_at(view), row_of(run, view)), many, which), _sums(many, which)
+    return _factor(ours[-1], exact[-1]) * ours[:, 0, 0], exact[:, 0, 0]
+
+
+def draw(run: Run, view: Any) -> Panel:
+    """The state after t pairs, the exact sum scaled onto it by one factor for all t, and their difference."""
+    found, snapshot = held(run, view, exactly=True), run.snapshot_at(view)
+    (total, word, _, made), (row_title, column_title), t = found.names, found.axes, found.shown
+    figure = figures.maps(
+        tuple(found.maps), list(found.maps.values()), None, None, total, columns=3, limit=found.limit,
+        row_title=row_title, column_title=column_title,
+    )  # fmt: skip
     return Panel(
-        f"After {t} of {run.config.N} pairs the state is {percent(away[t - 1])} off the {word}",
+        f"After {t} of {run.config.N} pairs the state is {percent(found.away[t - 1])} off the {word}",
         _caption(run, made),
         figure,
-        data=pd.DataFrame({"pairs": range(1, len(away) + 1), "relative difference": away}).round(6),
-        note=f"One factor, {written(factor)}, is fitted by least squares to the last states of {PROMPTS} other "
+        data=pd.DataFrame({"pairs": range(1, len(found.away) + 1), "relative difference": found.away}).round(6),
+        note=f"One factor, {written(found.factor)}, is fitted by least squares to the last states of {PROMPTS} other "
         f"prompts: the state's own scale is free, β undoes it. Off: as a share of the sum's usual size after as many "
         f"pairs. Step {run.snapshot_steps[snapshot]}, seed {row_of(run, view) + 1}.",
     )

@@ -31,7 +31,7 @@ def loss(run: Run, view: Any) -> Panel:
     lines = [*found, (ZERO, zero, "floor")]
     limits = foot(found, beside, zero, top), top
     figure = figures.curves(
-        series, "training step", "loss at the query", y_range=limits, lines=lines, at=_at(run, view)
+        series, "training step", "loss at the query", y_range=limits, lines=lines, at=_at(run, view), height=300
     )
     if len(found) > 1:
         settle(figure)

@@ -8,7 +8,7 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.style import INK, PAPER, colour, legend
 from icl_core.papers.gdssm.nonlinear.settings import variant
@@ -47,12 +47,17 @@ def _bars(run: Run, means: list[float], hidden: list[float]) -> Figure:
     bar = figure.data[0].update(showlegend=False)
     seeds = np.stack([run[f"evaluated/{each.id}"] for each in shown]).astype(float)  # [models, seeds]
     x, dots = np.repeat(bar["x"], seeds.shape[1]), {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}}
-    diamonds = {"size": 13, "symbol": "diamond-open", "color": INK, "line": {"color": INK, "width": 2}}
     figure.add_scatter(x=x.tolist(), y=seeds.ravel().tolist(), mode="markers", marker=dots, name="single seeds")
-    figure.add_scatter(x=list(bar["x"]), y=hidden, mode="markers", marker=diamonds, name="labels hidden")
+    figure.add_trace(diamonds(bar["x"], hidden))
     _write(figure, bar["x"], means, zero)
     _level(figure, run)
     return figure
+
+
+def diamonds(labels: Sequence[str], hidden: Sequence[float]) -> Trace:
+    """What models lose when the labels in their prompts are zeros."""
+    marker = {"size": 13, "symbol": "diamond-open", "color": INK, "line": {"color": INK, "width": 2}}
+    return Trace(x=list(labels), y=list(hidden), mode="markers", marker=marker, name="labels hidden")
 
 
 def _write(figure: Figure, labels: Sequence[str], values: Sequence[float], zero: float) -> None:
@@ -88,7 +93,8 @@ def training(run: Run, view: Any) -> Panel:
     lines = [("gradient descent", float(each), "gradient descent") for each in run.tensors.get("baseline/ideal", ())]
     lines.append(("predicting zero", ZERO, "floor"))
     series = series or [Curve("none yet", x, x + np.nan)]
-    figure = figures.curves(series, "training step", "loss at the query", log_y=True, lines=lines, height=420)
+    at = run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
+    figure = figures.curves(series, "training step", "loss", log_y=True, lines=lines, at=at, height=240)
     return Panel(
         _title(run, {each.id: mean_of(row) for each, row in rows.items()}),
         f"The loss on {WATCHED:,} tasks that no training sees, one model after the other. A model with an MLP falls as "

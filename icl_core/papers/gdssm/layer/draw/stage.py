@@ -1,0 +1,125 @@
+"""What is on stage: the state beside the exact gradient, the weights beside the construction, the falling loss."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve, mean_of, written
+from icl_core.papers.gdssm.layer.draw import prompt, training
+from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
+from icl_core.papers.gdssm.layer.draw.state import Held, held, typical
+from icl_core.papers.gdssm.layer.draw.weights import LIMIT
+from icl_core.papers.gdssm.layer.draw.weights_parts import parts
+from icl_core.papers.gdssm.shared.points import points
+from icl_core.papers.gdssm.shared.read_run import constructed_of, curve_of, percent, row_of, trained_at
+
+LONGEST = 5  # rows in which numbers have room
+STATE = (
+    "What the layer has added up over one fresh prompt, times one number, as its own scale is free. It should become "
+    "the map beside it; before training it is a mixture of all products of tokens."
+)
+EXACT = (
+    "The same sum over the prompt, exact: minus N times the gradient of a linear model's loss at zero. Nobody shows it "
+    "to the layer."
+)
+DIFFERENCE = (
+    "State minus sum, on their scale: it should be empty. Of a layer that adds up something else it is as strong as "
+    "the state itself."
+)
+
+
+def _map(index: int, title: Callable[[Held], str], caption: str, run: Run, view: Any) -> Panel:
+    """One of the maps of what is held."""
+    found = held(run, view)
+    matrix = list(found.maps.values())[index]
+    figure = figures.small_map(matrix, (None, None), found.axes, found.names[0], found.limit)
+    return Panel(title(found), caption, figure.update_layout(margin={"t": 12}))  # room for the scale's upper end
+
+
+def _after(found: Held) -> str:
+    return f"State after {found.shown} pair{'s' * (found.shown > 1)}, × {written(found.factor, 2)}"
+
+
+def _sum(found: Held) -> str:
+    return f"{found.names[0]}, the {found.names[1]}, exact"
+
+
+def _away(found: Held) -> str:
+    return f"Difference: {percent(found.away[found.shown - 1])} of the usual sum"
+
+
+state, exact, difference = (
+    partial(_map, index, *said) for index, said in enumerate(((_after, STATE), (_sum, EXACT), (_away, DIFFERENCE)))
+)
+
+
+def along(run: Run, view: Any) -> Panel:
+    """With one feature state and gradient are numbers: one against the other, over prompts and pairs read."""
+    state, exact = typical(run, view)
+    top, away = 1.05 * figures.largest(exact), np.sqrt(((state - exact)[-1] ** 2).mean() / (exact[-1] ** 2).mean())
+    ends, shown = np.array([-top, top]), np.stack([exact.ravel(), state.ravel()], 1)
+    total = "Σ x xᵀ" if view.state == "curvature" and run.config.layers > 1 else "Σ y xᵀ"
+    figure = figures.curves(
+        [Curve("equal, as constructed", ends, ends, "construction")], f"{total}, exact", "state",
+        x_range=(-top, top), y_range=(-top, top),
+    )  # fmt: skip
+    dots = figures.dots(shown, "trained").update(marker={"size": 7, "color": figures.colour("trained")})
+    return Panel(
+        f"State against gradient: {percent(float(away))} off after {run.config.N} pairs",
+        f"A dot for every prompt of {exact.shape[1]} and every number of pairs read. The state of a layer that adds up "
+        "the gradient is the gradient, and its dots lie on the line; before training they lie anywhere.",
+        figure.add_trace(dots).update_layout(showlegend=True, hovermode="closest"),
+    )
+
+
+def weights(run: Run, view: Any) -> Panel:
+    """The weights that decide what enters the state and what reads it, symmetries normalised away."""
+    trained, constructed = trained_at(run, run.snapshot_at(view), row_of(run, view)), constructed_of(run)
+    found = parts(run.config, trained, constructed, False)
+    block = blocks.laid(found)[0]
+    few = len(block.rows) <= LONGEST
+    farthest = {part.kind: max(each.away for each in found if each.kind == part.kind) for part in found}
+    said = ", ".join(f"{kind} by {written(value, 2)}" for kind, value in farthest.items())
+    return Panel(
+        f"Off the construction: {said}",
+        "The learned weights beside those that make the state a gradient, free of what the model cannot tell apart "
+        "(scales, signs, a basis of the state). The difference should be empty; before training it is as strong as "
+        "the learned weights. Decays and rates are named in the title, in units of the constructed ones.",
+        figures.small_maps(block.maps, (block.rows, block.columns), ("", ""), "entry", LIMIT, written=few),
+    )
+
+
+def loss(run: Run, view: Any) -> Panel:
+    """The loss over training, with its distance from the construction at the step shown."""
+    panel = training.loss(run, view)
+    return panel if not run.finished else replace(panel, title=_title(above(run, view)[0]))
+
+
+def above(run: Run, view: Any) -> tuple[float, float]:
+    """By what share the loss at the view's snapshot is above the construction's on the same tasks, as the mean over
+    seeds, and by what share predicting zero is."""
+    x, rows = curve_of(run, "loss")
+    step = run.snapshot_steps[run.snapshot_at(view)]
+    beside, last = float(run["watched/constructed"][0]), mean_of(rows)
+    return float(last[np.abs(x - step).argmin()]) / beside - 1, float(run["baseline/zero"][0]) / beside - 1
+
+
+def _title(away: float) -> str:
+    return f"Loss {percent(abs(away))} {'above' if away >= 0 else 'below'} the construction"
+
+
+def line(run: Run, view: Any) -> Panel:
+    """One feature: the line through your points, in a picture that does not move."""
+    panel, pairs = prompt.draw(run, view), np.array(points(view.points))
+    assert panel.figure is not None and panel.data is not None
+    low, high = prompt.limits(pairs, [panel.data[name].to_numpy() for name in ("constructed", "best")])
+    panel.figure.update_yaxes(range=[low, high])
+    for trace in panel.figure.data:  # one row of names
+        trace.update(showlegend=trace["name"] in ("trained", "constructed"))
+    title = panel.title.split(", least")[0].replace("Trained fits slope", "Slope")
+    return replace(panel, title=title, caption=f"{panel.caption} Dotted is least squares.")

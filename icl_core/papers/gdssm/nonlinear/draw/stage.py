@@ -1,0 +1,99 @@
+"""What is on stage: one prompt and the curves through it, the features behind them, the falling losses."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve, mean_of, written
+from icl_core.papers.gdssm.nonlinear.draw import fits, losses
+from icl_core.papers.gdssm.nonlinear.read_run import GRID, example, lines
+from icl_core.papers.gdssm.nonlinear.settings import variant
+from icl_core.papers.gdssm.shared.read_run import percent, row_of
+
+BENT, STRAIGHT = "mlp gate", "linear gate"  # the two that are set against each other
+EVERY = 4  # of the grid's points
+
+
+def fit(run: Run, view: Any) -> Panel:
+    """One prompt, and what the gated models and gradient descent predict at every x."""
+    pairs, snapshot, row = example(run, view.prompt), run.snapshot_at(view), row_of(run, view)
+    found = lines(run, pairs, snapshot, row)
+    series = [
+        Curve("gradient descent", found["x"], found["gradient descent"], "gradient descent"),
+        *(
+            Curve(variant(id).label, found["x"], found[id], variant(id).colour)
+            for id in (STRAIGHT, BENT)
+            if id in found
+        ),
+        Curve("the sine", found["x"], found["truth"], "floor"),
+    ]
+    away = {id: written(float(np.sqrt(np.mean((found[id] - found["truth"]) ** 2))), 2) for id in (BENT, STRAIGHT)}
+    figure = figures.curves(series, "x", "y", y_range=(-0.75, 0.75))
+    figure.data[-1].update(showlegend=False)  # the sine, which is the dotted one on every page
+    return Panel(
+        f"Off the sine: {away[BENT]} with an MLP embedding, {away[STRAIGHT]} linear",
+        f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Blue should follow the dotted "
+        "sine, as gradient descent on sin x and cos x does (dashed). With a linear embedding a model draws a line, "
+        "which a gated unit bends to the mean of all sines, whatever the dots say.",
+        figure.add_trace(figures.dots(pairs, "examples").update(showlegend=False)),
+        data=pd.DataFrame(found).round(4),
+    )
+
+
+def features(run: Run, view: Any) -> Panel:
+    """The leading directions of an embedding's features, with fewer points and names."""
+    panel = fits.features(run, view)
+    assert panel.figure is not None and panel.data is not None
+    for trace in panel.figure.data:
+        trace.update(x=np.asarray(trace["x"], np.float32)[::EVERY], y=np.asarray(trace["y"], np.float32)[::EVERY])
+        trace.update(showlegend=trace.get("name") in ("nearest to sin x", "nearest to cos x"))
+    sine, cosine = (np.asarray(panel.data[f"near {name}"]) for name in ("sin", "cos"))
+    r2 = [written(1 - float(((ours - wave) ** 2).sum() / (wave**2).sum()), 2)
+          for ours, wave in ((sine, np.sin(GRID)), (cosine, np.cos(GRID)))]  # fmt: skip
+    label = variant(view.features_of).label
+    return replace(panel, title=f"{label}: its features hold {r2[0]} of sin x, {r2[1]} of cos x")
+
+
+def bars(run: Run, view: Any) -> Panel:
+    """A bar a model, with its loss when the labels in its prompt are zeros."""
+    ids, zero, ideal = run.names("variants"), float(run["baseline/zero"][0]), float(run["baseline/ideal"][0])
+    means, blind = ([float(run[f"evaluated/{id}{which}"].mean()) for id in ids] for which in ("", "/blind"))
+    steps = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
+    levels = [("predicting zero", zero, "floor"), (steps, ideal, "gradient descent")]
+    shown = [variant(id) for id in ids]
+    figure = figures.bars(
+        [each.label for each in shown], means, "loss at the end", kinds=[each.colour for each in shown],
+        lines=levels, y_range=(0, 1.15 * max(zero, *means, *blind)), text="none",
+    )  # fmt: skip
+    texts = [each.label.replace(", ", ",<br>").replace(" on the", "<br>on the") for each in shown]
+    figure.update_xaxes(tickvals=list(range(len(texts))), ticktext=texts, tickangle=0)
+    for text in figure.layout["annotations"]:
+        text.update(x=0.99, xanchor="right")  # where no bar is as high
+    figure.add_trace(losses.diamonds(figure.data[0]["x"], blind))
+    return Panel(
+        f"In the end the gated MLP costs {percent(means[ids.index(BENT)] / zero)} of predicting zero",
+        "A diamond is the same model's loss when the labels in its prompt are zeros: what it does not owe to the "
+        "examples. What is linear in the query's x cannot be good at sines, an MLP on the state included. If the "
+        "embedding did not matter, all bars would be equal.",
+        figure.update_layout(margin={"t": 12}),
+        data=pd.DataFrame({"model": [each.label for each in shown], "loss": means, "labels hidden": blind}).round(5),
+    )
+
+
+def training(run: Run, view: Any) -> Panel:
+    """The loss of every model over its training, and at the step shown."""
+    panel = losses.training(run, view)
+    if not run.finished:
+        return panel
+    ours, theirs = (at(run, view, id) for id in (BENT, STRAIGHT))
+    return replace(panel, title=f"Loss {written(ours, 4)} with an MLP embedding, {written(theirs, 4)} linear")
+
+
+def at(run: Run, view: Any, id: str) -> float:
+    """A model's loss at the view's snapshot, as the mean over seeds."""
+    step = run.snapshot_steps[run.snapshot_at(view)]
+    return float(mean_of(run[f"curve/{id}"])[np.abs(run["curve/step"] - step).argmin()])
