@@ -24,16 +24,14 @@ from icl_core.papers.birth.shared.train import EVALUATED, WATCHED
 
 def headline(run: Run, view: View) -> str:
     """What you see: the model's accuracy at the step shown, beside what it could be."""
-    step, steps = run.snapshot_steps[run.snapshot_at(view)], run.config.steps
+    step = run.snapshot_steps[run.snapshot_at(view)]
     at = abs(run["curve/step"] - step).argmin()
     accuracy = float(run["curve/accuracy"][0, at])
     repeat, bayes = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "bayes"))
-    start = f"After {step} of {steps} steps the model predicts {accuracy:.0%} of what only the context can tell"
+    start = f"After {step} steps the model gets {accuracy:.0%} of the context-dependent characters right"
     if accuracy < repeat + 0.05:
-        return f"{start}; repeating the character just read would do about as well ({repeat:.0%})."
-    if run.config.positions == "in_context":
-        return f"{start}; a perfect induction head would predict all of it."
-    return f"{start}; the best predictor, which knows the task's every law, {bayes:.0%}."
+        return f"{start}; repeating gets {repeat:.0%}."
+    return f"{start} (perfect: 100%)." if run.config.positions == "in_context" else f"{start} (best: {bayes:.0%})."
 
 
 def cost(config: Config) -> float:

@@ -45,14 +45,34 @@ def _sampled(task: Task, view: Any) -> Shown:
 def _typed(task: Task, view: Any) -> Shown:
     tokens = torch.tensor(encode(task, view.sequence, "the sequence")[: task.T])
     marked = encode(task, view.marked, "the triggers")
-    known, counts = tokens.unique(return_counts=True)
-    triggers = torch.tensor(marked) if marked else known[counts > 1]
+    triggers = torch.tensor(marked) if marked else _repeated(task, tokens)
     inside = masks(tokens[None], triggers[None], task.N)[0][0] if len(triggers) else torch.zeros(len(tokens)).bool()
     truth: dict[int, int] = {}
     for here, after in zip(tokens.tolist(), tokens.tolist()[1:], strict=False):
         if here in triggers.tolist():
             truth.setdefault(here, after)  # the first thing that followed: what an induction head would repeat
     return Shown(task, tokens, tokens[1:], triggers, inside, truth)
+
+
+def _repeated(task: Task, tokens: torch.Tensor) -> torch.Tensor:
+    """The tokens that come more than once and may be triggers."""
+    known, counts = tokens.unique(return_counts=True)
+    again = known[counts > 1]
+    return again if task.fixed_triggers is None else again[torch.isin(again, task.fixed_triggers)]
+
+
+def example(task: Task) -> str:
+    """A short sequence in which what comes again can be known: abcXabcXab, or with the vocabulary's own characters.
+    Only fixed triggers are ever followed by the same: aXeYaXeYaX for the triggers a and e."""
+    known = sorted(task.characters, key=lambda character: (not character.isalpha(), character))
+    if task.fixed_triggers is None:
+        unit = [each for each in "abcX" if each in known]
+        unit += [each for each in known if each not in unit][: 4 - len(unit)]
+    else:
+        triggers = [task.characters[index] for index in task.fixed_triggers.tolist()]
+        others = [each for each in [*"XYZ", *known] if each in known and each not in triggers]
+        unit = [triggers[0], others[0], triggers[1] if len(triggers) > 1 else others[2], others[1]]
+    return "".join([*unit, *unit, *unit[:2]])
 
 
 def encode(task: Task, text: str, what: str) -> list[int]:

@@ -16,7 +16,11 @@ EXPERIMENT = Experiment(
     run=train.run,
     claims=(claims.RECOVERED, claims.EXACT),
     metrics=metrics.metrics,
-    drawings=(Drawing("loss", draw.loss, live=True, moving=False), Drawing("weights", draw.weights, ("seed_shown",))),
+    drawings=(
+        Drawing("loss", draw.loss, live=True),
+        Drawing("weights", draw.weights, ("seed_shown",)),
+        Drawing("spread", draw.spread, place="All seeds"),
+    ),
     presets=settings.PRESETS,
     headline=lambda run, view: f"After {run.config.steps} steps the loss is {run['curve/loss'][:, -1].mean():.2g}.",
     cost=lambda config: 1e-4 * config.steps,  # giga-operations; what a step takes of Python outweighs its products

@@ -1,0 +1,98 @@
+"""The stage of each experiment: few seats, the same traces and scales at every snapshot, an example that can be known."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from icl_core import registry
+from icl_core.experiment import STAGE, Run
+from icl_core.figures.frames import frames
+from icl_core.papers.birth.induction import EXPERIMENT as INDUCTION
+from icl_core.papers.birth.shared.sequence import choose, example
+from icl_core.papers.birth.shared.settings import TRIGGERS
+from icl_core.papers.birth.shared.task import make_task
+from icl_core.runs import store
+
+TITLE, HEADLINE = 38, 100  # letters that stand on one line
+IDS = ["birth.induction", "birth.constructed"]
+RUNS = [(id, preset.name) for id in IDS for preset in registry.experiment(id).presets]
+
+
+def shipped(experiment_id: str, preset: str) -> Run:
+    header = store.default().preset(experiment_id, preset)
+    assert header is not None
+    run = store.default().load(header)
+    assert run is not None
+    return Run(run.config, registry.experiment(experiment_id).upgrade(run.tensors), run.info, run.digest)
+
+
+def on_stage(experiment_id: str, run: Run) -> list:
+    drawings = registry.experiment(experiment_id).drawings
+    return [each for each in drawings if each.place == STAGE and each.applies(run.config)]
+
+
+def views(experiment_id: str, run: Run) -> list:
+    """A view of every snapshot; the only one where there are none."""
+    view = registry.experiment(experiment_id).view()
+    return [replace(view, snapshot=index) for index in range(len(run.snapshot_steps))] or [view]
+
+
+def scales(figure: dict) -> dict:
+    """The ranges of all axes and of the colours."""
+    found = {name: part.get("range") for name, part in figure["layout"].items() if "axis" in name}
+    return found | {"colours": [figure["layout"].get("coloraxis", {}).get(end) for end in ("cmin", "cmax")]}
+
+
+@pytest.mark.parametrize(("experiment_id", "preset"), RUNS)
+def test_the_stage_has_the_same_traces_and_scales_at_every_snapshot(experiment_id, preset):
+    run = shipped(experiment_id, preset)
+    seats = on_stage(experiment_id, run)
+    assert len(seats) in (4, 6)  # none is wide; five would leave a hole
+    for drawing in seats:
+        panels = [drawing.draw(run, view) for view in views(experiment_id, run)]
+        made = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
+        assert len(frames(made)) == len(panels)  # refuses traces that differ
+        assert all(scales(each) == scales(made[0]) for each in made), drawing.name
+        assert max(len(panel.title) for panel in panels) <= TITLE, [panel.title for panel in panels]
+        assert (len({panel.title for panel in panels}) > 1) == (len(panels) > 1 and _learns(drawing.name, run))
+
+
+def _learns(name: str, run: Run) -> bool:
+    """Whether a panel has something to tell that changes: a memory of one pair is always right."""
+    return not (name == "w_k2" and run.config.K == 1 and run.config.triggers != "random")
+
+
+@pytest.mark.parametrize(("experiment_id", "preset"), RUNS)
+def test_the_headline_is_one_line_at_every_snapshot(experiment_id, preset):
+    run = shipped(experiment_id, preset)
+    said = [registry.experiment(experiment_id).headline(run, view) for view in views(experiment_id, run)]
+    assert max(map(len, said)) <= HEADLINE, max(said, key=len)
+    assert all(line.endswith(".") for line in said) and len(set(said)) >= len(said) / 2
+
+
+@pytest.mark.parametrize("triggers", TRIGGERS)
+@pytest.mark.parametrize(("N", "K"), [(65, 5), (65, 1), (16, 10)])
+def test_the_example_can_be_known_in_every_vocabulary(triggers, N, K):
+    task = make_task(N, min(K, N - 8), 64, triggers)
+    text = example(task)
+    assert len(text) == 10 and set(text) <= set(task.characters)
+    sequence = choose(task, replace(INDUCTION.view(), sequence=text))
+    judged = {text[index] for index in np.flatnonzero(sequence.in_context.numpy())}
+    allowed = task.characters if task.fixed_triggers is None else [task.characters[i] for i in task.fixed_triggers]
+    assert judged and judged <= set(allowed)
+    assert text == "abcXabcXab" or N < 65 or triggers != "random"
+
+
+def test_layer_one_and_its_memory_are_on_stage_only_if_there_is_one():
+    names = {
+        preset: [each.name for each in on_stage(IDS[0], shipped(IDS[0], preset))] for preset in ("order", "one layer")
+    }
+    assert set(names["order"]) - set(names["one layer"]) == {"first", "w_k1"}
+
+
+def test_a_long_sequence_of_ones_own_is_shown_as_far_as_it_can_be_read():
+    run = shipped("birth.induction", "fastest")
+    second = next(each for each in INDUCTION.drawings if each.name == "second")
+    figure = second.draw(run, replace(INDUCTION.view(), sequence="ab" * 100)).figure
+    assert figure is not None and figure.data[0]["z"].shape == (24, 24)
