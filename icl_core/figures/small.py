@@ -14,7 +14,7 @@ from icl_core.figures.style import COLOURS, FAINT, INK, MONO, TEXT, TICKS, chara
 Labels = Sequence[str] | None  # None: positions from 1
 BESIDE = (" ", "  ", "   ")  # the names of the columns in which predictions stand
 MOST = 12  # labels along a side
-MARGIN = {"t": 8, "b": 44, "l": 48, "r": 66}
+MARGIN = {"t": 8, "b": 44, "l": 48, "r": 72}
 NEAR = {"title": {"standoff": 6}}  # the title right under the labels
 PLOT = 200  # pixels that a map has at least
 
@@ -86,5 +86,5 @@ def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
     """A colour bar that stands at the right."""
     texts = [f"{tick:.3g}".replace("-", "\N{MINUS SIGN}") for tick in ticks]
     text = {"title": {"text": title, "side": "right", "font": {"size": TICKS}}, "tickfont": {"size": TICKS}}
-    where = {"x": 1.01, "thickness": 10, "len": 1, "outlinewidth": 0, "xpad": 0, "ypad": 0}
+    where = {"x": 1.035, "thickness": 10, "len": 1, "outlinewidth": 0, "xpad": 0, "ypad": 0}
     return {**where, **text, "tickvals": list(ticks), "ticktext": texts}

@@ -58,7 +58,7 @@ EXPERIMENT = Experiment(
         Drawing("readings", readings.readings, ("memory",), CROSS_TALK, wide=True),
         Drawing("attention", readings.attention, (*SEQUENCE, "sample", "length"), "Your own sequence", wide=True),
         Drawing("accuracy", sweep.accuracy, place=CURVES, live=True),
-        Drawing("recall", sweep.recall, place=CURVES),
+        Drawing("recall", sweep.recall, ("cross_talk",), CURVES),
     ),
     presets=PRESETS,
     headline=headline,

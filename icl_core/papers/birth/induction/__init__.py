@@ -16,7 +16,7 @@ from dataclasses import replace
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.draw import attention, curves, grafts, matrices, stage
-from icl_core.papers.birth.induction.metrics import metrics
+from icl_core.papers.birth.induction.metrics import accuracy_at, metrics
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import run, upgrade
 from icl_core.papers.birth.shared.train import EVALUATED, WATCHED
@@ -25,8 +25,7 @@ from icl_core.papers.birth.shared.train import EVALUATED, WATCHED
 def headline(run: Run, view: View) -> str:
     """What you see: the model's accuracy at the step shown, beside what it could be."""
     step = run.snapshot_steps[run.snapshot_at(view)]
-    at = abs(run["curve/step"] - step).argmin()
-    accuracy = float(run["curve/accuracy"][0, at])
+    accuracy = accuracy_at(run, step)
     repeat, bayes = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "bayes"))
     start = f"After {step} steps the model gets {accuracy:.0%} of the context-dependent characters right"
     if accuracy < repeat + 0.05:

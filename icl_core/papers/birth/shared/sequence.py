@@ -61,18 +61,19 @@ def _repeated(task: Task, tokens: torch.Tensor) -> torch.Tensor:
     return again if task.fixed_triggers is None else again[torch.isin(again, task.fixed_triggers)]
 
 
-def example(task: Task) -> str:
-    """A short sequence in which what comes again can be known: abcXabcXab, or with the vocabulary's own characters.
-    Only fixed triggers are ever followed by the same: aXeYaXeYaX for the triggers a and e."""
-    known = sorted(task.characters, key=lambda character: (not character.isalpha(), character))
-    if task.fixed_triggers is None:
-        unit = [each for each in "abcX" if each in known]
-        unit += [each for each in known if each not in unit][: 4 - len(unit)]
-    else:
-        triggers = [task.characters[index] for index in task.fixed_triggers.tolist()]
-        others = [each for each in [*"XYZ", *known] if each in known and each not in triggers]
-        unit = [triggers[0], others[0], triggers[1] if len(triggers) > 1 else others[2], others[1]]
-    return "".join([*unit, *unit, *unit[:2]])
+def example(task: Task) -> tuple[str, str]:
+    """A short sequence and its triggers: abcXabcXab, or with the vocabulary's own characters. A model that has met
+    fewer triggers a sequence, or fixed ones, is asked for two at most: aXbYaXbYaX."""
+    letters = sorted(task.characters, key=lambda character: (not character.isalpha(), character))
+    free = [*(each for each in "abcXYZ" if each in letters), *(each for each in letters if each not in "abcXYZ")]
+    if task.fixed_triggers is None and task.K >= 4:
+        unit = free[:4]
+        return "".join([*unit, *unit, *unit[:2]]), "".join(unit)
+    fixed = [] if task.fixed_triggers is None else [task.characters[token] for token in task.fixed_triggers.tolist()]
+    triggers = (fixed or free)[: min(2, task.K)]
+    others = [each for each in (*"XYZ", *free) if each in letters and each not in (*fixed, *triggers)]
+    first, second = triggers[0] + others[0], (triggers[1] if len(triggers) > 1 else others[2]) + others[1]
+    return first + second + first + second + first, "".join(triggers)
 
 
 def encode(task: Task, text: str, what: str) -> list[int]:

@@ -19,7 +19,10 @@ LONGEST = 24  # characters that a small map can name
 
 def on_stage(task: Task, view: Any) -> Shown:
     """The visitor's own sequence, as much of it as a small map can name, or an example."""
-    return choose(task, replace(view, sequence=view.sequence[:LONGEST] or example(task)))
+    if view.sequence:
+        return choose(task, replace(view, sequence=view.sequence[:LONGEST]))
+    sequence, triggers = example(task)
+    return choose(task, replace(view, sequence=sequence, marked=view.marked or triggers))
 
 
 def first(reading: Reading, sequence: Shown) -> Panel:
@@ -41,7 +44,7 @@ def second(reading: Reading, sequence: Shown) -> Panel:
     best = [sequence.task.characters[token] for token in reading.probabilities.argmax(1)]
     told = Predictions(best, reading.probabilities.max(1), hits, inside)
     marked = [box for box in boxes(sequence) if inside[box[0]] and box[2] == "correct output"]
-    layer, count = "One layer" if reading.attention1 is None else "Layer 2", int(inside.sum())
+    layer, count = "Layer 1" if reading.attention1 is None else "Layer 2", int(inside.sum())
     found = f"what followed: {int(hits[inside].sum())} of {count} right" if count else "nothing comes again"
     return Panel(
         f"{layer} · {found}",
@@ -55,16 +58,11 @@ def second(reading: Reading, sequence: Shown) -> Panel:
 def memory(name: str, found: Scores, last: Scores, said: str, more: str) -> Panel:
     """A memory as readings of all pairs; `last` gives the scale, which all snapshots share."""
     matrix, rows, columns = _square(found)
+    limit = figures.largest(coarse(*_square(last))[0])
     return Panel(
         f"{NAMES[name]} · {said}",
         f"{READ[name][1]} {more}",
-        figures.small_map(
-            matrix,
-            (rows, columns),
-            (found.row_kind, found.column_kind),
-            "score",
-            figures.largest(coarse(*_square(last))[0]),
-        ),
+        figures.small_map(matrix, (rows, columns), (found.row_kind, found.column_kind), "score", limit),
     )
 
 

@@ -1,4 +1,4 @@
-"""What is on stage: accuracy against width with and without cross-talk, both heads on a short sequence, the memories."""
+"""What is on stage: accuracy against width with and without cross-talk, both heads, the memories."""
 
 from functools import partial
 
@@ -31,18 +31,22 @@ def widths(run: Run, view: View) -> Panel:
     legend = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top", "font": {"size": 13}}
     kept, clean = (at_d(run, f"accuracy_{talk}") for talk in KINDS)
     return Panel(
-        f"d = {d}: {kept:.0%} right, without cross-talk {clean:.0%}",
+        f"d = {d}: {kept:.0%}, no cross-talk {clean:.0%}",
         "Random vectors are nearly orthogonal only at large d. At smaller d every reading picks up the other vectors "
         "of the stream; take that cross-talk away and the same memories work. Were it harmless, the two lines would "
         "be one.",
-        figure.update_layout(margin={"t": 34}, legend=legend),
+        figure.update_layout(margin={"t": 34}, legend=legend, yaxis={"range": [0, 1.12]}),
     )
 
 
 def _trained(d: int, accuracy: float) -> Trace:
     """The trained model as a single point."""
     marker = {"color": figures.colour("trained"), "size": 13, "symbol": "diamond"}
-    return Trace(x=np.array([d]), y=np.array([accuracy]), mode="markers", name="trained", marker=marker)
+    where = {"textposition": "top left" if d > 128 else "top center", "cliponaxis": False, "showlegend": False}
+    trace = Trace(
+        x=np.array([d]), y=np.array([accuracy]), mode="markers+text", text=["trained"], marker=marker, **where
+    )
+    return trace.update(name="trained", hovertemplate="trained: %{y:.3g}<extra></extra>")
 
 
 def first(run: Run, view: View) -> Panel:

@@ -61,13 +61,13 @@ def _accuracy_title(run: Run) -> str:
 
 def recall(run: Run, view: View) -> Panel:
     """Recall of the constructed memories against width."""
-    names = run.names("memories")
+    names, talk = run.names("memories"), view.cross_talk
     series = [
-        Curve(NAMES.get(n, n), run["sweep/width"], run[f"sweep/recall_{n}_kept"], KINDS.get(n, GREY), markers=True)
+        Curve(NAMES.get(n, n), run["sweep/width"], run[f"sweep/recall_{n}_{talk}"], KINDS.get(n, GREY), markers=True)
         for n in names
     ]
-    least = np.min([run[f"sweep/recall_{name}_kept"] for name in names], axis=0)
-    perfect, works = (run["sweep/width"][values >= 0.95] for values in (least, run["sweep/accuracy_kept"]))
+    least = np.min([run[f"sweep/recall_{name}_{talk}"] for name in names], axis=0)
+    perfect, works = (run["sweep/width"][values >= 0.95] for values in (least, run[f"sweep/accuracy_{talk}"]))
     return Panel(
         f"Pairs are recalled from {_width(perfect)} on, the model is right from {_width(works)} on",
         "Recall asks one memory with one clean vector, so it sees only the cross-talk among stored pairs. Compare the "

@@ -10,7 +10,7 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.birth.induction.metrics import half_step
+from icl_core.papers.birth.induction.metrics import accuracy_at, half_step
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import GREY
 from icl_core.papers.birth.shared.probes import early_positions
@@ -36,13 +36,14 @@ def memory(run: Run, probe: str, curve: str, seeds: int | None = None) -> Curve:
 def accuracy(run: Run, view: View) -> Panel:
     """In-context accuracy over training, beside what simpler predictors reach (Figure 3, top)."""
     name = "accuracy_new" if view.measure == "new" else "accuracy"
-    series, curve, lines = _accuracies(run, name, view), run[f"curve/{name}"], _lines(run, view)
-    reached = np.interp(_step(run, view), run["curve/step"], np.nanmean(curve, axis=0)) if run.finished else np.nan
+    series, lines = _accuracies(run, name, view), _lines(run, view)
     figure = _over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02), lines=lines)
     for label in figure.layout["annotations"]:
         label.update(AT_THE_END)
     return Panel(
-        f"Right in context: {reached:.0%}" if run.finished else "Right in context, so far",
+        f"Right in context: {accuracy_at(run, _step(run, view), name):.0%}"
+        if run.finished
+        else "Right in context, so far",
         "How often the most probable next character is the output that the context determines. A model that cannot "
         f"look back would stay near the dotted lines: repeating the character just read, one layer trained for 150 "
         f"steps. {_accuracy_caption(run)}",
