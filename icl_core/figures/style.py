@@ -16,6 +16,7 @@ TO_DARK = {
     "#053061": "#a9dcff", "#2f79b5": "#4a9fe0", "#a5cee3": "#2a5880", "#efeeed": "#2c2f35",
     "#f7b799": "#8a3f2c", "#ca4741": "#ee7353", "#67001f": "#ffd0b5",
     "#cfe1f2": "#16304a", "#85bcdc": "#1d5484", "#3a8ac2": "#3d8fcb", "#1860a8": "#b5dfff",
+    "#0072B2": "#4AA8E0",
 }  # fmt: skip
 TO_LIGHT = {dark: light for light, dark in TO_DARK.items()}
 

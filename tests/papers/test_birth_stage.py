@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from icl_core import registry
 from icl_core.experiment import STAGE, Run
 from icl_core.figures.frames import frames
+from icl_core.papers.birth.constructed import EXPERIMENT as CONSTRUCTED
 from icl_core.papers.birth.induction import EXPERIMENT as INDUCTION
 from icl_core.papers.birth.shared.sequence import choose, example
 from icl_core.papers.birth.shared.settings import TRIGGERS
@@ -15,8 +15,8 @@ from icl_core.papers.birth.shared.task import make_task
 from icl_core.runs import store
 
 TITLE, HEADLINE = 38, 100  # letters that stand on one line
-IDS = ["birth.induction", "birth.constructed"]
-RUNS = [(id, preset.name) for id in IDS for preset in registry.experiment(id).presets]
+EXPERIMENTS = {"birth.induction": INDUCTION, "birth.constructed": CONSTRUCTED}
+RUNS = [(id, preset.name) for id, experiment in EXPERIMENTS.items() for preset in experiment.presets]
 
 
 def shipped(experiment_id: str, preset: str) -> Run:
@@ -24,17 +24,17 @@ def shipped(experiment_id: str, preset: str) -> Run:
     assert header is not None
     run = store.default().load(header)
     assert run is not None
-    return Run(run.config, registry.experiment(experiment_id).upgrade(run.tensors), run.info, run.digest)
+    return Run(run.config, EXPERIMENTS[experiment_id].upgrade(run.tensors), run.info, run.digest)
 
 
 def on_stage(experiment_id: str, run: Run) -> list:
-    drawings = registry.experiment(experiment_id).drawings
+    drawings = EXPERIMENTS[experiment_id].drawings
     return [each for each in drawings if each.place == STAGE and each.applies(run.config)]
 
 
 def views(experiment_id: str, run: Run) -> list:
     """A view of every snapshot; the only one where there are none."""
-    view = registry.experiment(experiment_id).view()
+    view = EXPERIMENTS[experiment_id].view()
     return [replace(view, snapshot=index) for index in range(len(run.snapshot_steps))] or [view]
 
 
@@ -60,7 +60,7 @@ def test_the_stage_has_the_same_traces_and_scales_at_every_snapshot(experiment_i
 @pytest.mark.parametrize(("experiment_id", "preset"), RUNS)
 def test_the_headline_is_one_line_at_every_snapshot(experiment_id, preset):
     run = shipped(experiment_id, preset)
-    said = [registry.experiment(experiment_id).headline(run, view) for view in views(experiment_id, run)]
+    said = [EXPERIMENTS[experiment_id].headline(run, view) for view in views(experiment_id, run)]
     assert max(map(len, said)) <= HEADLINE, max(said, key=len)
     assert all(line.endswith(".") for line in said) and len(set(said)) >= len(said) / 2
 
@@ -88,6 +88,7 @@ def test_the_example_is_the_papers_picture_where_it_can_be():
 @pytest.mark.parametrize("triggers", ["fixed", "fixed rare"])
 def test_only_fixed_triggers_are_judged_in_a_typed_sequence(triggers):
     task = make_task(65, 2, 64, triggers)
+    assert task.fixed_triggers is not None
     trigger = task.characters[int(task.fixed_triggers[1])]
     found = choose(task, replace(INDUCTION.view(), sequence=f"x{trigger}yx{trigger}yx"))
     assert np.flatnonzero(found.in_context.numpy()).tolist() == [4]
@@ -95,7 +96,8 @@ def test_only_fixed_triggers_are_judged_in_a_typed_sequence(triggers):
 
 def test_layer_one_and_its_memory_are_on_stage_only_if_there_is_one():
     names = {
-        preset: [each.name for each in on_stage(IDS[0], shipped(IDS[0], preset))] for preset in ("order", "one layer")
+        preset: [each.name for each in on_stage("birth.induction", shipped("birth.induction", preset))]
+        for preset in ("order", "one layer")
     }
     assert set(names["order"]) - set(names["one layer"]) == {"first", "w_k1"}
 

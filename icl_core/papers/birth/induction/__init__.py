@@ -2,13 +2,13 @@
 earlier occurrence and predicts the character that followed it there. That mechanism is an induction head. It is
 spread over three matrices, each an associative memory, and you can watch each of them form.
 
-Move the step slider, or play the film, from random weights to the finished mechanism. Below, every trained matrix
-stands beside the one the paper constructs; graft that in and see what the model makes of it.
+Play the training, from random weights to the finished mechanism. In "Trained beside constructed" every trained matrix
+stands beside the one the paper constructs; in "Graft", put that in and see what the model makes of it.
 
 Try:
 - "The order in which memories form": which of the three matrices passes one half first?
 - "W_O² frozen to step 300": does anything else learn while the output memory cannot?
-- Type a sequence of your own, such as "abcXabcXab", and step through training: when does it know that X comes?
+- Type a sequence of your own, such as "to be or not to be", and play: when does it know what comes?
 """
 
 from dataclasses import replace
@@ -27,7 +27,9 @@ def headline(run: Run, view: View) -> str:
     step = run.snapshot_steps[run.snapshot_at(view)]
     accuracy = accuracy_at(run, step)
     repeat, bayes = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "bayes"))
-    start = f"After {step} steps the model gets {accuracy:.0%} of the context-dependent characters right"
+    start = (
+        f"After {step} step{'s' * (step != 1)} the model gets {accuracy:.0%} of the context-dependent characters right"
+    )
     if accuracy < repeat + 0.05:
         return f"{start}; repeating gets {repeat:.0%}."
     return f"{start} (perfect: 100%)." if run.config.positions == "in_context" else f"{start} (best: {bayes:.0%})."

@@ -1,6 +1,7 @@
 """What is on stage: accuracy against width with and without cross-talk, both heads, the memories."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -8,6 +9,7 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Trace
 from icl_core.figures import Curve
+from icl_core.figures.style import TICKS, note
 from icl_core.papers.birth.constructed.draw.sweep import over_widths
 from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.run import constructed, task_of
@@ -28,15 +30,23 @@ def widths(run: Run, view: View) -> Panel:
     ]
     figure = over_widths(run, series, "in-context accuracy")
     figure.add_traces([_trained(d, float(value)) for value in run.tensors.get("beside/accuracy", ())])
-    legend = {"x": 0, "xref": "container", "y": 1, "yref": "container", "yanchor": "top", "font": {"size": 13}}
     kept, clean = (at_d(run, f"accuracy_{talk}") for talk in KINDS)
     return Panel(
         f"d = {d}: {kept:.0%}, no cross-talk {clean:.0%}",
         "Random vectors are nearly orthogonal only at large d. At smaller d every reading picks up the other vectors "
         "of the stream; take that cross-talk away and the same memories work. Were it harmless, the two lines would "
         "be one.",
-        figure.update_layout(margin={"t": 34}, legend=legend, yaxis={"range": [0, 1.12]}),
+        figure.update_layout(margin={"t": 30}, showlegend=False, yaxis={"range": [0, 1.12]}).add_annotation(
+            **_legend()
+        ),
     )
+
+
+def _legend() -> dict[str, Any]:
+    """The lines' names in a row above the plot, which plotly's own legend would not fit into."""
+    names = [f'<span style="color:{figures.colour(kind)}">⬤</span> {label}' for label, kind in KINDS.values()]
+    where = {"xshift": -40, "xanchor": "left", "yshift": 6, "yanchor": "bottom", "font": {"size": TICKS}}
+    return note("   ".join(names), 0, 1, **where)
 
 
 def _trained(d: int, accuracy: float) -> Trace:
