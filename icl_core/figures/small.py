@@ -16,7 +16,7 @@ BESIDE = (" ", "  ", "   ")  # the names of the columns in which predictions sta
 MOST = 12  # labels along a side
 MARGIN = {"t": 8, "b": 44, "l": 48, "r": 72}
 NEAR = {"title": {"standoff": 6}}  # the title right under the labels
-PLOT = 200  # pixels that a map has at least
+PLOT, BAR = 200, 160  # pixels along the side of a map as it is mostly, and along its colour bar
 
 
 def small_map(matrix: Any, labels: tuple[Labels, Labels], titles: tuple[str, str], value: str, limit: float) -> Figure:
@@ -86,5 +86,6 @@ def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
     """A colour bar that stands at the right."""
     texts = [f"{tick:.3g}".replace("-", "\N{MINUS SIGN}") for tick in ticks]
     text = {"title": {"text": title, "side": "right", "font": {"size": TICKS}}, "tickfont": {"size": TICKS}}
-    where = {"x": 1.035, "thickness": 10, "len": 1, "outlinewidth": 0, "xpad": 0, "ypad": 0}
-    return {**where, **text, "tickvals": list(ticks), "ticktext": texts}
+    where = {"x": 1.035, "thickness": 10, "outlinewidth": 0, "xpad": 0, "ypad": 0}
+    long = {"lenmode": "pixels", "len": BAR, "y": 1, "yanchor": "top"}  # no longer than any map is high
+    return {**where, **long, **text, "tickvals": list(ticks), "ticktext": texts}

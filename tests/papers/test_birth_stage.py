@@ -107,3 +107,11 @@ def test_a_long_sequence_of_ones_own_is_shown_as_far_as_it_can_be_read():
     second = next(each for each in INDUCTION.drawings if each.name == "second")
     figure = second.draw(run, replace(INDUCTION.view(), sequence="ab" * 100)).figure
     assert figure is not None and figure.data[0]["z"].shape == (24, 24)
+
+
+def test_both_sides_of_a_large_map_of_positions_count_alike():
+    run = shipped("birth.induction", "order, paper size")
+    figure = next(each for each in INDUCTION.drawings if each.name == "w_k1").draw(run, INDUCTION.view()).figure
+    assert figure is not None and figure.data[0]["z"].shape == (64, 64)  # of 256 positions, four by four
+    assert figure.layout["xaxis"]["ticktext"] == ["64", "128", "192", "256"]
+    assert set(figure.layout["xaxis"]["ticktext"]) <= set(figure.layout["yaxis"]["ticktext"])
