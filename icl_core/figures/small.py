@@ -60,7 +60,7 @@ def small_attention(
 
 def _outlines(boxes: Sequence[Box], full: Sequence[str]) -> list[Trace]:
     """A thin outline around the cells of each kind, which leaves what is in them to be seen."""
-    size = float(np.clip(190 / len(full), 4, 22))
+    size = float(np.clip(165 / len(full), 4, 22))
     found = []
     for kind in (kind for kind in SYMBOLS if any(box[2] == kind for box in boxes)):
         x, y = zip(*((full[key], full[query]) for query, key, each in boxes if each == kind), strict=True)
