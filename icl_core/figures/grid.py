@@ -75,7 +75,8 @@ def labelled(every: Sequence[str], shown: Sequence[str], most: int, title: str =
     """An axis of categories `every`, of which at most `most` are written, as `shown`."""
     count = len(every)
     stride = next((stride for stride in STRIDES if count <= stride * most), count)
-    written = range(stride - 1 if every[0] == "1" else 0, count, stride)  # of positions 16, 32, …, not 1, 17, …
+    counted = every[0].split("–")[0] == "1"  # positions, of which 16, 32, … are written, not 1, 17, …
+    written = range(stride - 1 if counted else 0, count, stride)
     # A tick that sits exactly on a category would lend the pointer its short label; a hair beside it, it does not.
     ticks = {"tickvals": [index + count / 2000 for index in written], "ticktext": [shown[index] for index in written]}
     size = 9 if len(written) > 48 else 10 if len(written) > 30 else 11 if len(written) > 20 else TICKS

@@ -30,7 +30,7 @@ COLOURS = {
     "nesterov": "#F0E442",
     "floor": LINE,
     "trigger": INK,
-    "correct output": "#D55E00",
+    "correct output": "#CC79A7",
     "other output": "#009E73",
     "seed": "#8fb8d8",
 } | {f"layer {number + 1}": colour for number, colour in enumerate(LAYERS)}

@@ -13,7 +13,7 @@ Try:
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.constructed import claims
-from icl_core.papers.birth.constructed.draw import gap, readings, sweep
+from icl_core.papers.birth.constructed.draw import gap, readings, stage, sweep
 from icl_core.papers.birth.constructed.metrics import at_d, metrics
 from icl_core.papers.birth.constructed.run import run, upgrade, widths
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
@@ -21,9 +21,10 @@ from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
 
 def headline(run: Run, view: View) -> str:
     """What you see: how well the construction of width d predicts."""
-    kept, recall = at_d(run, "accuracy_kept"), at_d(run, "recall_W_K2_kept")
-    start = f"Constructed at d = {run.config.d}, the induction head is right at {kept:.0%} of in-context positions"
-    return f"{start} although W_K² recalls {recall:.0%} of its pairs."
+    kept, clean = at_d(run, "accuracy_kept"), at_d(run, "accuracy_stream")
+    start = f"Written by hand at d = {run.config.d} it is right {kept:.0%} of the time, {clean:.0%} without cross-talk"
+    trained = [f"; trained, {float(value):.0%}" for value in run.tensors.get("beside/accuracy", ())]
+    return f"{start}{''.join(trained)}."
 
 
 def cost(config: Config) -> float:
@@ -32,6 +33,9 @@ def cost(config: Config) -> float:
     trained = config.beside * 128 * config.T * (6 * config.d * config.T + 16 * config.d**2)
     return (evaluated + trained) / 1e9
 
+
+SEQUENCE = ("cross_talk", "sequence", "marked")
+CROSS_TALK, CURVES = "Cross-talk", "All curves"
 
 EXPERIMENT = Experiment(
     name="constructed",
@@ -43,12 +47,18 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("accuracy", sweep.accuracy, live=True),
-        Drawing("gap", gap.gap),
-        Drawing("recall", sweep.recall),
-        Drawing("errors", gap.errors),
-        Drawing("readings", readings.readings, ("memory",), wide=True),
-        Drawing("attention", readings.attention, ("cross_talk", "sequence", "marked", "sample", "length"), wide=True),
+        Drawing("widths", stage.widths, moving=False),
+        Drawing("first", stage.first, SEQUENCE, moving=False),
+        Drawing("second", stage.second, SEQUENCE, moving=False),
+        Drawing("w_k1", stage.w_k1, ("cross_talk",), moving=False),
+        Drawing("w_k2", stage.w_k2, ("cross_talk",), moving=False),
+        Drawing("w_o2", stage.w_o2, ("cross_talk",), moving=False),
+        Drawing("gap", gap.gap, place=CROSS_TALK),
+        Drawing("errors", gap.errors, place=CROSS_TALK),
+        Drawing("readings", readings.readings, ("memory",), CROSS_TALK, wide=True),
+        Drawing("attention", readings.attention, (*SEQUENCE, "sample", "length"), "Your own sequence", wide=True),
+        Drawing("accuracy", sweep.accuracy, place=CURVES, live=True),
+        Drawing("recall", sweep.recall, ("cross_talk",), CURVES),
     ),
     presets=PRESETS,
     headline=headline,

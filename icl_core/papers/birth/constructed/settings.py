@@ -50,7 +50,7 @@ class View:
     cross_talk: str = choice("construction", TALK, default="kept")
     memory: str = choice("matrix", {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1": "W_K¹"}, default="W_O2")
     sequence: str = text("sequence (empty: a sampled one)", 256, default="")
-    marked: str = text("triggers (empty: repeated characters)", 10, default="")
+    marked: str = text("characters to judge (empty: all that could be known)", 10, default="")
     sample: int = slider("sampled sequence", 0, 99, default=0)
     length: int = slider("positions shown", 8, 256, default=40)
 

@@ -2,13 +2,13 @@
 earlier occurrence and predicts the character that followed it there. That mechanism is an induction head. It is
 spread over three matrices, each an associative memory, and you can watch each of them form.
 
-Move the step slider, or play the film, from random weights to the finished mechanism. Below, every trained matrix
-stands beside the one the paper constructs; graft that in and see what the model makes of it.
+Play the training, from random weights to the finished mechanism. In "Trained beside constructed" every trained matrix
+stands beside the one the paper constructs; in "Graft", put that in and see what the model makes of it.
 
 Try:
 - "The order in which memories form": which of the three matrices passes one half first?
 - "W_O² frozen to step 300": does anything else learn while the output memory cannot?
-- Type a sequence of your own, such as "abcXabcXab", and step through training: when does it know that X comes?
+- Type a sequence of your own, such as "to be or not to be", and play: when does it know what comes?
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from dataclasses import replace
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.draw import attention, curves, grafts, matrices, stage
-from icl_core.papers.birth.induction.metrics import metrics
+from icl_core.papers.birth.induction.metrics import accuracy_at, metrics
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import run, upgrade
 from icl_core.papers.birth.shared.train import EVALUATED, WATCHED
@@ -24,16 +24,15 @@ from icl_core.papers.birth.shared.train import EVALUATED, WATCHED
 
 def headline(run: Run, view: View) -> str:
     """What you see: the model's accuracy at the step shown, beside what it could be."""
-    step, steps = run.snapshot_steps[run.snapshot_at(view)], run.config.steps
-    at = abs(run["curve/step"] - step).argmin()
-    accuracy = float(run["curve/accuracy"][0, at])
+    step = run.snapshot_steps[run.snapshot_at(view)]
+    accuracy = accuracy_at(run, step)
     repeat, bayes = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "bayes"))
-    start = f"After {step} of {steps} steps the model predicts {accuracy:.0%} of what only the context can tell"
+    start = (
+        f"After {step} step{'s' * (step != 1)} the model gets {accuracy:.0%} of the context-dependent characters right"
+    )
     if accuracy < repeat + 0.05:
-        return f"{start}; repeating the character just read would do about as well ({repeat:.0%})."
-    if run.config.positions == "in_context":
-        return f"{start}; a perfect induction head would predict all of it."
-    return f"{start}; the best predictor, which knows the task's every law, {bayes:.0%}."
+        return f"{start}; repeating gets {repeat:.0%}."
+    return f"{start} (perfect: 100%)." if run.config.positions == "in_context" else f"{start} (best: {bayes:.0%})."
 
 
 def cost(config: Config) -> float:

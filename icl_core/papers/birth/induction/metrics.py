@@ -28,6 +28,11 @@ def metrics(run: Run) -> list[Metric]:
     return [*_accuracy(run), *recalls, *_order(run)]
 
 
+def accuracy_at(run: Run, step: float, name: str = "accuracy") -> float:
+    """The mean over seeds of an accuracy at a training step, which may lie between two evaluations."""
+    return float(np.interp(step, run["curve/step"], mean_of(run[f"curve/{name}"])))
+
+
 def half_step(run: Run, curve: np.ndarray, never: float = np.nan) -> float:
     """The training step at which a curve [evaluations] first passes one half, or `never`."""
     passed = np.flatnonzero(curve >= 0.5)

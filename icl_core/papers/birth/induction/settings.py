@@ -28,7 +28,7 @@ class View:
     raw: bool = toggle("raw construction, unaligned", default=False)
     wrong: bool = toggle("list what is wrongly recalled", default=False)
     sequence: str = text("sequence (empty: a sampled one)", 256, default="")
-    marked: str = text("triggers (empty: repeated characters)", 10, default="")
+    marked: str = text("characters to judge (empty: all that could be known)", 10, default="")
     sample: int = slider("sampled sequence", 0, 99, default=0)
     length: int = slider("positions shown", 8, 256, default=40)
     graft_W_K1: str = choice("W_K¹", PARTS, default="trained")

@@ -45,14 +45,35 @@ def _sampled(task: Task, view: Any) -> Shown:
 def _typed(task: Task, view: Any) -> Shown:
     tokens = torch.tensor(encode(task, view.sequence, "the sequence")[: task.T])
     marked = encode(task, view.marked, "the triggers")
-    known, counts = tokens.unique(return_counts=True)
-    triggers = torch.tensor(marked) if marked else known[counts > 1]
+    triggers = torch.tensor(marked) if marked else _repeated(task, tokens)
     inside = masks(tokens[None], triggers[None], task.N)[0][0] if len(triggers) else torch.zeros(len(tokens)).bool()
     truth: dict[int, int] = {}
     for here, after in zip(tokens.tolist(), tokens.tolist()[1:], strict=False):
         if here in triggers.tolist():
             truth.setdefault(here, after)  # the first thing that followed: what an induction head would repeat
     return Shown(task, tokens, tokens[1:], triggers, inside, truth)
+
+
+def _repeated(task: Task, tokens: torch.Tensor) -> torch.Tensor:
+    """The tokens that come more than once and may be triggers."""
+    known, counts = tokens.unique(return_counts=True)
+    again = known[counts > 1]
+    return again if task.fixed_triggers is None else again[torch.isin(again, task.fixed_triggers)]
+
+
+def example(task: Task) -> tuple[str, str]:
+    """A short sequence and its triggers: abcXabcXab, or with the vocabulary's own characters. A model that has met
+    fewer triggers a sequence, or fixed ones, is asked for two at most: aXbYaXbYaX."""
+    letters = sorted(task.characters, key=lambda character: (not character.isalpha(), character))
+    free = [*(each for each in "abcXYZ" if each in letters), *(each for each in letters if each not in "abcXYZ")]
+    if task.fixed_triggers is None and task.K >= 4:
+        unit = free[:4]
+        return "".join([*unit, *unit, *unit[:2]]), "".join(unit)
+    fixed = [] if task.fixed_triggers is None else [task.characters[token] for token in task.fixed_triggers.tolist()]
+    triggers = (fixed or free)[: min(2, task.K)]
+    others = [each for each in (*"XYZ", *free) if each in letters and each not in (*fixed, *triggers)]
+    first, second = triggers[0] + others[0], (triggers[1] if len(triggers) > 1 else others[2]) + others[1]
+    return first + second + first + second + first, "".join(triggers)
 
 
 def encode(task: Task, text: str, what: str) -> list[int]:

@@ -3,9 +3,18 @@
 Watch the loss fall to zero; raise the step size until it no longer does.
 """
 
+import numpy as np
 from icl_core.papers.toy.walk import claims, draw, metrics, settings, train
 
-from icl_core.experiment import Drawing, Experiment
+from icl_core.experiment import Drawing, Experiment, Run
+
+
+def headline(run: Run, view: settings.View) -> str:
+    """The loss at the step shown."""
+    step = run.snapshot_steps[run.snapshot_at(view)]
+    loss = np.interp(step, run["curve/step"], run["curve/loss"].mean(0))
+    return f"After {step} steps the loss is {loss:.2g}."
+
 
 EXPERIMENT = Experiment(
     name="walk",
@@ -16,8 +25,12 @@ EXPERIMENT = Experiment(
     run=train.run,
     claims=(claims.RECOVERED, claims.EXACT),
     metrics=metrics.metrics,
-    drawings=(Drawing("loss", draw.loss, live=True, moving=False), Drawing("weights", draw.weights, ("seed_shown",))),
+    drawings=(
+        Drawing("loss", draw.loss, live=True),
+        Drawing("weights", draw.weights, ("seed_shown",)),
+        Drawing("spread", draw.spread, place="All seeds"),
+    ),
     presets=settings.PRESETS,
-    headline=lambda run, view: f"After {run.config.steps} steps the loss is {run['curve/loss'][:, -1].mean():.2g}.",
+    headline=headline,
     cost=lambda config: 1e-4 * config.steps,  # giga-operations; what a step takes of Python outweighs its products
 )

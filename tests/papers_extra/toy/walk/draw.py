@@ -1,22 +1,46 @@
 """How the student comes to agree with its teacher."""
 
+import numpy as np
 from icl_core.papers.toy.walk.settings import View
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure, Trace
+from icl_core.figures.style import axis, layout, legend
 
 
 def loss(run: Run, view: View) -> Panel:
     """The loss over training, of a run that may still be going."""
     line = figures.Curve("loss", run["curve/step"], run["curve/loss"])
-    figure = figures.curves([line], "training step", "loss", log_y=True)
+    at = run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
+    figure = figures.curves([line], "training step", "loss", log_y=True, at=at)
     return Panel("The loss falls", "Half the squared error of a fresh point; the band is over seeds.", figure)
 
 
 def weights(run: Run, view: View) -> Panel:
-    """The weights at the step shown beside the teacher's."""
+    """The weights at the step shown beside the teacher's: two bars an input, on one scale for all steps."""
     seed = min(view.seed_shown, run.config.seeds - 1)
-    bars = {"student": run["snapshot/weights"][view.snapshot, seed], "teacher": run["final/teacher"][seed]}
-    figure = Figure([Trace("bar", y=values, name=name) for name, values in bars.items()])
-    return Panel("The student meets the teacher", f"Weights at step {run.snapshot_steps[view.snapshot]}.", figure)
+    every, teacher = run["snapshot/weights"][:, seed], run["final/teacher"][seed]
+    bars = {"student": every[run.snapshot_at(view)], "teacher": teacher}
+    kinds = {"student": "trained", "teacher": "floor"}
+    limit = 1.05 * float(np.abs([*every, teacher]).max())
+    traces = [_bars(values, name, kinds[name]) for name, values in bars.items()]
+    axes = {"xaxis": axis("input"), "yaxis": axis("weight", range=[-limit, limit])}
+    figure = Figure(traces, layout(300, {"t": 30}, legend=legend(1.0), **axes))
+    return Panel(
+        "The student meets the teacher", "At first the student has no weights; in the end the bars agree.", figure
+    )
+
+
+def _bars(values: np.ndarray, name: str, kind: str) -> Trace:
+    return Trace("bar", x=np.arange(1, len(values) + 1), y=values, name=name, marker={"color": figures.colour(kind)})
+
+
+def spread(run: Run, view: View) -> Panel:
+    """What is left between every seed's student and its teacher at the end."""
+    left = np.abs(run["final/weights"] - run["final/teacher"]).max(1)
+    names = [f"seed {run.config.seed + index}" for index in range(len(left))]
+    caption = (
+        "The largest error of any weight, one bar a seed. A student that has learned nothing would be off by 1 or 2."
+    )
+    return Panel("Every seed arrives", caption, figures.bars(names, left, "largest error"))

@@ -30,7 +30,7 @@ def accuracy(run: Run, view: View) -> Panel:
         _accuracy_title(run),
         "Eqs. 7 and 8 work where random vectors are nearly orthogonal, that is, at large d. At smaller d every reading "
         "picks up the other vectors of the stream; take that cross-talk away and the same memories work.",
-        _over_widths(run, series, "in-context accuracy", lines=lines),
+        over_widths(run, series, "in-context accuracy", lines=lines),
         data=_table(run, ("accuracy", "error")),
     )
 
@@ -46,7 +46,7 @@ def style(talk: str) -> tuple[str, str, str]:
     return STYLE.get(talk, (talk, GREY, "solid"))
 
 
-def _over_widths(run: Run, series: list[Curve], y_title: str, **more: Any) -> Figure:
+def over_widths(run: Run, series: list[Curve], y_title: str, **more: Any) -> Figure:
     """Curves with every width tried written on the axis: powers of ten would say little."""
     figure = figures.curves(series, "width d", y_title, log_x=True, y_range=(0, 1.02), **more)
     return figure.update_xaxes(tickvals=run["sweep/width"], ticktext=[str(width) for width in run["sweep/width"]])
@@ -61,18 +61,18 @@ def _accuracy_title(run: Run) -> str:
 
 def recall(run: Run, view: View) -> Panel:
     """Recall of the constructed memories against width."""
-    names = run.names("memories")
+    names, talk = run.names("memories"), view.cross_talk
     series = [
-        Curve(NAMES.get(n, n), run["sweep/width"], run[f"sweep/recall_{n}_kept"], KINDS.get(n, GREY), markers=True)
+        Curve(NAMES.get(n, n), run["sweep/width"], run[f"sweep/recall_{n}_{talk}"], KINDS.get(n, GREY), markers=True)
         for n in names
     ]
-    least = np.min([run[f"sweep/recall_{name}_kept"] for name in names], axis=0)
-    perfect, works = (run["sweep/width"][values >= 0.95] for values in (least, run["sweep/accuracy_kept"]))
+    least = np.min([run[f"sweep/recall_{name}_{talk}"] for name in names], axis=0)
+    perfect, works = (run["sweep/width"][values >= 0.95] for values in (least, run[f"sweep/accuracy_{talk}"]))
     return Panel(
         f"Pairs are recalled from {_width(perfect)} on, the model is right from {_width(works)} on",
         "Recall asks one memory with one clean vector, so it sees only the cross-talk among stored pairs. Compare the "
         "width at which it reaches 1 with the width at which accuracy does: the model reads sums of several vectors.",
-        _over_widths(run, series, "recall"),
+        over_widths(run, series, "recall"),
         data=_table(run, tuple(f"recall_{name}" for name in names)),
     )
 

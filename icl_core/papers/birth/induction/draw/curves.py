@@ -10,7 +10,7 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.birth.induction.metrics import half_step
+from icl_core.papers.birth.induction.metrics import accuracy_at, half_step
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import GREY
 from icl_core.papers.birth.shared.probes import early_positions
@@ -23,7 +23,8 @@ PROBES = {
     "W_K1_early": ("W_K¹ early", "layer 1", None),
     "W_K1": ("W_K¹ all", "layer 1", "dot"),
 }
-BASELINES = {"repeat": "repeat the character", "one_layer": "one layer, 150 steps", "bayes": "Bayes"}
+BASELINES = {"repeat": "repeat", "one_layer": "one layer", "bayes": "Bayes"}
+AT_THE_END = {"x": 0.99, "xanchor": "right", "bgcolor": "rgba(0,0,0,0)"}  # where a curve is far above
 
 
 def memory(run: Run, probe: str, curve: str, seeds: int | None = None) -> Curve:
@@ -35,22 +36,35 @@ def memory(run: Run, probe: str, curve: str, seeds: int | None = None) -> Curve:
 def accuracy(run: Run, view: View) -> Panel:
     """In-context accuracy over training, beside what simpler predictors reach (Figure 3, top)."""
     name = "accuracy_new" if view.measure == "new" else "accuracy"
-    series, curve, lines = _accuracies(run, name, view), run[f"curve/{name}"], _lines(run, view)
-    reached = f"reaches {np.nanmean(curve[:, -1]):.3f}" if run.finished else "so far"
-    bayes = "The Bayes predictor knows the task's every law. " if run.config.positions == "all" else ""
+    series, lines = _accuracies(run, name, view), _lines(run, view)
+    figure = _over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02), lines=lines)
+    for label in figure.layout["annotations"]:
+        label.update(AT_THE_END)
     return Panel(
-        f"In-context accuracy {reached}",
+        f"Right in context: {accuracy_at(run, _step(run, view), name):.0%}"
+        if run.finished
+        else "Right in context, so far",
         "How often the most probable next character is the output that the context determines. A model that cannot "
-        f"look back would stay near the lower lines. {bayes}"
-        f"The band is {'the spread over seeds' if len(curve) > 1 else 'one standard error'}.",
-        _over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02), lines=lines),
+        f"look back would stay near the dotted lines: repeating the character just read, one layer trained for 150 "
+        f"steps. {_accuracy_caption(run)}",
+        figure.update_layout(margin={"t": 10}, showlegend=False),
         data=_table(run, ("accuracy", "accuracy_new", "accuracy_uniform", "accuracy_bigram")),
     )
 
 
+def _accuracy_caption(run: Run) -> str:
+    bayes = "Bayes is the predictor that knows the task's every law. " if run.config.positions == "all" else ""
+    spread = "the spread over seeds" if len(run["curve/accuracy"]) > 1 else "one standard error"
+    return f"{bayes}The pale line is the batch just trained on, the other held-out data; its band is {spread}."
+
+
+def _step(run: Run, view: View) -> float:
+    return run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else np.nan
+
+
 def _over_steps(run: Run, view: View, series: list[Curve], y_title: str, **more: Any) -> Figure:
     """Curves with the snapshot shown marked, if there are snapshots."""
-    at = run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else None
+    at = _step(run, view) if run.snapshot_steps else None
     return figures.curves(series, "training step", y_title, at=at, **more)
 
 

@@ -1,0 +1,85 @@
+"""What is on stage: accuracy against width with and without cross-talk, both heads, the memories."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figure import Trace
+from icl_core.figures import Curve
+from icl_core.figures.style import TICKS, note
+from icl_core.papers.birth.constructed.draw.sweep import over_widths
+from icl_core.papers.birth.constructed.metrics import at_d
+from icl_core.papers.birth.constructed.run import constructed, task_of
+from icl_core.papers.birth.constructed.settings import View
+from icl_core.papers.birth.shared import stage
+from icl_core.papers.birth.shared.probes import memory_scores
+from icl_core.papers.birth.shared.sequence import Reading, Shown, read
+
+KINDS = {"kept": ("by hand", "construction"), "stream": ("no cross-talk", "layer 2")}
+
+
+def widths(run: Run, view: View) -> Panel:
+    """In-context accuracy against width, as constructed and without cross-talk, and the model trained at width d."""
+    x, d = run["sweep/width"], run.config.d
+    series = [
+        Curve(label, x, run[f"sweep/accuracy_{talk}"], kind, error=run[f"sweep/error_{talk}"], markers=True)
+        for talk, (label, kind) in KINDS.items()
+    ]
+    figure = over_widths(run, series, "in-context accuracy")
+    figure.add_traces([_trained(d, float(value)) for value in run.tensors.get("beside/accuracy", ())])
+    kept, clean = (at_d(run, f"accuracy_{talk}") for talk in KINDS)
+    return Panel(
+        f"d = {d}: {kept:.0%}, no cross-talk {clean:.0%}",
+        "Random vectors are nearly orthogonal only at large d. At smaller d every reading picks up the other vectors "
+        "of the stream; take that cross-talk away and the same memories work. Were it harmless, the two lines would "
+        "be one.",
+        figure.update_layout(margin={"t": 30}, showlegend=False, yaxis={"range": [0, 1.12]}).add_annotation(
+            **_legend()
+        ),
+    )
+
+
+def _legend() -> dict[str, Any]:
+    """The lines' names in a row above the plot, which plotly's own legend would not fit into."""
+    names = [f'<span style="color:{figures.colour(kind)}">⬤</span> {label}' for label, kind in KINDS.values()]
+    where = {"xshift": -40, "xanchor": "left", "yshift": 6, "yanchor": "bottom", "font": {"size": TICKS}}
+    return note("   ".join(names), 0, 1, **where)
+
+
+def _trained(d: int, accuracy: float) -> Trace:
+    """The trained model as a single point."""
+    marker = {"color": figures.colour("trained"), "size": 13, "symbol": "diamond"}
+    where = {"textposition": "top left" if d > 128 else "top center", "cliponaxis": False, "showlegend": False}
+    trace = Trace(
+        x=np.array([d]), y=np.array([accuracy]), mode="markers+text", text=["trained"], marker=marker, **where
+    )
+    return trace.update(name="trained", hovertemplate="trained: %{y:.3g}<extra></extra>")
+
+
+def first(run: Run, view: View) -> Panel:
+    """Layer 1's attention on the sequence."""
+    return stage.first(*_reading(run, view))
+
+
+def second(run: Run, view: View) -> Panel:
+    """Layer 2's attention on the sequence, and the predicted characters."""
+    return stage.second(*_reading(run, view))
+
+
+def _reading(run: Run, view: View) -> tuple[Reading, Shown]:
+    sequence = stage.on_stage(task_of(run.config), view)
+    return read(constructed(run.config, run.config.d, view.cross_talk), sequence, 2), sequence
+
+
+def _memory(name: str, run: Run, view: View) -> Panel:
+    """A memory as readings of all pairs; beside its recall, what it picks up from the streams it meets."""
+    found = memory_scores(name, constructed(run.config, run.config.d, view.cross_talk), task_of(run.config))
+    right, talk = (at_d(run, f"{measure}_{name}_{view.cross_talk}") for measure in ("recall", "talk"))
+    more = "Off the diagonal is cross-talk among stored pairs; the title's counts what the rest of the stream adds."
+    return stage.memory(name, found, found, f"{right:.0%} right, cross-talk {talk:.0%}", more)
+
+
+w_k1, w_k2, w_o2 = (partial(_memory, name) for name in ("W_K1", "W_K2", "W_O2"))

@@ -1,0 +1,117 @@
+"""The stage of each experiment: its seats, its scales over all snapshots, its example."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from icl_core.experiment import STAGE, Run
+from icl_core.figures.frames import frames
+from icl_core.papers.birth.constructed import EXPERIMENT as CONSTRUCTED
+from icl_core.papers.birth.induction import EXPERIMENT as INDUCTION
+from icl_core.papers.birth.shared.sequence import choose, example
+from icl_core.papers.birth.shared.settings import TRIGGERS
+from icl_core.papers.birth.shared.task import make_task
+from icl_core.runs import store
+
+TITLE, HEADLINE = 38, 100  # letters that stand on one line
+EXPERIMENTS = {"birth.induction": INDUCTION, "birth.constructed": CONSTRUCTED}
+RUNS = [(id, preset.name) for id, experiment in EXPERIMENTS.items() for preset in experiment.presets]
+
+
+def shipped(experiment_id: str, preset: str) -> Run:
+    header = store.default().preset(experiment_id, preset)
+    assert header is not None
+    run = store.default().load(header)
+    assert run is not None
+    return Run(run.config, EXPERIMENTS[experiment_id].upgrade(run.tensors), run.info, run.digest)
+
+
+def on_stage(experiment_id: str, run: Run) -> list:
+    drawings = EXPERIMENTS[experiment_id].drawings
+    return [each for each in drawings if each.place == STAGE and each.applies(run.config)]
+
+
+def views(experiment_id: str, run: Run) -> list:
+    """A view of every snapshot; the only one where there are none."""
+    view = EXPERIMENTS[experiment_id].view()
+    return [replace(view, snapshot=index) for index in range(len(run.snapshot_steps))] or [view]
+
+
+def scales(figure: dict) -> dict:
+    """The ranges of all axes and of the colours."""
+    found = {name: part.get("range") for name, part in figure["layout"].items() if "axis" in name}
+    return found | {"colours": [figure["layout"].get("coloraxis", {}).get(end) for end in ("cmin", "cmax")]}
+
+
+@pytest.mark.parametrize(("experiment_id", "preset"), RUNS)
+def test_the_stage_has_the_same_traces_and_scales_at_every_snapshot(experiment_id, preset):
+    run = shipped(experiment_id, preset)
+    seats = on_stage(experiment_id, run)
+    assert len(seats) in (4, 6)  # none is wide; five would leave a hole
+    for drawing in seats:
+        panels = [drawing.draw(run, view) for view in views(experiment_id, run)]
+        made = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
+        assert len(frames(made)) == len(panels)  # refuses traces that differ
+        assert all(scales(each) == scales(made[0]) for each in made), drawing.name
+        assert max(len(panel.title) for panel in panels) <= TITLE, [panel.title for panel in panels]
+
+
+@pytest.mark.parametrize(("experiment_id", "preset"), RUNS)
+def test_the_headline_is_one_line_at_every_snapshot(experiment_id, preset):
+    run = shipped(experiment_id, preset)
+    said = [EXPERIMENTS[experiment_id].headline(run, view) for view in views(experiment_id, run)]
+    assert max(map(len, said)) <= HEADLINE, max(said, key=len)
+    assert all(line.endswith(".") for line in said) and len(set(said)) >= len(said) / 2
+
+
+@pytest.mark.parametrize("triggers", TRIGGERS)
+@pytest.mark.parametrize(("N", "K"), [(65, 5), (65, 1), (16, 10)])
+def test_the_example_can_be_known_in_every_vocabulary(triggers, N, K):
+    task = make_task(N, min(K, N - 8), 64, triggers)
+    text, marked = example(task)
+    assert len(text) == 10 and set(text) <= set(task.characters) and len(marked) <= K
+    sequence = choose(task, replace(INDUCTION.view(), sequence=text, marked=marked))
+    judged = {text[index] for index in np.flatnonzero(sequence.in_context.numpy())}
+    allowed = task.characters if task.fixed_triggers is None else [task.characters[i] for i in task.fixed_triggers]
+    assert judged == set(marked) and judged <= set(allowed)
+    assert all(
+        text.count(trigger + task.characters[sequence.truth[task.characters.index(trigger)]]) > 1 for trigger in judged
+    )
+
+
+def test_the_example_is_the_papers_picture_where_it_can_be():
+    assert example(make_task(65, 5, 64, "random")) == ("abcXabcXab", "abcX")
+    assert example(make_task(65, 1, 64, "random")) == ("aXZYaXZYaX", "a")
+
+
+@pytest.mark.parametrize("triggers", ["fixed", "fixed rare"])
+def test_only_fixed_triggers_are_judged_in_a_typed_sequence(triggers):
+    task = make_task(65, 2, 64, triggers)
+    assert task.fixed_triggers is not None
+    trigger = task.characters[int(task.fixed_triggers[1])]
+    found = choose(task, replace(INDUCTION.view(), sequence=f"x{trigger}yx{trigger}yx"))
+    assert np.flatnonzero(found.in_context.numpy()).tolist() == [4]
+
+
+def test_layer_one_and_its_memory_are_on_stage_only_if_there_is_one():
+    names = {
+        preset: [each.name for each in on_stage("birth.induction", shipped("birth.induction", preset))]
+        for preset in ("order", "one layer")
+    }
+    assert set(names["order"]) - set(names["one layer"]) == {"first", "w_k1"}
+
+
+def test_a_long_sequence_of_ones_own_is_shown_as_far_as_it_can_be_read():
+    run = shipped("birth.induction", "fastest")
+    second = next(each for each in INDUCTION.drawings if each.name == "second")
+    figure = second.draw(run, replace(INDUCTION.view(), sequence="ab" * 100)).figure
+    assert figure is not None and figure.data[0]["z"].shape == (24, 24)
+
+
+def test_both_sides_of_a_large_map_of_positions_count_alike():
+    run = shipped("birth.induction", "order, paper size")
+    figure = next(each for each in INDUCTION.drawings if each.name == "w_k1").draw(run, INDUCTION.view()).figure
+    assert figure is not None and figure.data[0]["z"].shape == (64, 64)  # of 256 positions, four by four
+    assert figure.layout["xaxis"]["ticktext"] == ["64", "128", "192", "256"]
+    assert set(figure.layout["xaxis"]["ticktext"]) <= set(figure.layout["yaxis"]["ticktext"])
