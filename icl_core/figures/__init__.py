@@ -4,7 +4,7 @@
     heatmap, triple, maps       matrices in square cells, zero in the middle
     attention, attention_pair   who attends to whom, and what is predicted
     paths, contours             iterates over the loss that they go down
-    small_map, small_attention  maps for the stage, which the page's clock moves
+    small_map, small_maps       maps for the stage, which the page's clock moves
 
 Each gives a figure for a light background; `themed` makes the dark one. What only one drawing has, it builds itself of
 traces, with the parts in `style` (colours, layout, axis, legend), `grid` (square-celled maps) and `references`.
@@ -15,11 +15,12 @@ from icl_core.figures.curves import bars, curves, references, spectrum
 from icl_core.figures.heatmaps import heatmap, maps, triple
 from icl_core.figures.paths import Bowl, Track, contours, paths
 from icl_core.figures.series import Curve, dots, mean_of
-from icl_core.figures.small import small_attention, small_map
+from icl_core.figures.small import small_attention, small_map, small_maps
 from icl_core.figures.style import COLOURS, CONFIG, characters, colour, largest, themed, written
 
 __all__ = [
     "COLOURS", "CONFIG", "Bowl", "Curve", "Predictions", "Track", "attention",
     "attention_pair", "bars", "characters", "colour", "contours", "curves", "dots", "heatmap", "largest",
-    "maps", "mean_of", "paths", "references", "small_attention", "small_map", "spectrum", "themed", "triple", "written",
+    "maps", "mean_of", "paths", "references", "small_attention", "small_map", "small_maps",
+    "spectrum", "themed", "triple", "written",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 from icl_core.figure import Figure, Trace
 from icl_core.figures.attention import SYMBOLS, Box, Predictions, positions
 from icl_core.figures.coarse import coarse
-from icl_core.figures.grid import NONE_TO_ALL, Subplot, diverging, heat, map_axes, names
+from icl_core.figures.grid import NONE_TO_ALL, Subplot, diverging, heat, map_axes, names, subplots
 from icl_core.figures.style import COLOURS, FAINT, INK, MONO, TEXT, TICKS, characters, colourscale, layout
 
 Labels = Sequence[str] | None  # None: positions from 1
@@ -83,3 +83,14 @@ def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
     text = {"title": {"text": title, "side": "right", "font": {"size": TICKS}}, "tickfont": {"size": TICKS}}
     where = {"x": 1.01, "thickness": 10, "len": 1, "outlinewidth": 0, "xpad": 0, "ypad": 0}
     return {**where, **text, "tickvals": list(ticks), "ticktext": texts}
+
+
+def small_maps(matrices: Sequence[Any], names: Sequence[str], limit: float) -> Figure:
+    """Square matrices of one size side by side from -limit to limit, a name above each; nothing else is written."""
+    figure = Figure(layout=layout(300, {"t": 30, "b": 8, "l": 8, "r": 8}, coloraxis=diverging(limit)))
+    labels = [str(index + 1) for index in range(len(matrices[0]))]
+    for matrix, place in zip(matrices, subplots(names, len(matrices), 300, side=0.04), strict=True):
+        figure.add_trace(heat(np.asarray(matrix), labels, labels, "%{y}, %{x}: %{z:.3g}", place, "coloraxis"))
+        figure.update_layout(map_axes(place, (labels, labels, ""), (labels, labels, ""), MOST, MOST))
+        figure.add_annotation(**place.heading())
+    return figure.update_xaxes(showticklabels=False).update_yaxes(showticklabels=False)
