@@ -15,7 +15,7 @@ from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.read_run import covariance_of
 from icl_core.papers.memformers.shared.upgrade import IDS, upgrade
-from icl_core.papers.memformers.variances import draw as variances_draw
+from icl_core.papers.memformers.variances.draw import gates as variances_draw
 from icl_core.papers.memformers.variances.settings import Config as Variances
 from icl_core.runs import store
 from tests.recorder import Recorder

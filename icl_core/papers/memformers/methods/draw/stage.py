@@ -139,9 +139,13 @@ def _triangle(run: Run, view: View, table: np.ndarray) -> Figure:
     shown = np.where(np.tri(depth, dtype=bool), table, np.nan)
     figure = figures.small_map(shown, (after, past), ("after layer", "gradient at iterate"), "Λ", limit)
     if depth <= optimiser.WRITTEN:
-        figure.data[0].update(texttemplate="%{z:.2f}", textfont={"size": 14})
+        figure.data[0].update(text=_texts(shown), texttemplate="%{text}", textfont={"size": 14})
         figure.update_layout(coloraxis={"showscale": False}, margin={"r": 12})
     return figure
+
+
+def _texts(table: np.ndarray) -> list[list[str]]:
+    return [[written(value) if np.isfinite(value) else "" for value in row] for row in table]
 
 
 def path(run: Run, view: View) -> Panel:
@@ -154,14 +158,14 @@ def path(run: Run, view: View) -> Panel:
     tracks, ends = ([_track(name, of[name], plane, lost[name]) for name in names] for of in (every, finished))
     goal = problem.target[plane, 0].double().numpy()
     bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), tuple(goal.tolist()))
-    titles = [f"eigenvector {axis + 1} of Σ (λ = {float(problem.eigenvalues[axis]):.3g})" for axis in plane]
+    titles = [f"eigenvector {axis + 1} (λ = {float(problem.eigenvalues[axis]):.3g})" for axis in plane]
     corners = window([each.points() for each in ends], tracks[0].points()[0], goal)
     own, cg = (f"{lost[name][-1]:.2g}" for name in ("trained", "CGD"))
     return Panel(
         f"One prompt: loss {own}, CGD {cg}",
-        "Every dot is an iterate, from the start to w*, over lines of equal loss. Who knows Σ⁻¹ heads for w*; gradient "
-        "descent falls down the steep side and creeps along the valley. Without training the blue path stays at the "
-        "start.",
+        "Every dot is an iterate, from the start to w*, in the plane of two eigenvectors of Σ, over lines of equal "
+        "loss. Who knows Σ⁻¹ heads for w*; gradient descent falls down the steep side and creeps along the valley. "
+        "Without training the blue path stays at the start.",
         fitted(figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)),
     )
 
