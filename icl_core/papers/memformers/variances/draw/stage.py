@@ -35,10 +35,9 @@ def comparison(run: Run, view: View) -> Panel:
     apart = float((logs["gated"] - logs["scalar"])[:, :unseen].mean())
     return Panel(
         f"Gates {written(abs(apart))} {'below' if apart < 0 else 'above'} one number (log-loss)",
-        "The log-loss for every variance, unseen and learned: with a gate for each head, with one number for the best head, "
-        "and that head as it is. If several gates "
-        "were needed, blue would lie well below green. What is not adapted takes steps of a wrong size; a "
-        "triangle at the upper edge is a loss beyond it.",
+        "The log-loss for every variance, unseen and learned: with a gate for each head, with one number for the best "
+        "head, and that head as it is. If several gates were needed, blue would lie well below green. What is not "
+        "adapted takes steps of a wrong size; a triangle at the upper edge is a loss beyond it.",
         fitted(figure, b=70),
     )
 
