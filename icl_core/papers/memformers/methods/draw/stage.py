@@ -140,8 +140,8 @@ def _triangle(run: Run, view: View, table: np.ndarray) -> Figure:
     figure = figures.small_map(shown, (after, past), ("after layer", "gradient at iterate"), "Λ", limit)
     if depth <= optimiser.WRITTEN:
         figure.data[0].update(text=_texts(shown), texttemplate="%{text}", textfont={"size": 14})
-        figure.update_layout(coloraxis={"showscale": False}, margin={"r": 12})
-    return figure
+        return figure.update_layout(coloraxis={"showscale": False}, margin={"r": 12})
+    return figure.update_layout(margin={"t": 12})  # for the bar's upper number
 
 
 def _texts(table: np.ndarray) -> list[list[str]]:
