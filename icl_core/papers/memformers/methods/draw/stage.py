@@ -19,6 +19,7 @@ from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.draw.losses import over_layers, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, at, fitted
 from icl_core.papers.memformers.shared.read_run import depth_of, end, log_of
+from icl_core.papers.memformers.shared.test_set import PROMPTS, WATCHED
 
 DRAWN = ("gradient descent", "construction", "CGD", "trained")  # of the paths
 # of a loss: its name, colour and dash
@@ -96,14 +97,15 @@ def loss(run: Run, view: View) -> Panel:
     """The deepest model's loss on fresh prompts as it trains."""
     x, logs, zero = run["curve/step"], log_of(run["curve/loss"]), float(np.log(run.config.d))
     series, line = [Curve("fresh prompts", x, logs)], ("predicting zero", zero, "floor")
-    y_range = losses.window([np.minimum(mean_of(logs), zero + 1.5), [zero]])
+    y_range = losses.window([mean_of(logs), [zero]])
+    reached = float(np.interp(at(run, view), x, mean_of(logs)))
     figure = figures.curves(
         series, "training step", "log-loss", y_range=y_range, lines=[line], at=at(run, view), height=HEIGHT
     )
     return Panel(
-        f"Fresh prompts, step {at(run, view)}: {written(now(run, view))}",
-        "The log-loss on fresh prompts as the deepest model trains on its one batch. Where it rises, the model learns "
-        "its prompts by heart.",
+        f"Fresh prompts, step {at(run, view)}: {written(reached)}",
+        f"The log-loss on {WATCHED:,} fresh prompts as the deepest model trains on its one batch (rare prompts are "
+        f"missing, so it may be lower than on all {PROMPTS:,}). Where it rises, the model learns its prompts by heart.",
         fitted(figure),
     )
 
