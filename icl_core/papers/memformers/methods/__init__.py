@@ -51,7 +51,7 @@ MODEL = ("depth", "seed_shown")  # what panels on one model depend on
 PROMPT = (*MODEL, "prompt")
 PLANE = (*PROMPT, "first_axis", "second_axis")
 KNOWS = preconditioner.applies
-METHODS, PATHS, LAYERS = "Every method", "Paths", "Layer by layer"
+METHODS, PROMPTS = "Every method", "One prompt"
 BESIDE, CURVES = "Trained beside constructed", "All curves"
 
 EXPERIMENT = Experiment(
@@ -73,10 +73,10 @@ EXPERIMENT = Experiment(
         Drawing("depth", depth.depth, ("overlay", "average"), METHODS, wide=True, moving=False),
         Drawing("overfit", overfit.overfit, (), METHODS, moving=False),
         Drawing("optimiser", optimiser.optimiser, ("unit", *MODEL), BESIDE, wide=True, applies=optimiser.applies),
-        Drawing("trajectory", trajectory.trajectory, (*PLANE, "after"), PATHS, wide=True),
-        Drawing("forms", forms.forms, (*PROMPT, "reading", "layer"), LAYERS, wide=True),
-        Drawing("whitened", preconditioner.whitened, ("layer", *MODEL), LAYERS, wide=True, applies=KNOWS),
-        Drawing("preconditioner", preconditioner.preconditioner, ("layer", *MODEL), LAYERS, wide=True, applies=KNOWS),
+        Drawing("trajectory", trajectory.trajectory, (*PLANE, "after"), PROMPTS, wide=True),
+        Drawing("forms", forms.forms, (*PROMPT, "reading", "layer"), PROMPTS, wide=True),
+        Drawing("whitened", preconditioner.whitened, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS),
+        Drawing("preconditioner", preconditioner.preconditioner, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS),
         Drawing("training", training.training, ("single_seeds",), CURVES, live=True),
         Drawing("distances", training.distances, (), CURVES, live=True, wide=True, applies=KNOWS),
     ),
