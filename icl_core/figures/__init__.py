@@ -4,7 +4,7 @@
     heatmap, triple, maps       matrices in square cells, zero in the middle
     attention, attention_pair   who attends to whom, and what is predicted
     paths, contours             iterates over the loss that they go down
-    small_map, small_maps       maps for the stage, which the page's clock moves
+    small_map, small_maps, small_attention  for the stage, which the page's clock moves
 
 Each gives a figure for a light background; `themed` makes the dark one. What only one drawing has, it builds itself of
 traces, with the parts in `style` (colours, layout, axis, legend), `grid` (square-celled maps) and `references`.
@@ -21,6 +21,6 @@ from icl_core.figures.style import COLOURS, CONFIG, characters, colour, largest,
 __all__ = [
     "COLOURS", "CONFIG", "Bowl", "Curve", "Predictions", "Track", "attention",
     "attention_pair", "bars", "characters", "colour", "contours", "curves", "dots", "heatmap", "largest",
-    "maps", "mean_of", "paths", "references", "small_attention", "small_map", "small_maps",
-    "spectrum", "themed", "triple", "written",
+    "maps", "mean_of", "paths", "references", "small_attention", "small_map", "small_maps", "spectrum",
+    "themed", "triple", "written",
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """Maps for the stage: they fill their box, their colour bar stands at the right, and their scale does not move."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,13 +8,17 @@ import numpy as np
 from icl_core.figure import Figure, Trace
 from icl_core.figures.attention import SYMBOLS, Box, Predictions, positions
 from icl_core.figures.coarse import coarse
-from icl_core.figures.grid import NONE_TO_ALL, Subplot, diverging, heat, map_axes, names, subplots
+from icl_core.figures.grid import NONE_TO_ALL, Subplot, diverging, heat, map_axes, names
+from icl_core.figures.heatmaps import numbers
 from icl_core.figures.style import COLOURS, FAINT, INK, MONO, TEXT, TICKS, characters, colourscale, layout
 
 Labels = Sequence[str] | None  # None: positions from 1
 BESIDE = (" ", "  ", "   ")  # the names of the columns in which predictions stand
 MOST = 12  # labels along a side
-MARGIN = {"t": 4, "b": 44, "l": 48, "r": 66}
+MARGIN = {"t": 8, "b": 44, "l": 48, "r": 72}
+NEAR = {"title": {"standoff": 6}}  # the title right under the labels
+PLOT, BAR = 200, 160  # pixels along the side of a map as it is mostly, and along its colour bar
+BETWEEN, LETTERS, WRITTEN = 0.05, 60, 50  # of maps in a row: share between two, letters under all, pixels of a cell
 
 
 def small_map(matrix: Any, labels: tuple[Labels, Labels], titles: tuple[str, str], value: str, limit: float) -> Figure:
@@ -24,10 +28,13 @@ def small_map(matrix: Any, labels: tuple[Labels, Labels], titles: tuple[str, str
     rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
     scale = diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
     matrix, rows, columns = coarse(matrix, rows, columns)
+    shown = [[each.split("–")[-1] for each in names] if "–" in names[0] else names for names in (rows, columns)]
+    across = min(MOST, PLOT // (8 * (1 + max(map(len, shown[1])))))
     figure = Figure(layout=layout(300, MARGIN, coloraxis=scale, showlegend=False))
     hover = f"{titles[0]} %{{y}}<br>{titles[1]} %{{x}}<br>{value} %{{z:.3g}}"
     figure.add_trace(heat(matrix, rows, columns, hover, Subplot(), "coloraxis"))
-    return figure.update_layout(map_axes(Subplot(), (rows, rows, titles[0]), (columns, columns, titles[1]), MOST, MOST))
+    sides = (rows, shown[0], titles[0]), (columns, shown[1], titles[1])
+    return figure.update_layout(map_axes(Subplot(), *sides, MOST, across), xaxis=NEAR)
 
 
 def small_attention(
@@ -49,13 +56,13 @@ def small_attention(
         columns = ([*full, *BESIDE], [*shown, *BESIDE])
     title = "key" if guesses is None else "key; at the right what it predicts"
     return figure.update_layout(
-        map_axes(Subplot(), (full, shown, "query"), (*columns, title), MOST, MOST + len(BESIDE))
+        map_axes(Subplot(), (full, shown, "query"), (*columns, title), MOST, MOST + len(BESIDE)), xaxis=NEAR
     )
 
 
 def _outlines(boxes: Sequence[Box], full: Sequence[str]) -> list[Trace]:
     """A thin outline around the cells of each kind, which leaves what is in them to be seen."""
-    size = float(np.clip(190 / len(full), 4, 22))
+    size = float(np.clip(165 / len(full), 4, 22))
     found = []
     for kind in (kind for kind in SYMBOLS if any(box[2] == kind for box in boxes)):
         x, y = zip(*((full[key], full[query]) for query, key, each in boxes if each == kind), strict=True)
@@ -70,7 +77,7 @@ def _guessed(rows: Sequence[str], guesses: Predictions) -> Trace:
     marks, colours = zip(*((("✓" if right else "✗"), COLOURS["trained"] if right else INK) if known else ("", FAINT)
                            for right, known in judged), strict=True)  # fmt: skip
     texts = [f"{letter} {mark}".strip() for letter, mark in zip(letters, marks, strict=True)]
-    font = {"family": MONO, "size": TEXT, "color": list(colours)}
+    font = {"family": MONO, "size": int(np.clip(PLOT / len(rows), 10, TEXT)), "color": list(colours)}
     chances = zip(letters, guesses.probability, strict=True)
     told = [f"predicts '{letter}' with probability {chance:.2f}" for letter, chance in chances]
     hover = {"customdata": told, "hovertemplate": "%{customdata}<extra></extra>"}
@@ -81,16 +88,28 @@ def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
     """A colour bar that stands at the right."""
     texts = [f"{tick:.3g}".replace("-", "\N{MINUS SIGN}") for tick in ticks]
     text = {"title": {"text": title, "side": "right", "font": {"size": TICKS}}, "tickfont": {"size": TICKS}}
-    where = {"x": 1.01, "thickness": 10, "len": 1, "outlinewidth": 0, "xpad": 0, "ypad": 0}
-    return {**where, **text, "tickvals": list(ticks), "ticktext": texts}
+    where = {"x": 1.035, "thickness": 10, "outlinewidth": 0, "xpad": 0, "ypad": 0}
+    long = {"lenmode": "pixels", "len": BAR, "y": 1, "yanchor": "top"}  # no longer than any map is high
+    return {**where, **long, **text, "tickvals": list(ticks), "ticktext": texts}
 
 
-def small_maps(matrices: Sequence[Any], names: Sequence[str], limit: float) -> Figure:
-    """Square matrices of one size side by side from -limit to limit, a name above each; nothing else is written."""
-    figure = Figure(layout=layout(300, {"t": 30, "b": 8, "l": 8, "r": 8}, coloraxis=diverging(limit)))
-    labels = [str(index + 1) for index in range(len(matrices[0]))]
-    for matrix, place in zip(matrices, subplots(names, len(matrices), 300, side=0.04), strict=True):
-        figure.add_trace(heat(np.asarray(matrix), labels, labels, "%{y}, %{x}: %{z:.3g}", place, "coloraxis"))
-        figure.update_layout(map_axes(place, (labels, labels, ""), (labels, labels, ""), MOST, MOST))
-        figure.add_annotation(**place.heading())
-    return figure.update_xaxes(showticklabels=False).update_yaxes(showticklabels=False)
+def small_maps(
+    matrices: Mapping[str, Any], labels: tuple[Labels, Labels], titles: tuple[str, str], value: str, limit: float,
+    written: bool = False,
+) -> Figure:  # fmt: skip
+    """Matrices [rows, columns] of equal shape by their titles, side by side on one scale from -limit to limit; rows are
+    labelled at the left one. `written` puts its number into every cell: for a few rows and columns."""
+    sides, figure = (1 + BETWEEN) / len(matrices), Figure(layout=layout(300, {**MARGIN, "t": 26}, showlegend=False))
+    figure.update_layout(coloraxis=diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])})
+    for index, (title, matrix) in enumerate(matrices.items()):
+        matrix = np.asarray(matrix, dtype=np.float32)
+        rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
+        subplot = Subplot(index + 1, (index * sides, min(1.0, (index + 1) * sides - BETWEEN)), title=title)
+        figure.add_trace(heat(matrix, rows, columns, f"%{{y}}, %{{x}}: {value} %{{z:.3g}}", subplot, "coloraxis"))
+        if written:
+            figure.add_trace(numbers(matrix, (rows, columns), limit, WRITTEN, subplot))
+        across = max(2, LETTERS // len(matrices) // (1 + max(map(len, columns))))
+        down = (rows, rows if index == 0 else [""] * len(rows), titles[0] if index == 0 else "")
+        figure.update_layout(map_axes(subplot, down, (columns, columns, titles[1]), MOST, across))
+        figure.add_annotation(**subplot.heading())
+    return figure

@@ -53,7 +53,7 @@ def identities(run: Run, view: View) -> Panel:
         f"√Σ A √Σ, step {at(run, view)}: {close} of {len(away)} layers nearly the identity",
         "One map a layer, of the seed shown, divided by the mean of its diagonal. A layer that has learned Σ⁻¹ "
         "shows ones on the diagonal and grey beside it; one that has not looks like noise.",
-        figures.small_maps(list(shown), names, LIMIT),
+        figures.small_maps(dict(zip(names, shown, strict=True)), (None, None), ("row", "column"), "entry", LIMIT),
     )
 
 
