@@ -13,6 +13,7 @@ from icl_core.figures.style import DASHES, FAINT, INK, PAPER, TEXT, WIDTHS, axis
 NEAR = 3  # points further from the target than so many times the start's distance do not widen the picture
 FADED = 0.35  # opacity of what comes after the layer shown
 LEVELS = np.logspace(-3.4, 0, 9)  # of the contour lines, as shares of the highest loss in the picture
+Corners = tuple[np.ndarray, np.ndarray]  # lower left and upper right, [2] each
 HEIGHT, STAR, RING, DOT = 520, 22, 14, 7  # pixels of the figure, the target, the start, an iterate
 
 
@@ -73,12 +74,14 @@ class Track:
         return [f"{self.name}, after {k} layer{'s' * (k != 1)}, loss {loss:.3g}" for k, loss in numbers]
 
 
-def paths(tracks: Sequence[Track], bowl: Bowl, x_title: str, y_title: str, at: int) -> Figure:
+def paths(
+    tracks: Sequence[Track], bowl: Bowl, x_title: str, y_title: str, at: int, corners: Corners | None = None
+) -> Figure:
     """The tracks, which share their start, over contour lines of the loss about the bowl's centre, their target.
     `at`: the layers after which they are shown; what comes later is faint. Both axes have one scale, and a track
-    that explodes leaves the picture instead of widening it."""
+    that explodes leaves the picture instead of widening it. `corners`: the picture's, where it must not move."""
     goal, start = np.asarray(bowl.centre, dtype=float), tracks[0].points()[0]
-    low, high = window([track.points() for track in tracks], start, goal)
+    low, high = corners or window([track.points() for track in tracks], start, goal)
     figure = Figure(layout=layout(HEIGHT, {"t": 38, "b": 56}))
     figure.add_trace(_ground(bowl, low, high))
     figure.add_trace(_sign(goal, "w*, the target", "star", STAR))
@@ -94,7 +97,7 @@ def paths(tracks: Sequence[Track], bowl: Bowl, x_title: str, y_title: str, at: i
     )
 
 
-def window(tracks: Sequence[np.ndarray], start: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def window(tracks: Sequence[np.ndarray], start: np.ndarray, target: np.ndarray) -> Corners:
     """The picture's lower left and upper right corner, [2] each: it holds the start, the target, and of the points
     [points, 2] those that lie near enough."""
     points = np.concatenate([*tracks, [target]])

@@ -9,9 +9,9 @@ Window = Callable[..., Page]
 
 
 def test_every_method_comes_with_one_click(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/memformers")
+    tab = go(window(), f"{server}/memformers?drawer=Every+method")
     panel = tab.locator(".st-key-panel-wide-depth")
     legend = panel.locator(".legendtext")
     expect(legend.filter(has_text="Nesterov")).to_have_count(0)
-    panel.get_by_text("every method").click()
+    tab.locator(".st-key-drawer").get_by_text("every method", exact=True).click()
     expect(legend.filter(has_text="Nesterov")).not_to_have_count(0)

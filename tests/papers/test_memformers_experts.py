@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import Panel, Run
+from icl_core.experiment import STAGE, Panel, Run
 from icl_core.number_lists import numbers, shares
 from icl_core.papers.memformers import mixture, variances
 from icl_core.papers.memformers.mixture import heads as learning
@@ -283,7 +283,7 @@ def test_everything_is_drawn_and_measured(name, odd):
             if drawing.applies(config):
                 panel = drawing.draw(run, view)
                 check(panel)
-                assert panel.data is not None and len(panel.data)
+                assert drawing.place == STAGE or (panel.data is not None and len(panel.data))
 
 
 def test_the_table_is_the_iteration_that_it_stands_for():

@@ -14,6 +14,7 @@ Try:
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.convergence import claims, draw
+from icl_core.papers.memformers.convergence.draw import stage
 from icl_core.papers.memformers.convergence.metrics import metrics
 from icl_core.papers.memformers.convergence.settings import PRESETS, Config, View
 from icl_core.papers.memformers.convergence.train import run
@@ -25,15 +26,17 @@ def headline(run: Run, view: View) -> str:
     """What you see: how close the layers are to Σ⁻¹ at the step shown."""
     snapshot = run.snapshot_at(view)
     step = run.snapshot_steps[snapshot]
-    listed = ", ".join(f"{value:.3f}" for value in distances_at(run, snapshot))
-    count = "the layer is" if run.config.layers == 1 else "the layers are"
-    return f"After {step} of {run.config.steps} steps {count} {listed} from a multiple of Σ⁻¹; 0 is all of it."
+    away = float(distances_at(run, snapshot).max())
+    who = "the layer is" if run.config.layers == 1 else "all layers are"
+    return f"After {step} of {run.config.steps} steps {who} within {away:.1%} of a multiple of Σ⁻¹."
 
 
 def cost(config: Config) -> float:
     """Giga-operations: two products with S and three with A a layer, for every prompt of a batch."""
     return config.seeds * config.batch * config.steps * config.layers * 10 * config.d**2 / 1e9
 
+
+BESIDE, CURVES = "Trained beside constructed", "All curves"
 
 EXPERIMENT = Experiment(
     name="convergence",
@@ -45,10 +48,13 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("distances", draw.distances, live=True),
-        Drawing("loss", draw.training, live=True),
-        Drawing("whitened", draw.whitened, wide=True),
-        Drawing("preconditioner", draw.preconditioner, wide=True),
+        Drawing("distances", stage.distances),
+        Drawing("steps", stage.steps, ("seed_shown",), applies=stage.takes_steps),
+        Drawing("identities", stage.identities, ("seed_shown",), wide=True),
+        Drawing("preconditioner", draw.preconditioner, ("layer", "seed_shown"), BESIDE, wide=True),
+        Drawing("whitened", draw.whitened, ("layer", "seed_shown"), BESIDE, wide=True),
+        Drawing("all distances", draw.distances, (), CURVES, live=True),
+        Drawing("loss", draw.training, (), CURVES, live=True),
     ),
     presets=PRESETS,
     headline=headline,

@@ -36,7 +36,7 @@ class View:
 
 
 PRESETS = (
-    Preset("sigma", "Three layers find Σ⁻¹", Config(), "Watch the last map turn into the identity.", seeds=5),
+    Preset("sigma", "Three layers find Σ⁻¹", Config(), "Watch the maps turn into the identity.", seeds=5),
     Preset(
         "figures 18 to 21", "As in the paper: batches of 20,000",
         Config(batches="resampled", batch=20_000, learning_rate=0.01, schedule="constant", objective="mean", clip=0.01),

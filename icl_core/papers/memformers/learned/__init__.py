@@ -3,10 +3,10 @@ are kept for the whole training. From few prompts the method learns these prompt
 by far, and on fresh ones it fails. From many it learns the task.
 
 Theorem 5.1 bounds how much is lost by learning from N prompts only. Here the loss on fresh prompts stands against N,
-with what endlessly many prompts would give as the level it falls to.
+with what infinitely many prompts would give as the level it falls to.
 
 Try:
-- Compare the two panels: the same methods, on their own prompts and on fresh ones.
+- Compare the two panels at the right: the same methods, on their own prompts and on fresh ones.
 - Free Λ for every step: what does that change at 1000 prompts, and what at 10?
 - Type "1, 3, 10, 30, 100, 300": how many prompts are enough?
 """
@@ -26,11 +26,10 @@ from icl_core.papers.memformers.shared.upgrade import upgrade
 def headline(run: Run, view: View) -> str:
     """What you see: the method from the fewest prompts, on them and on fresh ones."""
     own, fresh = (float(log_from_least(run[f"evaluated/{name}"][:, 0, -1]).mean()) for name in ("train", "loss"))
-    count, steps = int(run["size/prompts"][0]), run.config.layers
+    count = int(run["size/prompts"][0])
     return (
-        f"Learned from {count} prompt{'s' * (count > 1)}, {steps} step{'s' * (steps > 1)} end at a log-loss of "
-        f"{written(own, 1)} there and {written(fresh, 1)} on fresh prompts; predicting zero gives "
-        f"{written(np.log(run.config.d), 1)}."
+        f"Learned from {count} prompt{'s' * (count > 1)}: log-loss {written(own, 1)} there, {written(fresh, 1)} on "
+        f"fresh prompts; predicting zero gives {written(np.log(run.config.d), 1)}."
     )
 
 
@@ -51,10 +50,11 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
+        Drawing("gap", draw.gap, moving=False),
         Drawing("own", draw.own, moving=False),
         Drawing("fresh", draw.fresh, moving=False),
-        Drawing("risk", draw.risk, ("steps_shown",), moving=False),
-        Drawing("training", draw.training, live=True, moving=False),
+        Drawing("risk", draw.risk, ("steps_shown",), "Theorem 5.1", moving=False),
+        Drawing("training", draw.training, (), "All curves", live=True, moving=False),
     ),
     presets=PRESETS,
     headline=headline,

@@ -9,38 +9,65 @@ from icl_core.figure import Figure
 from icl_core.figures import Curve
 from icl_core.papers.memformers.learned.metrics import excess, power
 from icl_core.papers.memformers.learned.settings import View
-from icl_core.papers.memformers.shared.draw.losses import roomy, written
+from icl_core.papers.memformers.shared.draw.losses import written
+from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.read_run import curve, log_from_least, step
+
+
+def gap(run: Run, view: View) -> Panel:
+    """Log-loss on own and on fresh prompts against the number of prompts learned from."""
+    sizes, L = run["size/prompts"].astype(float), run.config.layers
+    names = {"fresh prompts": ("evaluated/loss", "solid"), "its own prompts": ("evaluated/train", "dot")}
+    ends = {name: log_from_least(run[key][..., -1]) for name, (key, _) in names.items()}
+    series = [Curve(name, sizes, ends[name], "trained", dash, markers=True) for name, (_, dash) in names.items()]
+    best, zero = float(log_from_least(run["endless/loss"])[:, -1].mean()), float(np.log(run.config.d))
+    lines = [("N = ∞", best, "floor"), ("predicting zero", zero, "floor")]
+    means = [each.mean(0) for each in ends.values()]
+    lowest, highest = min(each.min() for each in means), max(zero, *(each.max() for each in means))
+    figure = figures.curves(
+        series, "prompts learned from, N", "log-loss", log_x=True, lines=lines, height=HEIGHT,
+        x_range=(sizes[0] / 1.3, sizes[-1] * 1.3), y_range=(float(lowest) - 0.8, min(float(highest), _top(run)) + 0.8),
+    )  # fmt: skip
+    figure.layout["annotations"][1].update(x=0.99, xanchor="right")  # where few learn worse than that
+    apart = [float(ends["fresh prompts"][:, at].mean() - ends["its own prompts"][:, at].mean()) for at in (0, -1)]
+    return Panel(
+        f"Gap {written(apart[0], 1)} at N = {sizes[0]:g}, {written(apart[-1], 1)} at {sizes[-1]:g}",
+        f"The method of {L} step{'s' * (L > 1)}, on the N prompts that it was learned from and on fresh ones. A method "
+        "that learns the task has both lines on each other; one that learns its prompts by heart is low on them and "
+        "high on all others.",
+        fitted(figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])),
+        data=pd.DataFrame({"N": sizes} | {name: each.mean(0) for name, each in ends.items()}),
+    )
 
 
 def own(run: Run, view: View) -> Panel:
     """Log-loss against steps on the prompts that were learned from (Figure 11)."""
     cg = log_from_least(run["baseline/cg_train"])[:, 0]
-    series = [*_by_size(run, "evaluated/train"), Curve("CGD, fewest prompts", _steps(run), cg, "conjugate gradient")]
+    series = [*_by_size(run, "evaluated/train"), Curve("CGD", _steps(run), cg, "conjugate gradient")]
     few, many = (float(log_from_least(run["evaluated/train"])[:, index, -1].mean()) for index in (0, -1))
     sizes = run["size/prompts"]
     return Panel(
-        f"On its own {sizes[0]} prompts {written(few)}, on its own {sizes[-1]} {written(many)}",
-        "Each line is a method learned from that many prompts, on these very prompts. A line far below conjugate "
-        "gradient looks like a better method. Look at the same methods on fresh prompts before you believe it.",
+        f"Own prompts: {written(few, 1)} (N = {sizes[0]}), {written(many, 1)} ({sizes[-1]})",
+        "Each line is a method learned from N prompts, on these very prompts; CGD is on the fewest. A line far below "
+        "conjugate gradient looks like a better method. Look at the same methods on fresh prompts before you "
+        "believe it.",
         _against_steps(run, series),
         data=_table(run, "evaluated/train"),
     )
 
 
 def fresh(run: Run, view: View) -> Panel:
-    """The same methods on fresh prompts, and one learned from endlessly many."""
-    endless = Curve("endlessly many", _steps(run), log_from_least(run["endless/loss"]), "floor")
+    """The same methods on fresh prompts, and one learned from infinitely many."""
+    endless = Curve("∞", _steps(run), log_from_least(run["endless/loss"]), "floor")
     cg = Curve("CGD", _steps(run), log_from_least(run["baseline/cg"]), "conjugate gradient")
     ends = (run["evaluated/loss"][:, 0, -1], run["endless/loss"][:, -1])
     few, best = (float(log_from_least(losses).mean()) for losses in ends)
     return Panel(
-        f"On fresh prompts: {written(few)} from {run['size/prompts'][0]}, {written(best)} from endlessly many",
-        "The same methods on 65,536 prompts that none has seen. A method that has learned its prompts by heart lies "
-        "high, even above predicting zero. With enough of them it comes to the dotted line, which is all that its "
-        "coefficients can do.",
+        f"Fresh: {written(few, 1)} (N = {run['size/prompts'][0]}), {written(best, 1)} (N = ∞)",
+        "The same methods on 65,536 prompts that none has seen; a line that leaves the picture lies beyond it. A "
+        "method that has learned its prompts by heart lies high, even above predicting zero. With enough of them it "
+        "comes to the dotted line, which is all that its coefficients can do.",
         _against_steps(run, [*_by_size(run, "evaluated/loss"), endless, cg]),
-        note="A log-loss beyond the axis is cut off." if few > _top(run) else "",
         data=_table(run, "evaluated/loss"),
     )
 
@@ -61,7 +88,7 @@ def risk(run: Run, view: View) -> Panel:
         f"With {depth} step{'s' * (depth > 1)} the excess risk falls like N to the power {written(slope, 1)}"
         if np.isfinite(slope)
         else "One number of prompts says nothing about a fall",
-        "How much more a method loses on fresh prompts than one learned from endlessly many. Theorem 5.1 promises a "
+        "How much more a method loses on fresh prompts than one learned from infinitely many. Theorem 5.1 promises a "
         "fall like the dotted line or faster. A method that learned nothing general would stay level.",
         figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes]),
         data=pd.DataFrame({"prompts": sizes, "excess risk": np.nanmean(more, 0)}),
@@ -89,13 +116,13 @@ def _steps(run: Run) -> np.ndarray:
 
 def _by_size(run: Run, name: str) -> list[Curve]:
     return [
-        Curve(f"{size} prompts", _steps(run), log_from_least(run[name])[:, index], f"layer {index + 1}", markers=True)
+        Curve(f"{size}", _steps(run), log_from_least(run[name])[:, index], f"layer {index + 1}", markers=True)
         for index, size in enumerate(run["size/prompts"])
     ]
 
 
 def _top(run: Run) -> float:
-    return float(np.log(run.config.d)) + 1.0
+    return float(np.log(run.config.d)) + 1.5
 
 
 def _against_steps(run: Run, series: list[Curve]) -> Figure:
@@ -103,9 +130,15 @@ def _against_steps(run: Run, series: list[Curve]) -> Figure:
     highest = min(_top(run), max(float(np.nanmax(curve.mean())) for curve in series) + 0.3)
     zero = ("predicting zero", float(np.log(run.config.d)), "floor")
     figure = figures.curves(
-        series, "steps of the method", "log-loss", y_range=(lowest - 0.5, max(highest, zero[1] + 0.3)), lines=[zero]
+        series,
+        "steps of the method",
+        "log-loss",
+        y_range=(lowest - 0.5, max(highest, zero[1] + 0.3)),
+        lines=[zero],
+        height=HEIGHT,
     )
-    return roomy(figure).update_xaxes(tickvals=_steps(run))
+    figure = fitted(figure).update_layout(legend={"title": {"text": "N = ", "side": "left", "font": {"size": 13}}})
+    return figure.update_xaxes(tickvals=_steps(run))
 
 
 def _table(run: Run, name: str) -> pd.DataFrame:

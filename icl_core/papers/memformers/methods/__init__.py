@@ -15,32 +15,26 @@ import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.methods import claims
-from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, overfit, trajectory
+from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, overfit, stage, trajectory
 from icl_core.papers.memformers.methods.metrics import metrics
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
 from icl_core.papers.memformers.methods.train import companions, run
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.draw.losses import floor_of, written
-from icl_core.papers.memformers.shared.read_run import log_from_least
 from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the deepest model's loss beside its floor and conjugate gradient's."""
-    config = run.config
-    trained = float(log_from_least(run["evaluated/loss"])[:, -1].mean())
+    """What you see: the deepest model's loss at the step shown, beside its floor and conjugate gradient's."""
+    config, steps = run.config, run.snapshot_steps
     key, _ = floor_of(config)
     cg, floor = (float(np.log(run[f"baseline/{name}"][-1])) for name in ("cg", key))
-    name = VARIANTS[config.variant].label.partition(",")[0].partition(" (")[0]
-    layers = f"{config.layers} layer{'s' * (config.layers > 1)}"
-    start = f"{name}, {layers}: log-loss {written(trained)} on fresh prompts"
-    what = "A_l ∝ Σ⁻¹" if key == "floor" else "A_l = a_l I"
-    best = f"; the best method with {what} reaches {written(floor)}"
-    known = "" if VARIANTS[config.variant].moves_covariates else best
+    start = f"After {steps[run.snapshot_at(view)]} of {steps[-1]} steps: log-loss {written(stage.now(run, view))}"
+    best = "" if VARIANTS[config.variant].moves_covariates else f"; the best fixed steps reach {written(floor)}"
     if config.n < config.d:
-        return f"{start}{known}. The prompt is underdetermined: {config.n} examples for {config.d} unknowns."
-    return f"{start}{known}, conjugate gradient {written(cg)}."
+        return f"{start}{best}. The prompt is underdetermined: {config.n} examples for {config.d} unknowns."
+    return f"{start}{best}, conjugate gradient {written(cg)}."
 
 
 def cost(config: Config) -> float:
@@ -55,7 +49,10 @@ def cost(config: Config) -> float:
 
 MODEL = ("depth", "seed_shown")  # what panels on one model depend on
 PROMPT = (*MODEL, "prompt")
+PLANE = (*PROMPT, "first_axis", "second_axis")
 KNOWS = preconditioner.applies
+METHODS, PROMPTS = "Every method", "One prompt"
+BESIDE, CURVES = "Trained beside constructed", "All curves"
 
 EXPERIMENT = Experiment(
     name="methods",
@@ -67,15 +64,21 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("depth", depth.depth, ("overlay", "average"), wide=True, moving=False),
-        Drawing("training", training.training, ("single_seeds",), live=True),
-        Drawing("overfit", overfit.overfit, moving=False),
-        Drawing("optimiser", optimiser.optimiser, ("unit", *MODEL), wide=True, applies=optimiser.applies),
-        Drawing("trajectory", trajectory.trajectory, (*PROMPT, "first_axis", "second_axis", "after"), wide=True),
-        Drawing("forms", forms.forms, (*PROMPT, "reading", "layer"), wide=True),
-        Drawing("distances", training.distances, live=True, wide=True, applies=KNOWS),
-        Drawing("whitened", preconditioner.whitened, ("layer", *MODEL), wide=True, applies=KNOWS),
-        Drawing("preconditioner", preconditioner.preconditioner, ("layer", *MODEL), wide=True, applies=KNOWS),
+        Drawing("by_depth", stage.depth),
+        Drawing("batch", stage.batch, moving=False, applies=stage.keeps_its_batch),
+        Drawing("path", stage.path, PLANE),
+        Drawing("learned", stage.learned, MODEL, applies=optimiser.applies),
+        Drawing("preconditioned", stage.preconditioned, MODEL, moving=False, applies=optimiser.applies),
+        Drawing("loss", stage.loss, applies=stage.keeps_its_batch),
+        Drawing("depth", depth.depth, ("overlay", "average"), METHODS, wide=True, moving=False),
+        Drawing("overfit", overfit.overfit, (), METHODS, moving=False),
+        Drawing("optimiser", optimiser.optimiser, ("unit", *MODEL), BESIDE, wide=True, applies=optimiser.applies),
+        Drawing("trajectory", trajectory.trajectory, (*PLANE, "after"), PROMPTS, wide=True),
+        Drawing("forms", forms.forms, (*PROMPT, "reading", "layer"), PROMPTS, wide=True),
+        Drawing("whitened", preconditioner.whitened, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS),
+        Drawing("preconditioner", preconditioner.preconditioner, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS),
+        Drawing("training", training.training, ("single_seeds",), CURVES, live=True),
+        Drawing("distances", training.distances, (), CURVES, live=True, wide=True, applies=KNOWS),
     ),
     presets=PRESETS,
     headline=headline,

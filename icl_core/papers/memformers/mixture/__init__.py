@@ -18,7 +18,7 @@ import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.mixture import claims
-from icl_core.papers.memformers.mixture.draw import losses, polynomials
+from icl_core.papers.memformers.mixture.draw import losses, polynomials, stage
 from icl_core.papers.memformers.mixture.metrics import metrics
 from icl_core.papers.memformers.mixture.settings import PRESETS, Config, View, mixture_of
 from icl_core.papers.memformers.mixture.train import run
@@ -28,11 +28,12 @@ from icl_core.papers.memformers.shared.upgrade import upgrade
 
 def headline(run: Run, view: View) -> str:
     """What you see: the log-loss of the three methods of the figures, and the floor."""
-    names = ("linear transformer", "Memformer", "Memformer with Γ learned")
+    names = ("linear", "Memformer", "Memformer with Γ learned too")
     ends = [written(float(np.log(run[f"evaluated/{each}"][:, -1]).mean())) for each in losses.FIGURES]
     said = [f"{name} {end}" for name, end in zip(names, ends, strict=True)]
-    floor = written(float(np.log(run["baseline/floor"][-1])))
-    return f"Gates learned on {run.config.gate_prompts} prompts: {', '.join(said)}; the floor is {floor} (log-loss)."
+    return (
+        f"With gates: {', '.join(said)}; the floor is {written(float(np.log(run['baseline/floor'][-1])))} (log-loss)."
+    )
 
 
 def cost(config: Config) -> float:
@@ -41,6 +42,8 @@ def cost(config: Config) -> float:
     trained = 2 * config.steps * (config.layers * (config.layers + 1) // 2) * (rows * config.batch * 30 / 1e9 + 0.0004)
     return trained + 5 * config.gate_steps * config.layers * (config.seeds * config.gate_prompts * 200 / 1e9 + 0.001)
 
+
+METHODS, PROMPTS, CURVES = "Every method", "Gates and prompts", "All curves"
 
 EXPERIMENT = Experiment(
     name="mixture",
@@ -52,13 +55,16 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("depth", losses.depth, wide=True),
-        Drawing("methods", losses.methods, ("depth_shown",)),
-        Drawing("gates", losses.gates, ("depth_shown", "seed_shown")),
-        Drawing("polynomials", polynomials.polynomials, ("seed_shown",)),
-        Drawing("spread", polynomials.spread),
-        Drawing("test time", losses.test_time),
-        Drawing("training", losses.training, live=True),
+        Drawing("comparison", stage.comparison),
+        Drawing("shapes", stage.shapes, ("seed_shown",)),
+        Drawing("shares", stage.shares, ("depth_shown", "seed_shown")),
+        Drawing("depth", losses.depth, (), METHODS, wide=True),
+        Drawing("methods", losses.methods, ("depth_shown",), METHODS, wide=True),
+        Drawing("gates", losses.gates, ("depth_shown", "seed_shown"), PROMPTS),
+        Drawing("polynomials", polynomials.polynomials, ("seed_shown",), PROMPTS),
+        Drawing("spread", polynomials.spread, (), PROMPTS),
+        Drawing("test time", losses.test_time, (), CURVES),
+        Drawing("training", losses.training, (), CURVES, live=True),
     ),
     presets=PRESETS,
     headline=headline,

@@ -38,7 +38,7 @@ def depth(run: Run, view: View) -> Panel:
     return Panel(
         _title(run, view),
         _caption(run, view),
-        losses.over_layers(series, f"log of the {view.average} loss", _range(run, zero), zero),
+        losses.over_layers(series, f"log of the {view.average} loss", limits(run, zero), zero),
         data=_table(run),
         note=_note(run) if view.average == "mean" else "",
     )
@@ -86,7 +86,7 @@ def _floors(run: Run, view: View) -> list[Curve]:
     return [Curve(label, run["depth/layers"], log_of(run[f"baseline/{key}"]), "floor") for key, label in every]
 
 
-def _range(run: Run, zero: float) -> tuple[float, float]:
+def limits(run: Run, zero: float) -> tuple[float, float]:
     """The same for every overlay; a method that explodes, or solves all prompts exactly, leaves the picture."""
     kept = [log_of(run[name]) for name in ("evaluated/loss", "baseline/floor", "baseline/floor_scalar")]
     falling = [log_of(run[name]) for name in ("baseline/cg", "baseline/pcg")]

@@ -27,8 +27,8 @@ def applies(config: Any) -> bool:
 def optimiser(run: Run, view: View) -> Panel:
     """Λ of the trained model beside those of gradient descent, momentum, Nesterov, CGD and the construction."""
     depth, snapshot = depth_of(run, view), run.snapshot_at(view)
-    trained, share = _learned(run, view.seed_shown, depth, snapshot)
-    last, _ = _learned(run, view.seed_shown, depth, len(run.snapshot_steps) - 1)
+    trained, share = learned(run, view.seed_shown, depth, snapshot)
+    last, _ = learned(run, view.seed_shown, depth, len(run.snapshot_steps) - 1)
     tables = {TRAINED: trained, **references(run, depth)}
     shown = {name: _shown(table, view) for name, table in tables.items()}
     after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
@@ -65,7 +65,8 @@ def _built(run: Run, depth: int) -> np.ndarray:
     return found if white else found * float(run["frozen/eigenvalues"].mean())
 
 
-def _learned(run: Run, seed: int, depth: int, snapshot: int) -> tuple[np.ndarray, float]:
+def learned(run: Run, seed: int, depth: int, snapshot: int) -> tuple[np.ndarray, float]:
+    """The trained model's table, [depth, depth], and the share of its matrices that the table holds."""
     return decoded.learned(parameters_at(run, seed, depth, snapshot), run.config, root_of(run, seed))
 
 

@@ -130,7 +130,7 @@ def gates(run: Run, view: View) -> Panel:
     found = np.stack([run[f"gate/{method}"][seed, row] for method in learned])  # [methods, H]
     names, share = [f"head of {each}" for each in mixture.names], found * ratio
     figure = stacks([(share, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in learned])
-    figure.update_yaxes(title={"text": "gate × E x² / E_h x²"})
+    figure.update_yaxes(title={"text": "gate × E x² / Eₕ x²"})
     sums = [written(float(each)) for each in share.sum(1)]
     table = pd.DataFrame(found, [SHORT.get(each, (each, each))[1] for each in learned], names)
     return Panel(

@@ -56,7 +56,7 @@ def stacks(bars: Sequence[Bar], names: Sequence[str], categories: Sequence[str])
             bar.update(constraintext="none", legendgroup=name, customdata=written_on[:, head])
             figure.add_trace(bar.update(hovertemplate=f"{what}, {name}<br>gate %{{customdata:.3g}}<extra></extra>"))
     figure.update_xaxes(_named(categories))
-    figure.update_yaxes(axis("gate × σ²/σ_h²", zeroline=True, zerolinecolor=FAINT))
+    figure.update_yaxes(axis("gate × σ²/σₕ²", zeroline=True, zerolinecolor=FAINT))
     return roomy(figure.update_layout(legend=legend(1.02), showlegend=True))
 
 

@@ -57,7 +57,7 @@ def whitened(run: Run, view: Any) -> Panel:
     a, away = found.diagonal(dim1=1, dim2=2).mean(-1).tolist(), distances(found).tolist()
     first = max(0, min(view.layer - 1, depth - MOST))
     layers = range(first, min(depth, first + MOST))
-    shown = [each.numpy() for each in found / _scales(found)[:, None, None]][layers.start : layers.stop]
+    shown = [each.numpy() for each in found / scales(found)[:, None, None]][layers.start : layers.stop]
     titles, limit = [f"layer {i + 1}, a = {written(a[i])}" for i in layers], min(figures.largest(*shown), 2.0)
     legible = run.config.d <= WRITTEN and len(layers) <= 3
     figure = figures.maps(titles, shown, None, None, "Σ^½ Aₗ Σ^½ / aₗ", limit=limit, written=legible)
@@ -94,8 +94,9 @@ def whitened_of(run: Run, seed: int, depth: int, snapshot: int | None) -> Tensor
     return variants.preconditioners(parameters, run.config, read_run.root_of(run, seed))[0].double()
 
 
-def _scales(matrices: Tensor) -> Tensor:
-    """a_l, or where it is nearly zero, as before training, the size of an entry: noise is then drawn as noise."""
+def scales(matrices: Tensor) -> Tensor:
+    """What matrices [L, d, d] are divided by to be compared with the identity, [L]: a_l, or where it is nearly zero, as
+    before training, the size of an entry: noise is then drawn as noise."""
     a = matrices.diagonal(dim1=1, dim2=2).mean(-1)
     size = matrices.square().mean((1, 2)).sqrt().clamp(min=1e-12)
     return torch.where(a.abs() > 0.3 * size, a, size)

@@ -1,4 +1,4 @@
-"""What convergence draws of its runs: all of it is drawn of trained methods as well."""
+"""What convergence draws of its runs: the stage; all else is drawn of trained methods as well."""
 
 from icl_core.papers.memformers.shared.draw.preconditioner import preconditioner, whitened
 from icl_core.papers.memformers.shared.draw.training import distances, training

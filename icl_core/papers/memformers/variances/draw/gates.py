@@ -6,7 +6,8 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
-from icl_core.figures import Curve, references
+from icl_core.figures import Curve
+from icl_core.figures.style import INK, TICKS
 from icl_core.papers.memformers.shared.draw.categories import Bar, dots, stacks
 from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, roomy, tabled, window, written
 from icl_core.papers.memformers.shared.experts import RATE
@@ -35,10 +36,12 @@ PICKED = (
 def losses(run: Run, view: View) -> Panel:
     """The log-loss on every variance, for every method of putting the heads together."""
     d, L = run.config.d, run.config.layers
-    logs = _by_method(run)
+    logs = by_method(run)
     floor, cg = (end(run, f"baseline/{name}") for name in ("floor", "cg"))
     rows = [(*_style(run, method), values) for method, values in logs.items()]
-    figure = dots(rows, _variances(run), np.log(d) + 1, [("floor", floor, "floor"), ("CGD", cg, "conjugate gradient")])
+    figure = dots(
+        rows, categories_of(run), np.log(d) + 1, [("floor", floor, "floor"), ("CGD", cg, "conjugate gradient")]
+    )
     unseen = len(met_by(run.config))
     ends = {method: float(values[:, :unseen].mean()) for method, values in logs.items()}
     means = {name: values.mean(0) for name, *_, values in rows}
@@ -55,7 +58,7 @@ def losses(run: Run, view: View) -> Panel:
     )
 
 
-def _by_method(run: Run) -> dict[str, np.ndarray]:
+def by_method(run: Run) -> dict[str, np.ndarray]:
     """The logarithms [seeds, V] of what the run has evaluated, and of the best head as it is."""
     logs = {method: _logs(run[f"evaluated/{method}"]) for method in run.names("methods")}
     if run.config.rotations == "own":
@@ -73,7 +76,7 @@ def _style(run: Run, method: str) -> tuple[str, str, str]:
     return name.replace("σ₃", "σ" + "₁₂₃₄"[len(trained_on(run.config)) - 1]), kind, marker
 
 
-def _variances(run: Run) -> list[str]:
+def categories_of(run: Run) -> list[str]:
     unseen = len(met_by(run.config))
     return [f"{value:g}<br>{'seen' if i >= unseen else 'unseen'}" for i, value in enumerate(run["test_time/variance"])]
 
@@ -81,16 +84,16 @@ def _variances(run: Run) -> list[str]:
 def learned(run: Run, view: View) -> Panel:
     """The gates of each variance, counted in whole steps, beside those that the authors' code ends with."""
     trained, variances = np.array(trained_on(run.config)), run["test_time/variance"][:, None]
-    gates = run["gate/value"][_row(run, view)]  # [V, H]
+    gates = run["gate/value"][row(run, view)]  # [V, H]
     share, one = gates * variances / trained, _alone(run)  # [V, H]
     bars = [(share, gates, "learned"), (one, one * trained / variances, "one head")]
-    figure = _stacked(run, bars, _variances(run), "variance σ² of the prompts")
+    figure = stacked(run, bars, categories_of(run), "variance σ² of the prompts")
     common, total, right = run.config.rotations == "common", share.sum(1), (share * one).sum(1)
     who = "The last head" if common else "The head that knows U"
     return Panel(
         f"{who} does {written(float(right.mean()))} of a step; all gates together "
         f"{written(float(total.min()))} to {written(float(total.max()))}",
-        "Each block is a gate times σ²/σ_h²: what share of a whole step of its head it takes; the gate itself is "
+        "Each block is a gate times σ²/σₕ²: what share of a whole step of its head it takes; the gate itself is "
         "written on it. " + (SHARED if common else PICKED),
         figure,
         data=pd.DataFrame({"σ²": variances[:, 0]} | _columns(run, gates) | {"whole steps": total.round(4)}),
@@ -104,14 +107,20 @@ def _alone(run: Run) -> np.ndarray:
     return np.eye(H)[last if run.config.rotations == "common" else [0] * (count - H) + list(range(H))]
 
 
-def _row(run: Run, view: View) -> int:
+def row(run: Run, view: View) -> int:
     return min(view.seed_shown, run.config.seeds) - 1
 
 
-def _stacked(run: Run, bars: list[Bar], categories: list[str], x_title: str) -> Figure:
-    """The heads' shares of a whole step, a bar a category."""
-    figure = stacks(bars, [f"head of σ² = {each:g}" for each in trained_on(run.config)], categories)
-    return figure.update_layout(references([("a whole step", 1.0, "floor")])).update_xaxes(title={"text": x_title})
+def stacked(run: Run, bars: list[Bar], categories: list[str], x_title: str) -> Figure:
+    """The heads' shares of a whole step, a bar a category; the line's name stands above all bars."""
+    figure = stacks(bars, [f"head of {each:g}" for each in trained_on(run.config)], categories)
+    above = max(1.0, *(float(np.maximum(share, 0).sum(1).max()) for share, *_ in bars))
+    below = min(0.0, *(float(np.minimum(share, 0).sum(1).min()) for share, *_ in bars))
+    line = {"color": INK, "width": 2, "dash": "dot"}
+    figure.add_shape(type="line", xref="paper", x0=0, x1=1, y0=1, y1=1, line=line)
+    name = {"text": "dotted: a whole step", "showarrow": False, "font": {"size": TICKS}}
+    figure.add_annotation(**name, x=0.01, xref="paper", xanchor="left", y=1.09 * above)
+    return figure.update_xaxes(title={"text": x_title}).update_yaxes(range=[1.05 * below, 1.18 * above])
 
 
 def _columns(run: Run, gates: np.ndarray) -> dict[str, np.ndarray]:
@@ -120,7 +129,7 @@ def _columns(run: Run, gates: np.ndarray) -> dict[str, np.ndarray]:
 
 def starts(run: Run, view: View) -> Panel:
     """The gates learned from each start, on the last unseen variance."""
-    seed, variance, names = _row(run, view), met_by(run.config)[-1], run.names("starts")
+    seed, variance, names = row(run, view), met_by(run.config)[-1], run.names("starts")
     gates, loss = run["start/gates"][seed], log_of(run["start/loss"])[seed]
     share = gates * variance / np.array(trained_on(run.config))  # [starts, H]
     head, who = (-1, "last head") if run.config.rotations == "common" else (0, "head that knows U")
@@ -132,7 +141,7 @@ def starts(run: Run, view: View) -> Panel:
         f"{written(float(right.max()))} of a step, and losses {written(float(np.ptp(loss)))} apart",
         f"Prompts of σ² = {variance:g}. If the loss had one best choice of gates, all four bars would be alike. Where "
         "the losses are equal and the bars are not, the gates say where they started, not which head is right.",
-        _stacked(run, [(share, gates, "learned")], labels, "gates start from; log-loss reached"),
+        stacked(run, [(share, gates, "learned")], labels, "gates start from; log-loss reached"),
         data=pd.DataFrame(begun | _columns(run, gates) | {"log-loss": loss.round(4)}),
     )
 

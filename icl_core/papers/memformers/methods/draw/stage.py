@@ -1,0 +1,177 @@
+"""What is on stage: losses by depth, one prompt's paths, and the learned method as a triangle beside CGD's."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure, Trace
+from icl_core.figures import Bowl, Curve, Track, mean_of
+from icl_core.figures.paths import window
+from icl_core.figures.style import COLOURS, PAPER
+from icl_core.papers.memformers.methods import decode as decoded
+from icl_core.papers.memformers.methods.draw import depth as by_depth
+from icl_core.papers.memformers.methods.draw import optimiser, trajectory
+from icl_core.papers.memformers.methods.settings import View
+from icl_core.papers.memformers.shared.draw import losses
+from icl_core.papers.memformers.shared.draw.losses import over_layers, written
+from icl_core.papers.memformers.shared.draw.stage import HEIGHT, at, fitted
+from icl_core.papers.memformers.shared.read_run import depth_of, end, log_of
+from icl_core.papers.memformers.shared.test_set import PROMPTS, WATCHED
+
+DRAWN = ("gradient descent", "construction", "CGD", "trained")  # of the paths
+# of a loss: its name, colour and dash
+BATCH = {
+    "baseline/cg": ("CGD, fresh", "conjugate gradient", "solid"),
+    "baseline/cg_train": ("CGD, batch", "conjugate gradient", "dot"),
+    "evaluated/loss": ("fresh prompts", "trained", "solid"),
+    "evaluated/train": ("its own batch", "trained", "dot"),
+}
+
+
+def keeps_its_batch(config: Any) -> bool:
+    """Whether a model may learn its prompts by heart."""
+    return config.batches != "fresh"
+
+
+def now(run: Run, view: View) -> float:
+    """The deepest model's log-loss on fresh prompts at the step shown, the mean over seeds."""
+    if run.snapshot_at(view) == len(run.snapshot_steps) - 1:
+        return end(run, "evaluated/loss")
+    return float(np.interp(at(run, view), run["curve/step"], mean_of(log_of(run["curve/loss"]))))
+
+
+def depth(run: Run, view: View) -> Panel:
+    """The log-loss for every number of layers; a dot is the deepest model at the step shown."""
+    x, L, reached = run["depth/layers"], run.config.layers, now(run, view)
+    key, _ = losses.floor_of(run.config)
+    series = [
+        Curve("CGD", x, log_of(run["baseline/cg"]), "conjugate gradient", markers=True),
+        Curve("with Σ⁻¹", x, log_of(run["baseline/pcg"]), "conjugate gradient", "dash", markers=True),
+        *(Curve(*each, "dash", markers=True) for each in _beside(run, x)),
+        Curve("trained", x, log_of(run["evaluated/loss"]), "trained", markers=True),
+        Curve("floor", x, log_of(run[f"baseline/{key}"]), "floor"),
+    ]
+    zero = float(np.log(run.config.d))
+    figure = over_layers(series, "log-loss", by_depth.limits(run, zero), zero, HEIGHT)
+    return Panel(
+        f"{L} layer{'s' * (L > 1)}: log-loss {written(reached)}, CGD's {written(end(run, 'baseline/cg'))}",
+        "Lower is better. The large dot is the deepest model as it trains; the lines are trained models of every "
+        "depth, conjugate gradient, also with Σ⁻¹ known, and the dotted floor, the best that fixed steps can "
+        "do. Without training the dot stays at predicting zero.",
+        fitted(figure.add_trace(_dot(L, reached))),
+    )
+
+
+def _beside(run: Run, x: np.ndarray) -> list[tuple[str, np.ndarray, np.ndarray, str]]:
+    short = {"linear transformer": "linear", "learned in original coordinates": "original coordinates",
+             "learned in whitened coordinates": "whitened coordinates"}  # fmt: skip
+    return [(short.get(name, name), x, logs, kind) for name, logs, kind in losses.beside(run, "beside/{}/loss")]
+
+
+def _dot(x: float, y: float) -> Trace:
+    marker = {"size": 16, "color": COLOURS["trained"], "line": {"color": PAPER, "width": 2}}
+    shown = {"name": "step shown", "showlegend": False, "hovertemplate": "at the step shown: %{y:.3g}<extra></extra>"}
+    return Trace(x=[x], y=[y], mode="markers", marker=marker, cliponaxis=False, **shown)
+
+
+def batch(run: Run, view: View) -> Panel:
+    """Loss on fresh prompts beside that on the batch that was kept."""
+    x, zero = run["depth/layers"], float(np.log(run.config.d))
+    styles = {key: style for key, style in BATCH.items() if key in run.tensors}
+    series = [Curve(n, x, log_of(run[key]), kind, dash, markers=True) for key, (n, kind, dash) in styles.items()]
+    fresh = [log_of(run[key]) for key in ("baseline/cg", "evaluated/loss")]
+    y_range = losses.window([*fresh, [zero]], [each.y for each in series])
+    own, new = (written(end(run, f"evaluated/{name}")) for name in ("train", "loss"))
+    return Panel(
+        f"Its batch {own}, fresh prompts {new}",
+        "The finished models. Dotted lines are the prompts trained on, full lines fresh ones. Had the model learned "
+        "the task and not its batch, both blue lines would lie on each other.",
+        fitted(over_layers(series, "log-loss", y_range, zero, HEIGHT)),
+    )
+
+
+def loss(run: Run, view: View) -> Panel:
+    """The deepest model's loss on fresh prompts as it trains."""
+    x, logs, zero = run["curve/step"], log_of(run["curve/loss"]), float(np.log(run.config.d))
+    series, line = [Curve("fresh prompts", x, logs)], ("predicting zero", zero, "floor")
+    y_range = losses.window([mean_of(logs), [zero]])
+    reached = float(np.interp(at(run, view), x, mean_of(logs)))
+    figure = figures.curves(
+        series, "training step", "log-loss", y_range=y_range, lines=[line], at=at(run, view), height=HEIGHT
+    )
+    return Panel(
+        f"Fresh prompts, step {at(run, view)}: {written(reached)}",
+        f"The log-loss on {WATCHED:,} fresh prompts as the deepest model trains on its one batch (rare prompts are "
+        f"missing, so it may be lower than on all {PROMPTS:,}). Where it rises, the model learns its prompts by heart.",
+        fitted(figure),
+    )
+
+
+def learned(run: Run, view: View) -> Panel:
+    """The trained model's coefficients on past gradients."""
+    table, _ = optimiser.learned(run, view.seed_shown, depth_of(run, view), run.snapshot_at(view))
+    return Panel(
+        f"Learned coefficients: {decoded.memory(table):.0%} memory",
+        "A row is a step, a column the gradient at an earlier iterate. Left of the diagonal is memory, the share in "
+        "the title; gradient descent and a transformer without memory have nothing there.",
+        _triangle(run, view, table),
+    )
+
+
+def preconditioned(run: Run, view: View) -> Panel:
+    """What conjugate gradient with Σ⁻¹ makes of past gradients."""
+    table = optimiser.references(run, depth_of(run, view))[optimiser.PRE]
+    return Panel(
+        f"CGD with Σ⁻¹, the mean: {decoded.memory(table):.0%} memory",
+        "The same for conjugate gradient that knows Σ⁻¹. It chooses anew for every prompt; this is its mean. A "
+        "learned method has one table for all prompts, and need not look like it to be as good.",
+        _triangle(run, view, table),
+    )
+
+
+def _triangle(run: Run, view: View, table: np.ndarray) -> Figure:
+    """A table's lower triangle, on the scale of the finished model and CGD's."""
+    depth, last = depth_of(run, view), len(run.snapshot_steps) - 1
+    final, _ = optimiser.learned(run, view.seed_shown, depth, last)
+    limit = figures.largest(final, optimiser.references(run, depth)[optimiser.PRE])
+    after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
+    shown = np.where(np.tri(depth, dtype=bool), table, np.nan)
+    figure = figures.small_map(shown, (after, past), ("after layer", "gradient at iterate"), "Λ", limit)
+    if depth <= optimiser.WRITTEN:
+        figure.data[0].update(text=_texts(shown), texttemplate="%{text}", textfont={"size": 14})
+        return figure.update_layout(coloraxis={"showscale": False}, margin={"r": 12})
+    return figure.update_layout(margin={"t": 12})  # for the bar's upper number
+
+
+def _texts(table: np.ndarray) -> list[list[str]]:
+    return [[written(value) if np.isfinite(value) else "" for value in row] for row in table]
+
+
+def path(run: Run, view: View) -> Panel:
+    """One prompt's paths over the contours of its loss."""
+    depth, plane = depth_of(run, view), list(trajectory.axes(run.config.d, view))
+    problem, every = trajectory.solved(run, view, depth)
+    _, finished = trajectory.solved(run, replace(view, snapshot=len(run.snapshot_steps) - 1), depth)
+    names = [name for name in DRAWN if name in every]
+    lost = {name: problem.losses(every[name]) for name in names}
+    tracks, ends = ([_track(name, of[name], plane, lost[name]) for name in names] for of in (every, finished))
+    goal = problem.target[plane, 0].double().numpy()
+    bowl = Bowl(problem.S[plane][:, plane, 0].double().numpy(), tuple(goal.tolist()))
+    titles = [f"eigenvector {axis + 1} (λ = {float(problem.eigenvalues[axis]):.3g})" for axis in plane]
+    corners = window([each.points() for each in ends], tracks[0].points()[0], goal)
+    own, cg = (f"{lost[name][-1]:.2g}" for name in ("trained", "CGD"))
+    return Panel(
+        f"One prompt: loss {own}, CGD {cg}",
+        "Every dot is an iterate, from the start to w*, in the plane of two eigenvectors of Σ, over lines of equal "
+        "loss. Who knows Σ⁻¹ heads for w*; gradient descent falls down the steep side and creeps along the valley. "
+        "Without training the blue path stays at the start.",
+        fitted(figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)),
+    )
+
+
+def _track(name: str, points: Any, plane: list[int], lost: np.ndarray) -> Track:
+    x, y = (points[:, axis, 0].numpy() for axis in plane)
+    return Track(name, x, y, trajectory.KINDS.get(name, name), lost)

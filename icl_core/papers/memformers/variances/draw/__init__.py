@@ -1,0 +1,1 @@
+"""What variances draws of its runs."""

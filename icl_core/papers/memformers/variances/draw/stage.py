@@ -1,0 +1,76 @@
+"""What is on stage: gates for three heads against one scalar, and where gates end."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from icl_core.experiment import Panel, Run
+from icl_core.papers.memformers.shared.draw.categories import dots
+from icl_core.papers.memformers.shared.draw.losses import written
+from icl_core.papers.memformers.shared.draw.stage import fitted, named
+from icl_core.papers.memformers.shared.read_run import end, log_of
+from icl_core.papers.memformers.variances.draw import gates
+from icl_core.papers.memformers.variances.settings import View, met_by, trained_on
+
+# by id: name, colour, marker
+SHOWN = {
+    "gated": ("gates", "trained", "circle"),
+    "scalar": ("one number", "layer 2", "square"),
+    "alone": ("not adapted", "layer 5", "triangle-down"),
+}
+X = "variance σ² of the prompts"
+SHARED = "Heads that learned the same steps share the work in any way, as long as the blocks add up to 1."
+PICKED = "Gates that find the head that knows the prompts' covariance have one block."
+ROOM = 0.5  # of a log-loss above all that is adapted
+
+
+def comparison(run: Run, view: View) -> Panel:
+    """Gates for all heads beside one scalar for one head, close enough to tell them apart."""
+    order, logs = _order(run), gates.by_method(run)
+    floor, unseen = end(run, "baseline/floor"), len(met_by(run.config))
+    top = max(float(logs[name].max()) for name in ("gated", "scalar")) + ROOM
+    rows = [(*style, logs[name][:, order]) for name, style in SHOWN.items()]
+    figure = dots(rows, _variances(run), min(top, float(np.log(run.config.d))), [("floor", floor, "floor")])
+    figure.update_xaxes(title={"text": X})
+    apart = float((logs["gated"] - logs["scalar"])[:, :unseen].mean())
+    return Panel(
+        f"Gates {written(abs(apart))} {'below' if apart < 0 else 'above'} one number (log-loss)",
+        "The log-loss for every variance, unseen and learned: with a gate for each head, with one number for the best "
+        "head, and that head as it is. If several gates were needed, blue would lie well below green. What is not "
+        "adapted takes steps of a wrong size; a triangle at the upper edge is a loss beyond it.",
+        fitted(figure, b=70),
+    )
+
+
+def _order(run: Run) -> np.ndarray:
+    return np.argsort(run["test_time/variance"])
+
+
+def _variances(run: Run) -> list[str]:
+    """The variances in ascending order, each with whether a head has seen it."""
+    names = gates.categories_of(run)
+    return [names[index] for index in _order(run)]
+
+
+def shares(run: Run, view: View) -> Panel:
+    """The learned gates of each variance, counted in whole steps."""
+    order, trained = _order(run), np.array(trained_on(run.config))
+    found, variance = run["gate/value"][gates.row(run, view)][order], run["test_time/variance"][order, None]
+    share = found * variance / trained
+    total = share.sum(1)
+    return Panel(
+        f"Gates add up to {written(float(total.min()))} to {written(float(total.max()))} of a step",
+        "Each block is a gate times σ²/σₕ², its share of a whole step of its head; the gate is written on it. "
+        + (SHARED if run.config.rotations == "common" else PICKED),
+        named(gates.stacked(run, [(share, found, "learned")], _variances(run), X), "head of "),
+    )
+
+
+def starts(run: Run, view: View) -> Panel:
+    """Where gates end that start elsewhere, on the last unseen variance."""
+    panel = gates.starts(run, view)
+    loss = log_of(run["start/loss"])[gates.row(run, view)]
+    assert panel.figure is not None
+    return replace(
+        panel, title=f"Four starts: losses {written(float(np.ptp(loss)))} apart", figure=named(panel.figure, "head of ")
+    )
