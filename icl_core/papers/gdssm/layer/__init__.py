@@ -49,42 +49,7 @@ def cost(config: Config) -> float:
 
 SEED = ("seed_shown",)
 STATE = ("token", "example", "state", *SEED)
-GRAFT, POINTS, BESIDE, CURVES, SCALE = (
-    "Graft", "Your own points", "Trained beside constructed", "All curves", "Another scale",
-)  # fmt: skip
-SURGERY = {"interventions": "one", "surgery": "scalar", "grafts": "several"}  # a panel for each model: parts differ
-
-
-def _single(config: Config) -> bool:
-    """Whether state and gradient are numbers, and not maps."""
-    return config.f == 1
-
-
-EXPERIMENT = Experiment(
-    name="layer",
-    title="One layer, one step of gradient descent",
-    about=__doc__ or "",
-    config=Config,
-    view=View,
-    run=run,
-    claims=claims.ALL,
-    metrics=metrics,
-    drawings=(
-        Drawing("state", stage.state, STATE, applies=lambda config: not _single(config)),
-        Drawing("exact", stage.exact, STATE, moving=False, applies=lambda config: not _single(config)),
-        Drawing("difference", stage.difference, STATE, applies=lambda config: not _single(config)),
-        Drawing("along", stage.along, ("state", *SEED), wide=True, applies=_single),
-        Drawing("line", stage.line, ("points", *SEED), applies=_single),
-        Drawing("weights", stage.weights, SEED, wide=True),
-        Drawing("training", stage.loss, ("single_seeds",), live=True),
-        *(
-            Drawing(
-                name,
-                grafts.draw,
-                (*FIELDS[kind].values(), *SEED),
-                GRAFT,
-                applies=lambda config, kind=kind: kind_of(config) == kind,
-            )
+GRAFT, POINTS, BESIDE, CURVES = "Graft", "Your own points", "Trained beside constructed", "All curves"
             for name, kind in SURGERY.items()
         ),
         Drawing("prompt", prompt.draw, ("points", *SEED), POINTS),
@@ -93,7 +58,7 @@ EXPERIMENT = Experiment(
         Drawing("recurrence", state.recurrence, SEED, BESIDE),
         Drawing("steps", two_steps.draw, SEED, BESIDE, applies=lambda config: config.layers == 2),
         Drawing("alignment", training.alignment, (), CURVES, live=True),
-        Drawing("scale", scale.draw, ("alpha", *SEED), SCALE, moving=False),
+        Drawing("scale", scale.draw, ("alpha", *SEED), CURVES, moving=False),
     ),
     presets=PRESETS,
     headline=headline,
