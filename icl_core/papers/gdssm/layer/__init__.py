@@ -50,6 +50,39 @@ def cost(config: Config) -> float:
 SEED = ("seed_shown",)
 STATE = ("token", "example", "state", *SEED)
 GRAFT, POINTS, BESIDE, CURVES = "Graft", "Your own points", "Trained beside constructed", "All curves"
+SURGERY = {"interventions": "one", "surgery": "scalar", "grafts": "several"}  # a panel for each model: parts differ
+
+
+def _single(config: Config) -> bool:
+    """Whether state and gradient are numbers, and not maps."""
+    return config.f == 1
+
+
+EXPERIMENT = Experiment(
+    name="layer",
+    title="One layer, one step of gradient descent",
+    about=__doc__ or "",
+    config=Config,
+    view=View,
+    run=run,
+    claims=claims.ALL,
+    metrics=metrics,
+    drawings=(
+        Drawing("state", stage.state, STATE, applies=lambda config: not _single(config)),
+        Drawing("exact", stage.exact, STATE, moving=False, applies=lambda config: not _single(config)),
+        Drawing("difference", stage.difference, STATE, applies=lambda config: not _single(config)),
+        Drawing("along", stage.along, ("state", *SEED), wide=True, applies=_single),
+        Drawing("line", stage.line, ("points", *SEED), applies=_single),
+        Drawing("weights", stage.weights, SEED, wide=True),
+        Drawing("training", stage.loss, ("single_seeds",), live=True),
+        *(
+            Drawing(
+                name,
+                grafts.draw,
+                (*FIELDS[kind].values(), *SEED),
+                GRAFT,
+                applies=lambda config, kind=kind: kind_of(config) == kind,
+            )
             for name, kind in SURGERY.items()
         ),
         Drawing("prompt", prompt.draw, ("points", *SEED), POINTS),
