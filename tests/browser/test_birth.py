@@ -1,6 +1,7 @@
 """The page of Birth of a Transformer on its shipped runs."""
 
 from collections.abc import Callable
+from urllib.parse import quote
 
 from driver import go
 from playwright.sync_api import Page, expect
@@ -9,15 +10,15 @@ Window = Callable[..., Page]
 
 
 def type_sequence(page: Page, text: str) -> None:
-    """Write `text` into the attention panel's sequence."""
-    field = page.locator("[class*=st-key-panel-]").get_by_role("textbox", name="sequence (empty")
+    """Write `text` into the drawer's field."""
+    field = page.locator(".st-key-drawer").get_by_role("textbox", name="sequence (empty")
     field.fill(text)
     field.press("Enter")
 
 
 def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/birth")
-    panel = tab.locator("[class*=st-key-panel-]").filter(has=tab.get_by_role("textbox", name="sequence (empty"))
+    tab = go(window(), f"{server}/birth?drawer={quote('Your own sequence')}")
+    panel = tab.locator(".st-key-drawer")
     title = panel.get_by_role("heading", level=3)
     expect(title).to_contain_text("predictions right")
     sampled = title.inner_text()
