@@ -16,7 +16,7 @@ def settled(page: Page) -> Page:
     """Wait until the script has ended, the style is applied and every plot is drawn."""
     page.get_by_role("heading", level=1).wait_for()
     page.locator(SETTLED).wait_for()
-    page.wait_for_function("[...document.querySelectorAll('style')].some(s => s.textContent.includes('.headline'))")
+    page.wait_for_function("[...document.querySelectorAll('style')].some(s => s.textContent.includes('.block-container'))")
     page.wait_for_function(
         "[...document.querySelectorAll('.stPlotlyChart')].every(plot => plot.querySelector('.main-svg'))"
     )

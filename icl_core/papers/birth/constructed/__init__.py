@@ -22,7 +22,7 @@ from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
 def headline(run: Run, view: View) -> str:
     """What you see: how well the construction of width d predicts."""
     kept, clean = at_d(run, "accuracy_kept"), at_d(run, "accuracy_stream")
-    start = f"Written by hand at d = {run.config.d} it is right {kept:.0%} of the time, {clean:.0%} without cross-talk"
+    start = f"Constructed at d = {run.config.d} it is right {kept:.0%} of the time, {clean:.0%} without cross-talk"
     trained = [f"; trained, {float(value):.0%}" for value in run.tensors.get("beside/accuracy", ())]
     return f"{start}{''.join(trained)}."
 

@@ -18,7 +18,7 @@ from icl_core.papers.birth.shared import stage
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
 
-KINDS = {"kept": ("by hand", "construction"), "stream": ("no cross-talk", "layer 2")}
+KINDS = {"kept": ("constructed", "construction"), "stream": ("no cross-talk", "layer 2")}
 
 
 def widths(run: Run, view: View) -> Panel:
