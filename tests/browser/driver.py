@@ -14,7 +14,7 @@ def go(page: Page, address: str) -> Page:
 
 def settled(page: Page) -> Page:
     """Wait until the script has ended, the style is applied and every plot is drawn."""
-    page.get_by_role("heading", level=1).wait_for()
+    page.locator("h1").first.wait_for(state="attached")  # on a projector it is hidden
     page.locator(SETTLED).wait_for()
     page.wait_for_function("[...document.querySelectorAll('style')].some(s => s.textContent.includes('.block-container'))")
     page.wait_for_function(

@@ -64,6 +64,7 @@ def test_on_a_projector_the_stage_fills_the_screen(server: str, window: Window, 
     tab.set_viewport_size({"width": 1280, "height": 720})
     go(tab, f"{server}/{paper}?experiment={name}&projector=1")
     assert max(bottom for _, bottom in tab.evaluate(TOPS)) < 720
+    expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
     expect(tab.locator(".st-key-header")).to_be_hidden()
     tab.keyboard.press("m")
     expect(tab.locator(".st-key-header")).to_be_visible()

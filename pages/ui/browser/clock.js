@@ -126,8 +126,8 @@ class Clock {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TYPES)) return;
     const on = { ArrowLeft: -1, ArrowRight: 1, PageUp: -1, PageDown: 1 }[event.key];
     const pages = event.key.startsWith("Page") && !this.data.projector;
-    if (this.data.steps.length < 2 || pages) return;
     if (event.key === "m" && this.data.projector) document.body.classList.toggle("icl-menu");
+    if (this.data.steps.length < 2 || pages) return;
     if (on) this.move(this.index + on);
     else if (event.key === " " && !event.target.closest?.("button, a, summary")) this.play.click();
     else return;
