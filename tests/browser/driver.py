@@ -16,7 +16,9 @@ def settled(page: Page) -> Page:
     """Wait until the script has ended, the style is applied and every plot is drawn."""
     page.locator("h1").first.wait_for(state="attached")  # on a projector it is hidden
     page.locator(SETTLED).wait_for()
-    page.wait_for_function("[...document.querySelectorAll('style')].some(s => s.textContent.includes('.block-container'))")
+    page.wait_for_function(
+        "[...document.querySelectorAll('style')].some(s => s.textContent.includes('.block-container'))"
+    )
     page.wait_for_function(
         "[...document.querySelectorAll('.stPlotlyChart')].every(plot => plot.querySelector('.main-svg'))"
     )
