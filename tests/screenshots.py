@@ -35,6 +35,7 @@ def main(address: str = ADDRESS) -> None:
             if name not in ("claims", "runs"):
                 page.wait_for_selector(".js-plotly-plot .main-svg")
             page.wait_for_load_state("networkidle")
+            page.wait_for_timeout(1500)  # the clock brings the panels to its snapshot
             page.screenshot(path=FOLDER / f"{name}.png")
         browser.close()
 

@@ -47,6 +47,7 @@ h1, h2 { padding: 0 !important; }
   display: grid !important; align-items: start; gap: 1rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr));
 }
+.st-key-cards { grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); }
 .st-key-panels > *, .st-key-cards > *, .st-key-live > * { min-width: 0; width: 100%; }
 .st-key-panels > *:has([class*="st-key-panel-wide-"]) { grid-column: 1 / -1; }
 /* A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, a row of maps sooner than curves. */
