@@ -13,6 +13,7 @@ sys.path.insert(0, str(ROOT))
 # Before anything imports the store, which remembers where its cache is. Each process of a test run has its own.
 OWN = tempfile.TemporaryDirectory(prefix="icl-cache-", ignore_cleanup_errors=True)
 os.environ["ICL_CACHE_DIR"] = OWN.name
+os.environ.setdefault("ICL_PAPERS", str(ROOT / "tests" / "papers_extra"))  # before the registry looks for papers
 os.environ["OMP_NUM_THREADS"] = "1"  # of what the tests start too: threads that share a core wait for each other
 
 from jaxtyping import install_import_hook  # noqa: E402

@@ -11,7 +11,7 @@ from icl_core import registry
 from icl_core.experiment import STAGE
 
 Window = Callable[..., Page]
-EXPERIMENTS = registry.experiment_ids()
+EXPERIMENTS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]
 SNAPSHOTS = """() => [...document.querySelectorAll('[class*="st-key-chart-"] .js-plotly-plot')]
     .map(plot => plot.layout.meta?.snapshot).filter(each => each !== undefined)"""
 TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(chart => chart.getBoundingClientRect())
