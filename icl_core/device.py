@@ -2,6 +2,7 @@
 
 import os
 import platform
+import time
 from functools import cache
 
 import psutil
@@ -50,6 +51,23 @@ def describe() -> str:
     if device().type == "cuda":
         return torch.cuda.get_device_name(device())
     return f"CPU ({platform.machine()})"
+
+
+def clock() -> float:
+    """Seconds of computing of this process: CPU time, which what else goes on does not stretch; on a GPU, for which a
+    process waits, wall time."""
+    if device().type == "cuda":
+        return time.monotonic()
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def prepare() -> None:
+    """Load now what torch loads at the first optimiser and the first derivative, which takes a second or two."""
+    weight = torch.ones((), requires_grad=True)
+    weight.square().backward()
+    torch.optim.Adam([weight]).step()
+    torch.func.jvp(torch.square, (torch.ones(()),), (torch.ones(()),))
 
 
 def workers() -> int:

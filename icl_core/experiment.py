@@ -70,6 +70,11 @@ class Progress(Protocol):
         """The state last given to `report`, if an earlier process was killed; else None."""
         ...
 
+    def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
+        """Name for people what comes now: a training, "seed 2 of 5", of `steps` steps, which follow the `first` ones of
+        the run; or, without steps, what is no training, "evaluating"."""
+        ...
+
     def report(
         self, done: int, total: int, loss: float, live: Callable[[], Tensors], state: Callable[[], Tensors]
     ) -> None:

@@ -17,6 +17,9 @@ class Recorder:
     def resume(self):
         return self.saved
 
+    def enter(self, what, first=0, steps=0):
+        pass
+
     def report(self, done, total, loss, live, state):
         self.reports.append((done, total, loss))
         if done == self.stop:

@@ -311,5 +311,8 @@ class Silent:
     def resume(self):
         return None
 
+    def enter(self, what, first=0, steps=0):
+        pass
+
     def report(self, done, total, loss, live, state):
         pass

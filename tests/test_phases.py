@@ -21,10 +21,13 @@ class Checkpointed:
     """Keeps the state of every report and dies before step `at`."""
 
     def __init__(self, at: int | None = None, saved=None) -> None:
-        self.at, self.saved, self.seen, self.shown = at, saved, [], []
+        self.at, self.saved, self.seen, self.shown, self.entered = at, saved, [], [], []
 
     def resume(self):
         return self.saved
+
+    def enter(self, what, first=0, steps=0):
+        self.entered.append((what, first, steps))
 
     def report(self, done, total, loss, live, state):
         self.seen.append(done)

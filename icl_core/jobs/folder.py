@@ -1,6 +1,6 @@
 """The folder of a job: what was asked, how far it is, its checkpoint. All that pages and workers share.
 
-    <local>/jobs/<key>/request.json  state.json  checkpoint.safetensors  live.safetensors  cancel  lock
+    <local>/jobs/<key>/request.json  state.json  checkpoint.safetensors  live.safetensors  cancel  watched/  lock
 
 A worker holds `lock` while it trains; the system lets go of it when the worker dies, however it dies. What cannot be a
 file of a job (another form, a pipe, a folder) is set aside with a message, and counts as absent.
@@ -17,7 +17,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from icl_core.jobs.reading import ENDED, drop, is_request, is_state, read_json
+from icl_core.jobs.reading import CANCELLED, ENDED, drop, is_request, is_state, read_json
 from icl_core.runs import store
 from icl_core.runs.disk import identity, private_folder, write_whole
 
@@ -39,12 +39,13 @@ def asked() -> int:
 
 class Job:
     """The files of one job, by the key of the run it makes. `checkpoint` is all that is needed to go on, `live` the
-    curves so far; `cancel` exists if somebody asked the running worker to give up."""
+    curves so far; `cancel` exists if somebody asked the running worker to give up; `watched` holds a file for each that
+    looks at it."""
 
     def __init__(self, key: str) -> None:
         self.key, self.folder = key, jobs_folder() / key
         self.checkpoint, self.live = (self.folder / f"{name}.safetensors" for name in ("checkpoint", "live"))
-        self.cancel = self.folder / "cancel"
+        self.cancel, self.watched = self.folder / "cancel", self.folder / "watched"
 
     def request(self) -> dict[str, Any] | None:
         """What was asked: experiment, version, config, asked (ns). None if there is no such job."""
@@ -82,6 +83,21 @@ class Job:
             write_whole(*told)
         for path in needless:
             drop(path)
+        if needless and self.watched.exists():
+            shutil.rmtree(self.watched, ignore_errors=True)
+
+    def give_up(self, status: str) -> None:
+        """Ask the worker that is at it to end it with that status, one of CANCELLED."""
+        with suppress(OSError):
+            self.cancel.touch()
+            self.cancel.write_text(status)
+
+    def cancelled(self) -> str:
+        """The status with which its worker was asked to end it; empty if it was not."""
+        with suppress(OSError):
+            told = self.cancel.read_text(errors="replace")
+            return told if told in CANCELLED else CANCELLED[0]
+        return ""
 
     def locked(self) -> bool:
         """Whether a worker is at it."""

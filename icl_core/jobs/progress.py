@@ -19,7 +19,7 @@ from icl_core.runs.file import Damaged, pack, read
 
 FIRST_CHECKPOINT = 4.0  # seconds of training
 CHECKPOINT = 8.0  # seconds between checkpoints
-TELL = 0.5  # seconds between states and curves on disk
+SOON, TELL = 0.15, 0.5  # seconds between states and curves on disk, in a run's first seconds and later
 LOOK = 0.1  # seconds between looks whether somebody cancelled
 
 
@@ -45,16 +45,25 @@ class JobProgress:
         self.job, self.identity, self.threads, self._stopped, self._mine = job, identity, threads, stopped, mine
         self.first_step, self.total, self.loss, self.deaths, self.tries = 0, 0, math.nan, 0, 0
         self._born = psutil.Process().create_time()
-        self._trouble, self._step = "", 0
-        self._before = 0.0  # seconds of training by earlier workers
+        self._trouble, self._step, self._phase = "", 0, ("", 0, 0)
+        self._before = 0.0  # seconds of computing by earlier workers
         self._state: Tensors | None = None
         self._read_checkpoint()
-        self._start = time.monotonic()
+        from icl_core import device  # imports torch
+
+        self._clock, self._start = device.clock, time.monotonic()
+        self._began = self._clock()
         self._look, self._tell_at, self._checkpoint_at = self._start, self._start, self._start + FIRST_CHECKPOINT
 
     def resume(self) -> Tensors | None:
         """The state of the last checkpoint."""
         return self._state
+
+    def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
+        """See `icl_core.experiment.Progress`. What is no training counts as all the steps before it."""
+        self.check()
+        self._phase = (what, first, steps)
+        self.tell()
 
     def report(
         self, done: int, total: int, loss: float, live: Callable[[], Tensors], state: Callable[[], Tensors]
@@ -78,32 +87,37 @@ class JobProgress:
             with suppress(OSError):
                 store.default().check_room(self._write(self.job.live, live()))  # the run will be larger still
             # Writing may take long on a slow disk: never more than a tenth of the time.
-            self._tell_at = max(now + TELL, time.monotonic() + 10 * (time.monotonic() - now))
+            pause = min(TELL, max(SOON, (now - self._start) / 10))
+            self._tell_at = max(now + pause, time.monotonic() + 10 * (time.monotonic() - now))
 
     def check(self) -> None:
         """Raise `Cancelled` if somebody asked for that, `Lost` if the job is no longer ours."""
         if not self._mine():
             raise Lost
-        if self.job.cancel.exists():
+        if self.job.cancelled():
             raise Cancelled("the run was cancelled")
 
     def seconds(self) -> float:
-        """Seconds of training so far, earlier workers' too."""
-        return self._before + time.monotonic() - self._start
+        """Seconds of computing so far, earlier workers' too."""
+        return self._before + self._clock() - self._began
 
-    def tell(self, message: str = "") -> None:
+    def tell(self) -> None:
         """Write the state for the pages."""
         made = self._step - self.first_step
         left = (time.monotonic() - self._start) * (self.total - self._step) / made if made > 0 else None
+        phase, first, steps = self._phase
         with suppress(OSError):
             self.job.tell(
                 status="running",
                 step=self._step,
                 total=self.total,
+                phase=phase,
+                phase_step=min(max(self._step - first, 0), steps),
+                phase_steps=steps,
                 loss=self.loss,
                 seconds=self.seconds(),
                 seconds_left=left,
-                message=message or self._trouble,
+                message=self._trouble,
                 pid=os.getpid(),
                 born=self._born,
                 first_step=self.first_step,

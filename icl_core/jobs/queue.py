@@ -18,9 +18,12 @@ from icl_core import registry
 from icl_core.experiment import Run
 from icl_core.forms import from_kept
 from icl_core.jobs.folder import ASKED, Job, held, jobs_folder, queue_lock
-from icl_core.jobs.reading import ENDED, TOLD, WAITING, plain_file
+from icl_core.jobs.reading import CANCELLED, ENDED, TOLD, WAITING, drop, plain_file
 from icl_core.runs import store
+from icl_core.runs.disk import private_folder
 from icl_core.runs.file import IDENTITY, Damaged, read
+
+WATCHED = 3.0  # seconds after a look in which somebody counts as watching
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,13 @@ class JobState:
     key: str
     experiment: str
     config: dict[str, Any] = field(hash=False)
-    status: str  # queued, running, interrupted, done, failed or cancelled
+    status: str  # queued, running, interrupted, cancelling, done, failed, cancelled or left
     position: int = 0
     step: int = 0
     total: int = 0
+    phase: str = ""  # what is in training, or done after it, with its own steps if it has any
+    phase_step: int = 0
+    phase_steps: int = 0
     loss: float = math.nan
     seconds: float = 0.0
     seconds_left: float | None = None
@@ -52,7 +58,7 @@ class JobState:
 def submit(experiment_id: str, config: Any) -> str:
     """Ask for a run; the key. Does nothing if the store has it or somebody asked already.
 
-    A job that failed or was cancelled is queued anew. Raises `BadSetting` for settings out of range and for a run that
+    A job that failed or was cancelled is queued anew; one that is about to be goes on. Raises `BadSetting` for settings out of range and for a run that
     the cache can never keep, `OSError` if the request cannot be written.
     """
     values = store.plain(from_kept(registry.experiment(experiment_id).config, store.plain(config)))
@@ -60,9 +66,12 @@ def submit(experiment_id: str, config: Any) -> str:
     store.default().check_room(store.default().least_size(experiment_id, values))
     version = registry.version(experiment_id)
     with queue_lock():
-        if store.default().exact(experiment_id, key) is None and ((known := state(key)) is None or known.ended):
+        known = state(key)
+        if store.default().exact(experiment_id, key) is None and (known is None or known.ended):
             Job(key).ask({"experiment": experiment_id, "version": version, "config": values, "asked": time.time_ns()})
             (jobs_folder() / ASKED).touch()  # wakes the worker that is waiting
+        elif known is not None and known.status == "cancelling":
+            drop(Job(key).cancel)
     return key
 
 
@@ -95,6 +104,8 @@ def _state(key: str) -> JobState | None:
         told = job.state()  # it may have ended between the two looks
         if told["status"] == "running":
             told |= {"status": "interrupted", "seconds_left": None}
+    elif told["status"] == "running" and job.cancelled():
+        told |= {"status": "cancelling"}  # its worker looks between steps
     known = {name: told[name] for name in TOLD if name in told and name in JobState.__dataclass_fields__}
     return JobState(**known, **{name: request[name] for name in IDENTITY if name in request}, key=key)
 
@@ -112,15 +123,30 @@ def partial(key: str) -> Run | None:
     return Run(config, tensors, info, record["digest"], finished=False)
 
 
-def cancel(key: str) -> None:
+def cancel(key: str, status: str = CANCELLED[0]) -> None:
     """Give the job up and discard its checkpoint; a running one stops at its next report."""
     job = Job(key)
     with held(job.folder / "lock") as mine:
         if not mine:
             if job.folder.is_dir():
-                job.cancel.touch()
+                job.give_up(status)
         elif job.request() and job.state()["status"] not in ENDED:
-            job.tell(status="cancelled")
+            job.tell(status=status)
+
+
+def look(key: str, who: str) -> None:
+    """Note that the page or terminal called `who` watches the job."""
+    with suppress(OSError):
+        private_folder(Job(key).watched)
+        (Job(key).watched / who).touch()
+
+
+def leave(key: str, who: str) -> None:
+    """`who` watches the job no more. Where nobody else does it is given up."""
+    with suppress(OSError):
+        drop(Job(key).watched / who)
+        if not any(time.time() - path.stat().st_mtime < WATCHED for path in Job(key).watched.glob("*")):
+            cancel(key, CANCELLED[1])
 
 
 def interrupt(key: str) -> None:

@@ -13,9 +13,10 @@ from typing import Any
 from icl_core.runs import store
 
 WAITING = ("queued", "interrupted")
-ENDED = ("done", "failed", "cancelled")
-_COUNTS = ("step", "total", "seconds", "pid", "born", "first_step", "deaths", "tries", "retry_at")
-TOLD = ("status", "message", "loss", "seconds_left", *_COUNTS)  # what a state may say
+CANCELLED = ("cancelled", "left")  # by a visitor; by nobody's watching it any more
+ENDED = ("done", "failed", *CANCELLED)
+_COUNTS = ("step", "total", "phase_step", "phase_steps", "seconds", "pid", "born", "first_step", "deaths", "tries", "retry_at")
+TOLD = ("status", "message", "phase", "loss", "seconds_left", *_COUNTS)  # what a state may say
 
 
 def read_json(path: Path, fits: Callable[[Any], bool], expected: str) -> dict[str, Any] | None:
@@ -78,7 +79,7 @@ def is_state(value: Any) -> bool:
     return (
         isinstance(value, dict)
         and value.get("status") in (*WAITING, "running", *ENDED)
-        and isinstance(value.get("message", ""), str)
+        and all(isinstance(value.get(name, ""), str) for name in ("message", "phase"))
         and all(_is_count(value.get(name, 0)) for name in _COUNTS)
         and _is_number(value.get("loss", 0))
         and (value.get("seconds_left") is None or _is_number(value["seconds_left"]))

@@ -1,6 +1,7 @@
 """Waits for jobs in a terminal, with a progress bar on stderr."""
 
 import math
+import os
 import sys
 import time
 from typing import Any
@@ -9,6 +10,7 @@ from tqdm import tqdm
 
 from icl_core.jobs import queue, start
 from icl_core.jobs.folder import trouble
+from icl_core.jobs.reading import CANCELLED
 from icl_core.runs import store
 from icl_core.runs.store import Header
 
@@ -44,6 +46,7 @@ def _watch(key: str, experiment_id: str) -> None:
     with tqdm(desc=experiment_id, unit="step", file=sys.stderr, disable=None) as bar:  # None: no bar into a file
         while (known := queue.state(key)) is not None and not known.ended:
             start.ensure_workers()
+            queue.look(key, f"terminal-{os.getpid()}")
             _say([known], said)
             bar.total = known.total or None
             loss = known.status if math.isnan(known.loss) else f"loss {known.loss:.4g}"
@@ -52,7 +55,7 @@ def _watch(key: str, experiment_id: str) -> None:
             bar.refresh()
             time.sleep(_PAUSE)
     if known is not None and known.status != "done":
-        ended = "was cancelled" if known.status == "cancelled" else "failed: "
+        ended = "was cancelled" if known.status in CANCELLED else "failed: "
         raise Failed(f"the training {ended}{known.message}")
 
 

@@ -33,7 +33,7 @@ def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> No
     except Stopped:
         last = {**job.state(), "status": "interrupted", "seconds_left": None, "deaths": 0}
     except Cancelled:
-        last = {"status": "cancelled"}
+        last = {"status": job.cancelled() or "queued"}  # it was asked for again meanwhile
     except (Diverged, BadSetting) as problem:
         traceback.print_exc()
         last = {"status": "failed", "message": str(problem)}
@@ -70,20 +70,18 @@ def _run(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> dic
     progress.tell()
     device.set_threads(progress.threads)
     tensors = experiment.run(config, progress)
-    seconds = progress.seconds()
-    progress.check()
-    progress.tell("computing the metrics")
-    info = _info(progress, seconds)
-    info |= _measured(experiment, Run(config, tensors, info))
+    progress.enter("computing the metrics")
+    measured = _measured(experiment, Run(config, tensors, _info(progress)))
+    info = _info(progress) | measured
     progress.check()
     try:
         header = store.default().save(experiment_id, request["config"], tensors, info)
     except OSError as problem:
         return _put_off(job, progress, problem)
-    if job.cancel.exists():
+    if job.cancelled():
         store.default().delete(header)
         raise Cancelled
-    reached = {"step": progress.total, "total": progress.total, "loss": progress.loss, "seconds": seconds}
+    reached = {"step": progress.total, "total": progress.total, "loss": progress.loss, "seconds": info["seconds"]}
     return {"status": "done", "message": info.get("message", ""), **reached}
 
 
@@ -118,12 +116,12 @@ def _measured(experiment: Experiment, run: Run) -> dict[str, Any]:
         return {"metrics": [], "message": f"the metrics failed: {type(problem).__name__}: {problem}"}
 
 
-def _info(progress: JobProgress, seconds: float) -> dict[str, Any]:
+def _info(progress: JobProgress) -> dict[str, Any]:
     return {
         **{name: progress.identity[name] for name in ("version", "device", "precision")},
         "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "threads": progress.threads,
-        "seconds": round(seconds, 3),
+        "seconds": round(progress.seconds(), 3),
         "loss": progress.loss if math.isfinite(progress.loss) else None,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -55,6 +55,9 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
 
 def _served(server: int | None) -> Callable[[], bool]:
     """Whether the process `server` is there. Everything is imported now, so that its pages need not wait for that."""
+    from icl_core import device  # imports torch
+
+    device.prepare()
     if server is None:
         return lambda: False
     for name in registry.experiment_ids():

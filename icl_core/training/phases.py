@@ -9,6 +9,7 @@ from icl_core.experiment import Progress, Tensors
 from icl_core.training.loop import State
 
 Made = dict[str, dict[str, np.ndarray]]  # by the name of a phase, what it made
+EVALUATING = "evaluating"
 Report = Callable[[State, Callable[[], dict[str, np.ndarray]]], None]
 
 
@@ -17,7 +18,7 @@ class Phase:
     """One training. `train(*given, resumed, report)` is `loop.train` and what is made of its state.
 
     `name` holds no slash. `curves` turns the state of the one in training into what `train` would return of it.
-    `given` names earlier phases whose results `train` is handed first.
+    `given` names earlier phases whose results `train` is handed first. `label` is its name for people.
     """
 
     name: str
@@ -25,6 +26,7 @@ class Phase:
     train: Callable[..., dict[str, np.ndarray]]
     curves: Callable[[State], dict[str, np.ndarray]] = lambda state: {}
     given: tuple[str, ...] = ()
+    label: str = ""
 
 
 def run(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str = "loss") -> Made:
@@ -38,10 +40,21 @@ def run(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensor
     made, current = (_unfold(kind, resumed, names) for kind in ("phase", "now"))
     for index, phase in enumerate(plan):
         if phase.name not in made:
+            progress.enter(_label(plan, phase), _steps(plan[:index]), phase.steps)
             report = _reporter(plan, index, progress, made, show, loss)
             given = (made[name] for name in phase.given)
             made[phase.name] = phase.train(*given, current.get(phase.name, {}), report)
+    progress.enter(EVALUATING)  # what the run measures of all of them
     return made
+
+
+def _steps(plan: Sequence[Phase]) -> int:
+    return sum(phase.steps for phase in plan)
+
+
+def _label(plan: Sequence[Phase], phase: Phase) -> str:
+    """What people are told is in training; nothing where there is only one."""
+    return (phase.label or phase.name) if len(plan) > 1 else ""
 
 
 def curves(name: str, made: Made) -> dict[str, np.ndarray]:
@@ -57,7 +70,7 @@ def final(tensors: Tensors) -> dict[str, np.ndarray]:
 def _reporter(
     plan: Sequence[Phase], index: int, progress: Progress, made: Made, show: Callable[[Made], Tensors], loss: str
 ) -> Report:
-    phase, before, total = plan[index], sum(p.steps for p in plan[:index]), sum(p.steps for p in plan)
+    phase, before, total = plan[index], _steps(plan[:index]), _steps(plan)
 
     def report(state: State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         def live() -> Tensors:
@@ -69,6 +82,8 @@ def _reporter(
 
         last = float(np.mean(state.batch[loss][-1])) if loss in state.batch else float("nan")
         progress.report(before + state.step, total, last, live, whole)
+        if state.step == phase.steps:  # what is left of it is to evaluate what it has trained
+            progress.enter(": ".join(filter(None, (_label(plan, phase), EVALUATING))))
 
     return report
 

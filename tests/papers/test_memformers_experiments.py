@@ -24,6 +24,9 @@ class Quiet:
     def resume(self):
         return None
 
+    def enter(self, what, first=0, steps=0):
+        pass
+
     def report(self, done, total, loss, live, state):
         live()
 
