@@ -7,7 +7,7 @@
 Numpy and plotly only, no torch: the front page imports this.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -62,12 +62,30 @@ class Drawing:
     applies: Callable[[Any], bool] = lambda config: True
 
 
+@dataclass(frozen=True)
+class Taken:
+    """A training that comes next: to be done here, from `resumed` if that holds anything, or `made` elsewhere."""
+
+    name: str
+    made: Tensors | None = None
+    resumed: Tensors = field(default_factory=dict)
+
+
 @runtime_checkable
 class Progress(Protocol):
     """How a running experiment reports, saves its state and learns that it should stop."""
 
     def resume(self) -> Tensors | None:
         """The state last given to `report`, if an earlier process was killed; else None."""
+        ...
+
+    def take(self, trainings: Sequence[str]) -> "Taken":
+        """Which of the trainings of a run, by the names of all that can be begun, comes next. Where several processes
+        share them it waits until there is one."""
+        ...
+
+    def give(self, name: str, made: Tensors) -> None:
+        """Tell what the training that was taken has made."""
         ...
 
     def enter(self, what: str, first: int = 0, steps: int = 0) -> None:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from icl_core.experiment import Taken
+
 
 class Interrupted(Exception):
     """The training was killed here."""
@@ -16,6 +18,12 @@ class Recorder:
 
     def resume(self):
         return self.saved
+
+    def take(self, trainings):
+        return Taken(trainings[0])
+
+    def give(self, name, made):
+        pass
 
     def enter(self, what, first=0, steps=0):
         pass

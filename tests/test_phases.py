@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import Diverged
+from icl_core.experiment import Diverged, Taken
 from icl_core.training import loop, phases
 from icl_core.training.phases import Phase
 
@@ -25,6 +25,12 @@ class Checkpointed:
 
     def resume(self):
         return self.saved
+
+    def take(self, trainings):
+        return Taken(trainings[0])
+
+    def give(self, name, made):
+        pass
 
     def enter(self, what, first=0, steps=0):
         self.entered.append((what, first, steps))

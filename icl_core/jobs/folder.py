@@ -1,6 +1,6 @@
 """The folder of a job: what was asked, how far it is, its checkpoint. All that pages and workers share.
 
-    <local>/jobs/<key>/request.json  state.json  checkpoint.safetensors  live.safetensors  cancel  watched/  lock
+    <local>/jobs/<key>/request.json state.json checkpoint.safetensors live.safetensors cancel lock watched/ phases/
 
 A worker holds `lock` while it trains; the system lets go of it when the worker dies, however it dies. What cannot be a
 file of a job (another form, a pipe, a folder) is set aside with a message, and counts as absent.
@@ -40,12 +40,12 @@ def asked() -> int:
 class Job:
     """The files of one job, by the key of the run it makes. `checkpoint` is all that is needed to go on, `live` the
     curves so far; `cancel` exists if somebody asked the running worker to give up; `watched` holds a file for each that
-    looks at it."""
+    looks at it, `phases` what several workers at it leave to each other."""
 
     def __init__(self, key: str) -> None:
         self.key, self.folder = key, jobs_folder() / key
         self.checkpoint, self.live = (self.folder / f"{name}.safetensors" for name in ("checkpoint", "live"))
-        self.cancel, self.watched = self.folder / "cancel", self.folder / "watched"
+        self.cancel, self.watched, self.phases = (self.folder / name for name in ("cancel", "watched", "phases"))
 
     def request(self) -> dict[str, Any] | None:
         """What was asked: experiment, version, config, asked (ns). None if there is no such job."""
@@ -65,6 +65,7 @@ class Job:
         write_whole(self.folder / "request.json", json.dumps(request).encode())
         for path in (self.cancel, self.checkpoint, self.live):
             drop(path)
+        shutil.rmtree(self.phases, ignore_errors=True)
         if (self.folder / "state.json").exists():
             self.tell(status="queued")
 
@@ -83,8 +84,8 @@ class Job:
             write_whole(*told)
         for path in needless:
             drop(path)
-        if needless and self.watched.exists():
-            shutil.rmtree(self.watched, ignore_errors=True)
+        for folder in (self.watched, self.phases) if needless else ():
+            shutil.rmtree(folder, ignore_errors=True)
 
     def give_up(self, status: str) -> None:
         """Ask the worker that is at it to end it with that status, one of CANCELLED."""

@@ -3,16 +3,18 @@
 import math
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from icl_core.experiment import Cancelled, Tensors
+from icl_core import registry
+from icl_core.experiment import Cancelled, Taken, Tensors
 from icl_core.jobs.folder import Job, trouble
 from icl_core.jobs.reading import plain_file
+from icl_core.jobs.shared import Shared
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, pack, read
@@ -21,6 +23,7 @@ FIRST_CHECKPOINT = 4.0  # seconds of training
 CHECKPOINT = 8.0  # seconds between checkpoints
 SOON, TELL = 0.15, 0.5  # seconds between states and curves on disk, in a run's first seconds and later
 LOOK = 0.1  # seconds between looks whether somebody cancelled
+THREADS = 1  # tiny models want one; two on busy cores are several times slower
 
 
 class Stopped(Exception):
@@ -29,6 +32,19 @@ class Stopped(Exception):
 
 class Lost(Exception):
     """Somebody removed the lock of the job; another worker may have it by now."""
+
+
+def identity_of(request: dict[str, Any]) -> dict[str, Any]:
+    """What the files of a job that was asked for so must agree with, on this device."""
+    from icl_core import device  # imports torch
+
+    return {
+        "experiment": request["experiment"],
+        "version": registry.version(request["experiment"]),
+        "config": request["config"],
+        "device": device.describe(),
+        "precision": device.precision(),
+    }
 
 
 class JobProgress:
@@ -45,7 +61,8 @@ class JobProgress:
         self.job, self.identity, self.threads, self._stopped, self._mine = job, identity, threads, stopped, mine
         self.first_step, self.total, self.loss, self.deaths, self.tries = 0, 0, math.nan, 0, 0
         self._born = psutil.Process().create_time()
-        self._trouble, self._step, self._phase = "", 0, ("", 0, 0)
+        self._trouble, self._step, self._phase, self._spare = "", 0, ("", 0, 0), 0
+        self._shared = Shared(job, identity)
         self._before = 0.0  # seconds of computing by earlier workers
         self._state: Tensors | None = None
         self._read_checkpoint()
@@ -58,6 +75,27 @@ class JobProgress:
     def resume(self) -> Tensors | None:
         """The state of the last checkpoint."""
         return self._state
+
+    def take(self, trainings: Sequence[str]) -> Taken:
+        """See `icl_core.experiment.Progress`. What others have begun and left is taken up last."""
+        while True:
+            self.check()
+            for name in trainings:
+                made = self._shared.found(name)
+                if made is not None:
+                    return Taken(name, made)
+            untouched = self._shared.untouched(trainings)
+            for name in (*untouched, *(each for each in trainings if each not in untouched)):
+                if self._shared.begin(name):
+                    self._spare, self._taken_at = len(set(untouched) - {name}), self._clock()
+                    return Taken(name, resumed=self._shared.part(name))
+            self._spare = 0
+            self.enter("waiting for other cores")
+            time.sleep(LOOK)
+
+    def give(self, name: str, made: Tensors) -> None:
+        """See `icl_core.experiment.Progress`."""
+        self._shared.give(name, made, self._clock() - self._taken_at)
 
     def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
         """See `icl_core.experiment.Progress`. What is no training counts as all the steps before it."""
@@ -99,18 +137,20 @@ class JobProgress:
 
     def seconds(self) -> float:
         """Seconds of computing so far, earlier workers' too."""
-        return self._before + self._clock() - self._began
+        return self._before + self._shared.seconds + self._clock() - self._began
 
     def tell(self) -> None:
         """Write the state for the pages."""
-        made = self._step - self.first_step
-        left = (time.monotonic() - self._start) * (self.total - self._step) / made if made > 0 else None
+        step = min(self._step + self._shared.steps(), self.total)
+        made = step - self.first_step
+        left = (time.monotonic() - self._start) * (self.total - step) / made if made > 0 else None
         phase, first, steps = self._phase
         with suppress(OSError):
             self.job.tell(
                 status="running",
-                step=self._step,
+                step=step,
                 total=self.total,
+                spare=self._spare,
                 phase=phase,
                 phase_step=min(max(self._step - first, 0), steps),
                 phase_steps=steps,

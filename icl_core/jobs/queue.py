@@ -40,6 +40,7 @@ class JobState:
     phase: str = ""  # what is in training, or done after it, with its own steps if it has any
     phase_step: int = 0
     phase_steps: int = 0
+    spare: int = 0  # trainings of it that another worker could do
     loss: float = math.nan
     seconds: float = 0.0
     seconds_left: float | None = None
@@ -58,8 +59,8 @@ class JobState:
 def submit(experiment_id: str, config: Any) -> str:
     """Ask for a run; the key. Does nothing if the store has it or somebody asked already.
 
-    A job that failed or was cancelled is queued anew; one that is about to be goes on. Raises `BadSetting` for settings out of range and for a run that
-    the cache can never keep, `OSError` if the request cannot be written.
+    A job that failed or was cancelled is queued anew; one that is about to be goes on. Raises `BadSetting` for settings
+    out of range and for a run that the cache can never keep, `OSError` if the request cannot be written.
     """
     values = store.plain(from_kept(registry.experiment(experiment_id).config, store.plain(config)))
     key = store.key_of(experiment_id, values)

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _STARTING = 4.0  # seconds in which a worker that was started may not have taken its slot yet
 STARTED = "started"  # a file that is touched whenever a worker is started
 _LONGEST_LOG = 2**20  # bytes
+_WORTH = 5.0  # seconds that a run must still take for another worker to be started for it
 
 
 def ensure_workers(count: int | None = None) -> int:
@@ -27,7 +28,7 @@ def ensure_workers(count: int | None = None) -> int:
     """
     check_count(count)
     known = queue.states()
-    waiting, running = sum(map(ready, known)), [job.status for job in known].count("running")
+    waiting, running = sum(map(ready, known)) + sum(map(_spare, known)), [job.status for job in known].count("running")
     if not waiting or not os.access(jobs_folder(), os.W_OK):
         return 0
     from icl_core import device  # imports torch
@@ -74,6 +75,11 @@ def ready(job: queue.JobState) -> bool:
     except BadSetting:  # there is no such experiment
         version = 0
     return job.status in WAITING and not put_off(job.retry_at) and job.version <= version
+
+
+def _spare(job: queue.JobState) -> int:
+    """How many more workers a job that is going on can use: none if it ends before they could begin."""
+    return job.spare if job.status == "running" and (job.seconds_left or 0) > _WORTH else 0
 
 
 def slot_lock(slot: int) -> Path:

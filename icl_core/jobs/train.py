@@ -14,11 +14,10 @@ from icl_core import findings, registry
 from icl_core.experiment import Cancelled, Diverged, Experiment, Run
 from icl_core.forms import from_kept
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, trouble
-from icl_core.jobs.progress import JobProgress, Lost, Stopped
+from icl_core.jobs.progress import THREADS, JobProgress, Lost, Stopped, identity_of
 from icl_core.knobs import BadSetting
 from icl_core.runs import store
 
-THREADS = 1  # tiny models want one; two on busy cores are several times slower
 DEATHS = 3  # workers that a job may take down at one place before it counts as failed
 FIRST_PAUSE = 15.0  # seconds until a run for which there is no room is tried again; doubled every time
 PACKAGES = ("torch", "numpy", "safetensors")
@@ -58,14 +57,7 @@ def _run(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> dic
 
     from icl_core import device
 
-    identity = {
-        "experiment": experiment_id,
-        "version": registry.version(experiment_id),
-        "config": request["config"],
-        "device": device.describe(),
-        "precision": device.precision(),
-    }
-    progress = JobProgress(job, identity, THREADS, stopped, mine)
+    progress = JobProgress(job, identity_of(request), THREADS, stopped, mine)
     _count_deaths(job, progress)
     progress.tell()
     device.set_threads(progress.threads)

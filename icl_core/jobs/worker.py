@@ -15,6 +15,7 @@ import psutil
 
 from icl_core import papers, registry
 from icl_core.jobs import queue, start
+from icl_core.jobs.assist import assist
 from icl_core.jobs.folder import Job, asked, has_room, held, queue_lock
 from icl_core.jobs.train import train
 
@@ -45,6 +46,8 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
             heard = asked()
             if _work_one(stopped, slots):
                 taken += 1
+                idle_since = time.monotonic()
+            elif not once and _assist_one(stopped):
                 idle_since = time.monotonic()
             elif not once:
                 _sleep(heard, stopped)
@@ -123,6 +126,13 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> bool:
                 _forget_old()
                 return True
     return False
+
+
+def _assist_one(stopped: Callable[[], bool]) -> bool:
+    """Help at a run that another worker has in hand, until a job waits; whether there was anything to do."""
+    wanted = lambda: any(map(start.ready, queue.states()))  # noqa: E731
+    busy = [known for known in queue.states() if known.status == "running" and known.spare]
+    return any(assist(Job(known.key), stopped, wanted) for known in busy)
 
 
 def _forget_old() -> None:

@@ -1,6 +1,6 @@
-"""A run of several trainings, one after the other. A killed one goes on with the training it was in."""
+"""A run of several trainings, one after the other or shared with other processes. A killed one goes on where it was."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,7 @@ class Phase:
 
 
 def run(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str = "loss") -> Made:
-    """Train all phases in order, and go on from a checkpoint if there is one.
+    """Train all phases, in order where `progress` does not share them, and go on from a checkpoint if there is one.
 
     `show` makes the curves of a run that is still going from what there is so far; `loss` names the measure of a
     batch that is shown as progress, for several seeds their mean. What a checkpoint holds of phases that are not in
@@ -38,18 +38,26 @@ def run(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensor
     """
     resumed, names = progress.resume() or {}, {phase.name for phase in plan}
     made, current = (_unfold(kind, resumed, names) for kind in ("phase", "now"))
-    for index, phase in enumerate(plan):
-        if phase.name not in made:
-            progress.enter(_label(plan, phase), _steps(plan[:index]), phase.steps)
-            report = _reporter(plan, index, progress, made, show, loss)
-            given = (made[name] for name in phase.given)
-            made[phase.name] = phase.train(*given, current.get(phase.name, {}), report)
+    while left := [phase for phase in plan if phase.name not in made]:
+        ready = {phase.name: phase for phase in left if made.keys() >= set(phase.given)}
+        # what was in training is taken up first
+        taken = progress.take(sorted(ready, key=lambda name: name not in current))
+        if taken.made is not None:
+            made[taken.name] = dict(taken.made)
+            continue
+        phase, before = ready[taken.name], _steps(phase for phase in plan if phase.name in made)
+        progress.enter(_label(plan, phase), before, phase.steps)
+        report = _reporter(plan, phase, before, progress, made, show, loss)
+        given = (made[name] for name in phase.given)
+        resumed = current.get(phase.name) or dict(taken.resumed)
+        made[phase.name] = phase.train(*given, resumed, report)
+        progress.give(phase.name, made[phase.name])
     progress.enter(EVALUATING)  # what the run measures of all of them
-    return made
+    return {phase.name: made[phase.name] for phase in plan}
 
 
-def _steps(plan: Sequence[Phase]) -> int:
-    return sum(phase.steps for phase in plan)
+def _steps(phases: Iterable[Phase]) -> int:
+    return sum(phase.steps for phase in phases)
 
 
 def _label(plan: Sequence[Phase], phase: Phase) -> str:
@@ -68,9 +76,10 @@ def final(tensors: Tensors) -> dict[str, np.ndarray]:
 
 
 def _reporter(
-    plan: Sequence[Phase], index: int, progress: Progress, made: Made, show: Callable[[Made], Tensors], loss: str
-) -> Report:
-    phase, before, total = plan[index], _steps(plan[:index]), _steps(plan)
+    plan: Sequence[Phase], phase: Phase, before: int, progress: Progress, made: Made,
+    show: Callable[[Made], Tensors], loss: str,
+) -> Report:  # fmt: skip
+    total = _steps(plan)
 
     def report(state: State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         def live() -> Tensors:

@@ -1,0 +1,99 @@
+"""A worker that has nothing of its own helps another: it trains what that one's run has left, training by training."""
+
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from icl_core import registry
+from icl_core.experiment import Cancelled, Taken, Tensors
+from icl_core.forms import from_kept
+from icl_core.jobs.folder import Job
+from icl_core.jobs.progress import CHECKPOINT, FIRST_CHECKPOINT, LOOK, THREADS, Stopped, identity_of
+from icl_core.jobs.shared import Shared
+
+
+class NothingLeft(Exception):
+    """All trainings of the run are done or in hand."""
+
+
+class Assisting:
+    """The `Progress` of a worker that helps at a job. It shows nothing: the job's own worker does."""
+
+    def __init__(self, job: Job, shared: Shared, stopped: Callable[[], bool], wanted: Callable[[], bool]) -> None:
+        from icl_core import device  # imports torch
+
+        self.job, self.shared, self.trained = job, shared, 0
+        self._stopped, self._wanted, self._clock = stopped, wanted, device.clock
+        self._name, self._first, self._began = "", 0, 0.0
+        self._look = self._checkpoint_at = time.monotonic()
+
+    def resume(self) -> Tensors | None:
+        """What is there lies with the trainings."""
+        return None
+
+    def take(self, trainings: Sequence[str]) -> Taken:
+        """See `icl_core.experiment.Progress`. Raises `NothingLeft` also once this worker is wanted elsewhere."""
+        self._check()
+        for name in trainings:
+            made = self.shared.found(name)
+            if made is not None:
+                return Taken(name, made)
+        for name in self.shared.untouched(trainings):
+            if not self._wanted() and self.shared.begin(name):
+                self._name, self._began = name, self._clock()
+                self._checkpoint_at = time.monotonic() + FIRST_CHECKPOINT
+                return Taken(name, resumed=self.shared.part(name))
+        raise NothingLeft
+
+    def give(self, name: str, made: Tensors) -> None:
+        """See `icl_core.experiment.Progress`."""
+        self.shared.give(name, made, self._clock() - self._began)
+        self.trained += 1
+
+    def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
+        """See `icl_core.experiment.Progress`."""
+        self._first = first if steps else self._first
+
+    def report(
+        self, done: int, total: int, loss: float, live: Callable[[], Tensors], state: Callable[[], Tensors]
+    ) -> None:
+        """See `icl_core.experiment.Progress`."""
+        now = time.monotonic()
+        if self._stopped() or now >= self._checkpoint_at:
+            prefix = f"now/{self._name}/"
+            found = {key.removeprefix(prefix): part for key, part in state().items() if key.startswith(prefix)}
+            self.shared.keep(self._name, found)
+            self._checkpoint_at = time.monotonic() + CHECKPOINT
+        if self._stopped():
+            raise Stopped
+        if now >= self._look:
+            self._check()
+            self.shared.step(self._name, done - self._first)
+            self._look = now + LOOK
+
+    def _check(self) -> None:
+        if self.job.cancelled() or self.job.request() is None:
+            raise Cancelled
+
+
+def assist(job: Job, stopped: Callable[[], bool], wanted: Callable[[], bool]) -> int:
+    """Train what the run of `job` has left, until nothing is or this worker is `wanted` elsewhere; the number of
+    trainings. What goes wrong here goes wrong with the job's own worker, too, and is told by that one."""
+    request: dict[str, Any] = job.request() or {}
+    shared = progress = None
+    try:
+        experiment = registry.experiment(request["experiment"])
+        from icl_core import device
+
+        device.set_threads(THREADS)
+        shared = Shared(job, identity_of(request))
+        progress = Assisting(job, shared, stopped, wanted)
+        experiment.run(from_kept(experiment.config, request["config"]), progress)
+    except (NothingLeft, Cancelled, Stopped):
+        pass
+    except Exception:
+        traceback.print_exc()
+    if shared:
+        shared.leave()
+    return progress.trained if progress else 0

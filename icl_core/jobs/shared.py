@@ -1,0 +1,97 @@
+"""The trainings of one job, done by several workers: each by one of them, with the digits that one alone would get.
+
+<job>/phases/<training>.lock  .step (of the one that is at it)  .part.safetensors (its checkpoint)
+             <training>.safetensors (what it made)
+"""
+
+import hashlib
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from icl_core.experiment import Tensors
+from icl_core.jobs.folder import Job, held
+from icl_core.jobs.reading import plain_file
+from icl_core.runs.disk import private_folder, write_whole
+from icl_core.runs.file import Damaged, pack, read
+
+
+class Shared:
+    """What one of the workers sees and does. `identity` is what a file must agree with: see `JobProgress`. A file that
+    cannot be written costs only that another worker trains the same again."""
+
+    def __init__(self, job: Job, identity: dict[str, Any]) -> None:
+        self.folder, self.identity = job.phases, identity
+        self.seconds = 0.0  # of computing that others have put into what `found` gave
+        self._mine, self._merged = ExitStack(), set()
+
+    def untouched(self, names: Iterable[str]) -> list[str]:
+        """Those of the trainings that nobody has begun."""
+        return [name for name in names if not self._path(name, "step").exists()]
+
+    def found(self, name: str) -> Tensors | None:
+        """What another worker made of it, if it has."""
+        known = self._read(self._path(name, "safetensors"))
+        if known is None:
+            return None
+        self.seconds += known[0].get("seconds", 0.0) if name not in self._merged else 0.0
+        self._merged.add(name)
+        return known[1]
+
+    def begin(self, name: str) -> bool:
+        """Take a training; False if another worker has it."""
+        with suppress(OSError):
+            private_folder(self.folder)
+        mine = self._mine.enter_context(held(self._path(name, "lock"))) is not None
+        if mine and not plain_file(self._path(name, "safetensors")):
+            self.step(name, 0)
+            self._merged.add(name)
+            return True
+        self._mine.close()
+        return False
+
+    def step(self, name: str, step: int) -> None:
+        """Tell how far the training in hand is."""
+        with suppress(OSError):
+            self._path(name, "step").write_text(str(step))
+
+    def steps(self) -> int:
+        """The steps made of trainings that other workers have in hand."""
+        mine, total = {self._path(name, "step") for name in self._merged}, 0
+        for path in self.folder.glob("*.step"):
+            with suppress(OSError, ValueError):
+                total += int(path.read_text()) if path not in mine else 0
+        return total
+
+    def give(self, name: str, tensors: Tensors, seconds: float) -> None:
+        """Leave to the others what the training in hand made, in so many seconds of computing."""
+        with suppress(OSError):
+            write_whole(self._path(name, "safetensors"), pack(tensors, {**self.identity, "seconds": seconds}))
+            self._path(name, "part.safetensors").unlink(missing_ok=True)
+        self._mine.close()
+
+    def keep(self, name: str, part: Tensors) -> None:
+        """Write a checkpoint of the training in hand."""
+        with suppress(OSError):
+            write_whole(self._path(name, "part.safetensors"), pack(part, self.identity))
+
+    def part(self, name: str) -> Tensors:
+        """The last checkpoint of a training, empty if there is none."""
+        known = self._read(self._path(name, "part.safetensors"))
+        return known[1] if known else {}
+
+    def leave(self) -> None:
+        """Let go of the training in hand, if there is one."""
+        self._mine.close()
+
+    def _path(self, name: str, kind: str) -> Path:
+        return self.folder / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.{kind}"
+
+    def _read(self, path: Path) -> tuple[dict[str, Any], Tensors] | None:
+        if plain_file(path):
+            with suppress(OSError, Damaged):
+                record, tensors = read(path)
+                if {name: record.get(name) for name in self.identity} == self.identity:
+                    return record, tensors
+        return None

@@ -1,0 +1,150 @@
+"""Several workers at one run: each training is done once, by one of them, and the run is the same as by one alone."""
+
+import threading
+
+import numpy as np
+import pytest
+from house import TOY, house, wait_for
+
+from icl_core import registry
+from icl_core.experiment import Cancelled
+from icl_core.jobs import queue, worker
+from icl_core.jobs.assist import Assisting, NothingLeft, assist
+from icl_core.jobs.folder import Job, held
+from icl_core.jobs.progress import JobProgress, Stopped, identity_of
+from icl_core.jobs.shared import Shared
+from icl_core.runs import store
+from icl_core.training import phases
+from icl_core.training.loop import State
+from icl_core.training.phases import Phase
+from tests.recorder import Recorder
+
+NAMES = ("a", "b", "c", "a and c")
+
+
+@pytest.fixture(autouse=True)
+def job(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch):
+        key = queue.submit(TOY, registry.experiment(TOY).config(steps=20))
+        yield Job(key)
+
+
+def never() -> bool:
+    return False
+
+
+def own(job) -> JobProgress:
+    return JobProgress(job, identity_of(job.request()), 1, never, lambda: True)
+
+
+def helper(job, stopped=never, wanted=never) -> Assisting:
+    return Assisting(job, Shared(job, identity_of(job.request())), stopped, wanted)
+
+
+def plan(log: list[tuple[str, str]], who: str, hold: dict[str, threading.Event] | None = None) -> list[Phase]:
+    """Three trainings and one that needs two of them; `log` notes who did which, `hold` what each waits for."""
+
+    def train(name, *handed):
+        *given, resumed, report = handed
+        if name in (hold or {}):
+            assert hold[name].wait(20)
+        log.append((who, name))
+        start = int(resumed["step"][0]) if "step" in resumed else 0
+        for step in range(start, 4):
+            report(State(step=step), lambda step=step: {"step": np.array([step])})
+        report(State(step=4), dict)
+        total = sum(float(each["final/w"][0]) for each in given)
+        return {"final/w": np.array([total or ord(name[0])], float), "start": np.array([start])}
+
+    def phase(name, *given):
+        return Phase(name, 4, lambda *handed: train(name, *handed), given=given)
+
+    return [phase("a"), phase("b"), phase("c"), phase("a and c", "a", "c")]
+
+
+def made(found: phases.Made) -> dict[str, float]:
+    return {name: float(each["final/w"][0]) for name, each in found.items()}
+
+
+def alone() -> dict[str, float]:
+    return made(phases.run(plan([], "alone"), Recorder(), lambda made: {}))
+
+
+def test_two_workers_do_every_training_once_and_the_run_is_the_same(job):
+    log: list[tuple[str, str]] = []
+    go = {name: threading.Event() for name in NAMES}
+    found: phases.Made = {}
+
+    def first():
+        found.update(phases.run(plan(log, "own", {"a": go["a"]}), own(job), lambda made: {}))
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    wait_for(
+        lambda: Shared(job, {}).untouched(NAMES) == ["b", "c", "a and c"], "the run has its first training in hand"
+    )
+    with pytest.raises(NothingLeft):  # "a" is in hand, and without it the last one cannot begin
+        phases.run(plan(log, "helper"), helper(job), lambda made: {})
+    assert log == [("helper", "b"), ("helper", "c")]
+    go["a"].set()
+    thread.join(20)
+    assert log[2:] == [("own", "a"), ("own", "a and c")]
+    assert list(found) == list(NAMES) and made(found) == alone()
+
+
+def test_what_a_helper_left_is_taken_up_from_its_checkpoint(job):
+    log: list[tuple[str, str]] = []
+    stopping = iter([False, False, True])
+    with pytest.raises(Stopped):
+        phases.run(plan(log, "helper"), helper(job, stopped=lambda: next(stopping, True)), lambda made: {})
+    Shared(job, {}).leave()
+    found = phases.run(plan(log, "own"), own(job), lambda made: {})
+    assert log[0] == ("helper", "a") and ("own", "a") in log
+    assert found["a"]["start"][0] > 0 and made(found) == alone()
+
+
+def test_a_training_in_hand_is_nobody_elses_and_a_foreign_file_is_none(job):
+    one, other = (Shared(job, identity_of(job.request())) for _ in range(2))
+    assert one.begin("a") and not other.begin("a")
+    one.step("a", 3)
+    assert other.steps() == 3 and one.steps() == 0
+    one.give("a", {"w": np.ones(2)}, 1.5)
+    assert not other.begin("a") and other.found("a")["w"].tolist() == [1, 1] and other.seconds == 1.5
+    other.found("a")
+    assert other.seconds == 1.5 and other.steps() == 0  # counted once
+    assert Shared(job, {**one.identity, "version": 99}).found("a") is None
+
+
+def test_a_helper_that_is_wanted_elsewhere_begins_nothing(job):
+    log: list[tuple[str, str]] = []
+    with pytest.raises(NothingLeft):
+        phases.run(plan(log, "helper"), helper(job, wanted=lambda: True), lambda made: {})
+    assert log == []
+
+
+def test_a_helper_ends_with_a_job_that_is_cancelled(job):
+    with held(job.folder / "lock"):
+        job.tell(status="running")
+        queue.cancel(job.key)
+        with pytest.raises(Cancelled):
+            helper(job).take(["a"])
+        assert assist(job, never, never) == 0
+
+
+def test_an_idle_worker_helps_at_a_run_that_another_has_in_hand_and_goes_when_a_job_waits(job, monkeypatch):
+    asked = []
+    monkeypatch.setattr(worker, "assist", lambda job, stopped, wanted: asked.append((job.key, wanted())) or 1)
+    with held(job.folder / "lock"):
+        job.tell(status="running", spare=2)
+        assert worker._assist_one(never) and asked == [(job.key, False)]
+        queue.submit(TOY, registry.experiment(TOY).config(steps=30))
+        assert worker._assist_one(never) and asked[1] == (job.key, True)
+        job.tell(status="running", spare=0)
+        assert not worker._assist_one(never)
+
+
+def test_a_helped_run_is_kept_as_any_other(job):
+    assert assist(job, never, never) == 1  # the only training of the throw-away paper's run
+    assert worker.work(once=True, slots=9) == 1
+    run = store.default().find(TOY, registry.experiment(TOY).config(steps=20))
+    assert run is not None and queue.state(job.key).status == "done" and not job.phases.exists()
