@@ -58,8 +58,8 @@ class JobState:
 def submit(experiment_id: str, config: Any) -> str:
     """Ask for a run; the key. Does nothing if the store has it or somebody asked already.
 
-    A job that failed or was cancelled is queued anew; one that is about to be goes on. Raises `BadSetting` for settings out of range and for a run that
-    the cache can never keep, `OSError` if the request cannot be written.
+    A job that failed or was cancelled is queued anew; one that is about to be goes on. Raises `BadSetting` for settings
+    out of range and for a run that the cache can never keep, `OSError` if the request cannot be written.
     """
     values = store.plain(from_kept(registry.experiment(experiment_id).config, store.plain(config)))
     key = store.key_of(experiment_id, values)

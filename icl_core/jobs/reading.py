@@ -15,7 +15,19 @@ from icl_core.runs import store
 WAITING = ("queued", "interrupted")
 CANCELLED = ("cancelled", "left")  # by a visitor; by nobody's watching it any more
 ENDED = ("done", "failed", *CANCELLED)
-_COUNTS = ("step", "total", "phase_step", "phase_steps", "seconds", "pid", "born", "first_step", "deaths", "tries", "retry_at")
+_COUNTS = (
+    "step",
+    "total",
+    "phase_step",
+    "phase_steps",
+    "seconds",
+    "pid",
+    "born",
+    "first_step",
+    "deaths",
+    "tries",
+    "retry_at",
+)
 TOLD = ("status", "message", "phase", "loss", "seconds_left", *_COUNTS)  # what a state may say
 
 
