@@ -9,6 +9,7 @@ from uuid import uuid4
 import streamlit as st
 
 from icl_core.jobs import queue, start
+from icl_core.jobs.estimate import estimate
 from icl_core.knobs import BadSetting
 from pages.ui.address import Setting
 
@@ -43,7 +44,7 @@ def begin(setting: Setting, key: str) -> None:
     job = queue.state(key)
     if not on() or not (job is None or job.status in ("done", "left")):
         return
-    seconds = queue.estimate(setting.id, setting.config)
+    seconds = estimate(setting.id, setting.config)
     if seconds is None or seconds >= LONGEST:
         return
     st.session_state[_BEGUN] = key  # first: what follows may be cut off by the visitor's next move

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import streamlit as st
 
 from icl_core.jobs import queue, start
+from icl_core.jobs.estimate import estimate
 from icl_core.jobs.folder import trouble
 from icl_core.knobs import BadSetting
 from pages.ui import at_once
@@ -49,7 +50,7 @@ def duration(seconds: float | None) -> str:
 
 def run_button(setting: Setting, where: str, again: bool = False) -> None:
     """The button that asks for the setting to be trained."""
-    time = duration(queue.estimate(setting.id, setting.config))
+    time = duration(estimate(setting.id, setting.config))
     label = f"{'Run again' if again else 'Train it here'} · {time} on this machine"
     st.button(label, type="primary", key=f"run {where}", on_click=_submit, args=(setting,))
 
