@@ -39,10 +39,10 @@ def _switched() -> None:
 
 
 def begin(setting: Setting, key: str) -> None:
-    """Ask for the setting, which has no run, if that takes seconds. One that failed or was cancelled is not tried
-    again, nor one that somebody has asked for."""
+    """Ask for the setting, which has no run, if that takes seconds. What somebody has asked for before is not tried
+    again, whatever came of it, unless it was given up as here."""
     job = queue.state(key)
-    if not on() or not (job is None or job.status in ("done", "left")):
+    if not on() or not (job is None or job.status == "left"):
         return
     seconds = estimate(setting.id, setting.config)
     if seconds is None or seconds >= LONGEST:

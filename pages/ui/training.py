@@ -80,8 +80,9 @@ def say(setting: Setting, pending: Pending) -> None:
 def _said(job: queue.JobState | None, nearest: str) -> str:
     if growing(job):
         return f"Meanwhile you see the nearest run, faded: {nearest}." if nearest else "Its first run."
-    if job is not None and job.status in ("cancelling", "cancelled"):
-        return "You cancelled this run." + (f" You see the nearest one: {nearest}." if nearest else "")
+    if given_up(job):
+        cancelled = "" if job is None or job.status == "failed" else "You cancelled this run. "
+        return cancelled + (f"You see the nearest one: {nearest}." if nearest else "")
     return f"No run yet. You see the nearest one, faded: {nearest}." if nearest else "No run yet."
 
 
@@ -99,9 +100,10 @@ def line(key: str) -> None:
 
 
 def _progress(key: str) -> None:
-    queue.look(key, at_once.visitor())
     job = queue.state(key)
-    ensure_workers()  # its worker may have died
+    if growing(job):
+        queue.look(key, at_once.visitor())
+        ensure_workers()  # its worker may have died
     if job is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=plain(describe(job)))
@@ -132,11 +134,11 @@ def describe(job: queue.JobState) -> str:
 
 
 def _training(job: queue.JobState) -> str:
-    if not job.total:  # the worker has it and has not reported yet
-        return "Starting"
     name = job.phase[:1].upper() + job.phase[1:]
     if name and not job.phase_steps:  # what comes after a training
         return name
+    if not job.total:  # the worker has it and has not reported yet
+        return "Starting"
     step, steps = (job.phase_step, job.phase_steps) if job.phase_steps else (job.step, job.total)
     left = f" · {duration(job.seconds_left)} left" if job.seconds_left is not None else ""
     loss = f" · loss {job.loss:.3g}" if math.isfinite(job.loss) else ""
