@@ -62,6 +62,22 @@ def clock() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
+def pace() -> float:
+    """Seconds of computing that a fixed piece of work takes here: some products and many small operations, as in the
+    training of a tiny model. Runs keep it, so that another machine can tell how much faster or slower it is."""
+    generator = torch.Generator().manual_seed(0)
+    x, w = (torch.randn(shape, generator=generator).to(device()) for shape in ((64, 256, 32), (32, 32)))
+    w.requires_grad_()
+    start = clock()
+    for _ in range(20):
+        torch.tanh(x @ w).square().mean().backward()
+        for _ in range(60):
+            w.detach().mul(0.5).add_(1)
+    if device().type == "cuda":
+        torch.cuda.synchronize()
+    return clock() - start
+
+
 def prepare() -> None:
     """Load now what torch loads at the first optimiser and the first derivative, which takes a second or two."""
     weight = torch.ones((), requires_grad=True)

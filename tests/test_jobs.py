@@ -18,7 +18,7 @@ from icl_core.jobs.progress import JobProgress, Stopped
 from icl_core.runs import store
 from icl_core.runs.file import pack, read, read_record
 
-TIMING = ("seconds", "date")
+TIMING = ("seconds", "pace", "date")
 
 
 @pytest.fixture(autouse=True)
@@ -281,23 +281,76 @@ def test_the_thread_count_of_the_checkpoint_is_used_again():
         again.report(6, 20, 0.1, dict, dict)
 
 
-def test_the_estimate_scales_with_cost_and_is_silent_where_nothing_is_known(runs):
-    from icl_core import device
+def test_cancel_counts_at_once_and_asking_again_takes_it_back():
+    """Also while the worker evaluates, and looks for nothing."""
+    key = queue.submit(TOY, config())
+    with held(Job(key).folder / "lock"):
+        Job(key).tell(status="running", step=20, total=20)
+        queue.cancel(key)
+        assert queue.state(key).status == "cancelling" and not queue.state(key).ended
+        queue.submit(TOY, config())
+        assert queue.state(key).status == "running"
 
-    assert queue.estimate(TOY, config()) is None
-    cost = registry.experiment(TOY).cost
 
-    def keep(way, seed, speed, name):
-        made = config(seed=seed)
-        way(TOY, made, {}, {"seconds": speed * cost(made), "device": name})
+def test_a_job_that_was_asked_for_again_as_its_worker_gave_up_is_queued(monkeypatch):
+    key = queue.submit(TOY, config())
 
-    keep(runs.ship, 1, 100.0, "another device")
-    assert queue.estimate(TOY, config(steps=40)) == pytest.approx(100 * cost(config(steps=40)))
-    keep(runs.ship, 2, 10.0, device.describe())
-    assert queue.estimate(TOY, config()) == pytest.approx(10 * cost(config()))
-    for seed, speed in ((3, 1.0), (4, 2.0), (5, 300.0)):
-        keep(runs.save, seed, speed, device.describe())
-    assert queue.estimate(TOY, config()) == pytest.approx(2 * cost(config()))
+    def given_up(self):
+        queue.cancel(key)
+        queue.submit(TOY, config())
+        raise Cancelled
+
+    with monkeypatch.context() as patch:
+        patch.setattr(JobProgress, "check", given_up)
+        worker.work(once=True, slots=1)
+    assert queue.state(key).status == "queued"
+    assert worker.work(once=True, slots=1) == 1 and queue.state(key).status == "done"
+
+
+def test_a_job_is_given_up_when_the_last_that_watched_it_leaves(runs):
+    key = queue.submit(TOY, config())
+    for who in ("a", "b"):
+        queue.look(key, who)
+    queue.leave(key, "a")
+    assert queue.state(key).status == "queued"
+    queue.leave(key, "b")
+    assert queue.state(key).status == "left" and worker.work(once=True, slots=1) == 0
+    queue.submit(TOY, config())
+    queue.look(key, "a")
+    worker.work(once=True, slots=1)
+    assert queue.state(key).status == "done" and not Job(key).watched.exists()
+    queue.leave(key, "a")
+    assert queue.state(key).status == "done" and runs.find(TOY, config())
+
+
+def test_a_look_of_long_ago_does_not_count():
+    key = queue.submit(TOY, config())
+    for who in ("a", "b"):
+        queue.look(key, who)
+    os.utime(Job(key).watched / "b", (1e9, 1e9))  # a window that was closed
+    queue.leave(key, "a")
+    assert queue.state(key).status == "left"
+
+
+def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
+    key, report = queue.submit(TOY, config()), JobProgress.report
+    monkeypatch.setattr(JobProgress, "report", lambda self, *of: (queue.leave(key, "a"), report(self, *of)))
+    worker.work(once=True, slots=1)
+    assert queue.state(key).status == "left"
+
+
+def test_a_run_tells_what_it_does(monkeypatch):
+    key, said, tell = queue.submit(TOY, config()), [], JobProgress.tell
+
+    def told(self):
+        tell(self)
+        known = queue.state(key)
+        said.append((known.phase, known.phase_step, known.phase_steps))
+
+    monkeypatch.setattr(JobProgress, "tell", told)
+    worker.work(once=True, slots=1)
+    assert said[1] == ("", 0, 20)  # its only training needs no name
+    assert [phase for phase, *_ in said[-2:]] == ["evaluating", "computing the metrics"]
 
 
 def test_diverged_is_told_from_a_fault():

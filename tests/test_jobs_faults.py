@@ -6,6 +6,7 @@ import os
 import shutil
 from contextlib import contextmanager
 from types import SimpleNamespace
+from unittest.mock import MagicMock
 
 import psutil
 import pytest
@@ -184,6 +185,8 @@ def test_an_open_page_starts_the_next_worker_itself(monkeypatch):
     key, looks = queue.submit(TOY, config()), []
     Job(key).tell(status="running", step=3)  # as a killed worker leaves it
     monkeypatch.setattr(start, "ensure_workers", lambda: looks.append(queue.state(key).status))
+    for name in ("progress", "button", "container"):
+        monkeypatch.setattr(training.st, name, MagicMock())
     training._progress(key)
     assert looks == ["interrupted"]
 

@@ -1,5 +1,6 @@
 """Several trainings in one run: their order, what they show while they go on, and resumption after a kill."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -82,6 +83,20 @@ def test_progress_counts_over_all_trainings():
     progress = Checkpointed()
     run(progress)
     assert progress.seen == [*range(STEPS + 1), *range(STEPS, 2 * STEPS + 1)]
+
+
+def test_every_training_is_named_with_its_own_steps_and_what_follows_it():
+    progress = Checkpointed()
+    first, second = one("a", 1.0), replace(one("b", 2.0), label="the other one")
+    phases.run([first, second], progress, lambda made: {})
+    assert progress.entered == [
+        ("a", 0, STEPS), ("a: evaluating", 0, 0),
+        ("the other one", STEPS, STEPS), ("the other one: evaluating", 0, 0),
+        ("evaluating", 0, 0),
+    ]  # fmt: skip
+    alone = Checkpointed()
+    phases.run([first], alone, lambda made: {})
+    assert alone.entered == [("", 0, STEPS), ("evaluating", 0, 0), ("evaluating", 0, 0)]
 
 
 def test_nothing_is_shown_before_anything_is_recorded():

@@ -17,6 +17,12 @@ from pages.ui.training import describe
         ({"status": "running", "step": 2, "total": 8, "loss": 0.5}, "Training: step 2 of 8 · loss 0.5"),
         ({"status": "running", "step": 2, "total": 8, "loss": math.nan}, "Training: step 2 of 8"),
         (
+            {"status": "running", "step": 7, "total": 8, "phase": "seed 2 of 2", "phase_step": 3, "phase_steps": 4},
+            "Seed 2 of 2: step 3 of 4",
+        ),
+        ({"status": "running", "step": 8, "total": 8, "phase": "evaluating"}, "Evaluating"),
+        ({"status": "cancelling", "step": 2, "total": 8}, "Cancelling"),
+        (
             {"status": "interrupted", "step": 2},
             "Interrupted at step 2; it goes on from its last checkpoint in a moment",
         ),

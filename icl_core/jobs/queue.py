@@ -6,7 +6,6 @@ at a job: it starts workers for what waits, also for what a killed worker has le
 """
 
 import math
-import statistics
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -160,22 +159,3 @@ def interrupt(key: str) -> None:
                 process.terminate()
     elif known is not None and known.status == "queued":
         cancel(key)
-
-
-def estimate(experiment_id: str, config: Any) -> float | None:
-    """Seconds that the run will take here: the cost of `config` at the median speed of known runs.
-
-    Runs made on this device count first, then shipped ones of a device of the same name, then any shipped ones.
-    None if no run is known.
-    """
-    from icl_core import device  # imports torch
-
-    experiment = registry.experiment(experiment_id)
-    known = [header for header in store.default().headers(experiment_id) if header.info.get("seconds")]
-    here = [header for header in known if header.info.get("device") == device.describe()]
-    for headers, origin in ((here, "local"), (here, "shipped"), (known, "shipped")):
-        made = [header for header in headers if header.origin == origin]
-        speeds = [h.info["seconds"] / experiment.cost(from_kept(experiment.config, h.config)) for h in made]
-        if speeds:
-            return statistics.median(speeds) * experiment.cost(config)
-    return None

@@ -13,6 +13,7 @@ from typing import Any
 from icl_core import findings, registry
 from icl_core.experiment import Cancelled, Diverged, Experiment, Run
 from icl_core.forms import from_kept
+from icl_core.jobs.estimate import pace
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, trouble
 from icl_core.jobs.progress import THREADS, JobProgress, Lost, Stopped, identity_of
 from icl_core.knobs import BadSetting
@@ -114,6 +115,7 @@ def _info(progress: JobProgress) -> dict[str, Any]:
         "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "threads": progress.threads,
         "seconds": round(progress.seconds(), 3),
+        "pace": pace(),
         "loss": progress.loss if math.isfinite(progress.loss) else None,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }

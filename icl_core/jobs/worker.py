@@ -16,6 +16,7 @@ import psutil
 from icl_core import papers, registry
 from icl_core.jobs import queue, start
 from icl_core.jobs.assist import assist
+from icl_core.jobs.estimate import measure_pace
 from icl_core.jobs.folder import Job, asked, has_room, held, queue_lock
 from icl_core.jobs.train import train
 
@@ -61,6 +62,7 @@ def _served(server: int | None) -> Callable[[], bool]:
     from icl_core import device  # imports torch
 
     device.prepare()
+    measure_pace()
     if server is None:
         return lambda: False
     for name in registry.experiment_ids():

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,24 @@ _CLOCK = st.components.v2.component(
 _FRAMES = st.components.v2.component("icl_frames", html="<span hidden></span>", js=_read("frames.js"))
 
 
+@dataclass(frozen=True)
+class Shown:
+    """What there is of the clock: its headline, its bar unless it is `still`, and the keys of a `projector`."""
+
+    headline: bool = True
+    still: bool = False
+    projector: bool = False
+
+
 def clock(
     key: str, run: str, steps: Sequence[int], headlines: Sequence[str], at: int, rested: Callable[[], None],
-    projector: bool = False, ticks: Sequence[tuple[int, str]] = (),
+    shown: Shown, ticks: Sequence[tuple[int, str]] = (),
 ) -> None:  # fmt: skip
     """The headline of the snapshot shown, and what moves the stage of the run named `run`. `rested` is called when it
     has come to rest; `step(key)` then tells where."""
     data = {"run": run, "steps": list(steps), "headlines": list(headlines), "at": at, "ticks": list(ticks)}
     # the browser says that it is plain where it cannot move the charts: then the server draws them where it rests
-    _CLOCK(key=key, data=data | {"projector": projector}, on_step_change=rested, on_plain_change=lambda: None)
+    _CLOCK(key=key, data=data | asdict(shown), on_step_change=rested, on_plain_change=lambda: None)
 
 
 def step(key: str) -> int:

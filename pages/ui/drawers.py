@@ -1,13 +1,14 @@
 """What stands under the stage: drawers, of which one is open or none. Only the open one is computed and sent."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import streamlit as st
 
 from icl_core import knobs, registry
-from icl_core.experiment import STAGE, Run
+from icl_core.experiment import STAGE, Drawing, Panel, Run
 from icl_core.findings import Summary
-from pages.ui import address, panels, verdicts, widgets
+from pages.ui import address, growing, panels, verdicts, widgets
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
@@ -21,8 +22,8 @@ def names(setting: Setting, run: Run) -> list[str]:
     return [*dict.fromkeys(places), *view, NUMBERS, EVIDENCE, WHY]
 
 
-def show(setting: Setting, run: Run, found: Sequence[Summary]) -> None:
-    """The row of drawers, and what is in the open one."""
+def show(setting: Setting, run: Run, found: Sequence[Summary], grows: str = "") -> None:
+    """The row of drawers, and what is in the open one; `grows` is the key of the run whose curves grow in it."""
     titles = names(setting, run)
     opened = st.query_params.get("drawer", "")
     key = f"{setting.id}:drawer"
@@ -31,7 +32,7 @@ def show(setting: Setting, run: Run, found: Sequence[Summary]) -> None:
         st.pills("More", titles, key=key, on_change=_opened, args=(key,), label_visibility="collapsed")
         if opened in titles:
             with st.container(key="drawer"):
-                _content(setting, run, opened, found)
+                _content(setting, run, opened, found, grows)
         elif opened:
             st.warning(f"There is no drawer {plain(opened)!s:.80} here; there are {', '.join(titles)}.")
 
@@ -40,7 +41,7 @@ def _opened(key: str) -> None:
     address.write("drawer", st.session_state[key] or "", "")
 
 
-def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary]) -> None:
+def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary], grows: str) -> None:
     if opened == EVIDENCE:
         verdicts.evidence(found)
     elif opened == VIEW:
@@ -50,7 +51,7 @@ def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary]) 
     elif opened == WHY:
         _why(setting)
     else:
-        _drawings(setting, run, opened)
+        _drawings(setting, run, opened, grows)
 
 
 def _numbers(setting: Setting, run: Run) -> None:
@@ -64,7 +65,7 @@ def _numbers(setting: Setting, run: Run) -> None:
                 panels.data(panel, f"numbers {drawing.name}")
 
 
-def _drawings(setting: Setting, run: Run, opened: str) -> None:
+def _drawings(setting: Setting, run: Run, opened: str, grows: str) -> None:
     """The drawer's knobs at the left of its figures."""
     shown = [each for each in setting.experiment.drawings if each.place == opened and each.applies(run.config)]
     left, right = st.columns([1, 3]) if _fields(setting, run, opened) else (None, st.container())
@@ -75,7 +76,19 @@ def _drawings(setting: Setting, run: Run, opened: str) -> None:
         for drawing in shown:
             width = "wide" if drawing.wide else "half"
             with st.container(border=True, key=f"panel-{width}-{drawing.name}"), panels.telling(setting, drawing.name):
-                panels.show(panels.drawn(setting, drawing, run), drawing.name)
+                before = partial(_drawing, setting, drawing, run)
+                if grows and drawing.live:
+                    growing.grow(setting, drawing, grows, partial(_growing, drawing), before)
+                else:
+                    before()
+
+
+def _drawing(setting: Setting, drawing: Drawing, run: Run) -> None:
+    panels.show(panels.drawn(setting, drawing, run), drawing.name)
+
+
+def _growing(drawing: Drawing, panel: Panel) -> None:
+    panels.show(panel, drawing.name, live=True)
 
 
 def _fields(setting: Setting, run: Run, place: str) -> list[str]:

@@ -74,9 +74,11 @@ def telling(setting: Setting, what: str) -> Iterator[None]:
             st.error(f"A fault of the program, not of your setting: {type(fault).__name__}. The log tells where.")
 
 
-def show(panel: Panel, key: str, with_data: bool = True) -> None:
-    """Title, figure or table, note, caption and the data behind it."""
+def show(panel: Panel, key: str, live: bool = False) -> None:
+    """Title, figure or table, note, caption and, unless it is `live`, the data behind it."""
     st.subheader(panel.title, anchor=False)
+    if live:  # not of the run before, which is faded
+        st.html("<i data-live></i>")
     if panel.figure is not None:
         chart(panel.figure, f"figure {key}", panel.title)
     if panel.table is not None:
@@ -87,7 +89,7 @@ def show(panel: Panel, key: str, with_data: bool = True) -> None:
     if panel.note:
         st.markdown(panel.note)
     st.caption(panel.caption)
-    if with_data:
+    if not live:
         # every panel has this button: one that scrolls on a narrow screen must hold something the keyboard can reach
         with st.popover("Data", help="The numbers behind this figure"):
             data(panel, key)

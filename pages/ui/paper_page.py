@@ -7,11 +7,12 @@ import streamlit as st
 
 from icl_core import findings, forms, knobs, registry
 from icl_core.experiment import Paper, Run
-from icl_core.jobs import queue, start
+from icl_core.jobs import start
 from icl_core.runs import store
-from pages.ui import address, choose, drawers, menu, sharing, stage, training, verdicts, widgets
+from pages.ui import address, at_once, choose, drawers, menu, sharing, stage, training, verdicts, widgets
 from pages.ui.address import Setting
 from pages.ui.plain import plain
+from pages.ui.training import Pending
 
 
 def show(name: str) -> None:
@@ -26,15 +27,17 @@ def show(name: str) -> None:
     found = None if setting.refused else store.default().find(setting.id, setting.config)
     shown = found or store.default().nearest(setting.id, setting.config)
     run = _load(shown.digest, shown) if shown else None
+    pending = _pending(setting, found, shown)
     claims = _claims(setting, shown, run)
     _header(paper, setting, shown, claims)
     _warnings(setting)
     with st.sidebar:
         choose.presets(setting)
         choose.config_knobs(setting)
-        with st.container(key="run"):
-            _run_line(setting, found)
-    _main(setting, found, shown, run, claims)
+        with st.container(key="run", gap="small"):
+            _run_line(setting, found, pending)
+            at_once.switch()
+    _main(setting, shown, run, claims, pending)
 
 
 def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[findings.Summary]) -> None:
@@ -70,27 +73,27 @@ def _warnings(setting: Setting) -> None:
         st.warning(f"{plain(setting.refused)}. You still see the last setting that could be computed.")
 
 
-def _run_line(setting: Setting, found: Any) -> None:
+def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
     """The Run button, or where the run on screen comes from."""
-    if setting.refused:
-        return
     if found is not None:
         origin = "Comes with the project" if found.origin == "shipped" else "Trained here"
         time, device = training.duration(found.info.get("seconds")), found.info.get("device", "this machine")
         st.caption(f"{origin}: {time} on {plain(device)}.")
         if found.info.get("message"):
             st.warning(plain(found.info["message"]))
-        return
-    job = queue.state(store.key_of(setting.id, setting.config))
-    if job is not None and not job.ended:
+    elif pending is not None and training.growing(pending.job()):
         st.caption("In training: see its progress on the page.")
-    else:
+    elif pending is not None:
         training.run_button(setting, "sidebar")
 
 
-def _main(setting: Setting, found: Any, shown: Any, run: Run | None, claims: Sequence[findings.Summary]) -> None:
-    if found is None and not setting.refused:
-        _pending(setting, shown)
+def _main(
+    setting: Setting, shown: Any, run: Run | None, claims: Sequence[findings.Summary], pending: Pending | None
+) -> None:
+    if run is None and pending is not None:
+        training.say(setting, pending)
+        if training.growing(pending.job()):
+            training.line(pending.key)
     if shown is None:
         st.info("This experiment has no run yet. Train it, and its figures appear here.")
     elif run is None:
@@ -98,7 +101,7 @@ def _main(setting: Setting, found: Any, shown: Any, run: Run | None, claims: Seq
         st.warning("The file of this run is damaged or gone. Load the page again to see what is left.")
     else:
         # A refused setting keeps the last good figures, at full strength.
-        stage.show(setting, run, claims, faded=found is None and not setting.refused)
+        stage.show(setting, run, claims, pending)
 
 
 @st.cache_resource(max_entries=8, show_spinner=False)
@@ -117,19 +120,15 @@ def _get_ready() -> None:
         start.warm()
 
 
-def _pending(setting: Setting, shown: Any) -> None:
-    """The setting has no run: follow its job, or offer to train it, and name what is on screen instead."""
+def _pending(setting: Setting, found: Any, shown: Any) -> Pending | None:
+    """What is to be done for a setting without a run, begun if that takes seconds; what was begun before is not."""
     key = store.key_of(setting.id, setting.config)
-    job = queue.state(key)
-    if job is not None and not job.ended:
-        training.ensure_workers()  # a server that was started again goes on with what it finds
-        training.watch(setting, key)
-    elif job is not None and job.status != "done":
-        training.ended(setting, job)
-    else:
-        training.run_button(setting, "page")
-    if shown is not None:
-        st.info(f"This setting has no run yet. You see the nearest one, faded: {plain(_named(setting, shown))}.")
+    at_once.move_on(key)
+    if found is not None or setting.refused:
+        return None
+    at_once.begin(setting, key)
+    training.ensure_workers()  # a server that was started again goes on with what it finds
+    return Pending(key, plain(_named(setting, shown)) if shown else "")
 
 
 def _named(setting: Setting, shown: Any) -> str:

@@ -3,6 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -11,26 +12,39 @@ import streamlit as st
 from icl_core import knobs
 from icl_core.experiment import Drawing, Panel, Run
 from icl_core.findings import Summary
-from pages.ui import address, clock, drawers, panels
+from pages.ui import address, clock, drawers, growing, panels, training
 from pages.ui.address import Setting
 from pages.ui.chart import chart
 from pages.ui.style import is_dark
+from pages.ui.training import Pending
 
-_TITLE = """<h3><span data-title="{name}">{title}</span>
+_TITLE = """<h3{live}><span data-title="{name}">{title}</span>
 <span class="caption" tabindex="0" role="note" aria-label="{caption}" data-caption="{caption}">?</span></h3>"""
 
 
 @st.fragment
-def show(setting: Setting, run: Run, found: Sequence[Summary], faded: bool = False) -> None:
-    """Draw a run with what it measured. `faded`: it is not the one asked for."""
+def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending | None = None) -> None:
+    """Draw a run with what it measured. `pending`: it is not the one asked for, of which curves may be growing."""
     setting = replace(setting, view=address.refreshed(setting, knobs.knobs(setting.experiment.view)))
-    at = snapshot(setting, run)
-    with st.container(key="faded-head" if faded else "head", gap="small"), panels.telling(setting, "headline"):
-        _clock(setting, run, at)
+    at, job = snapshot(setting, run), pending.job() if pending else None
+    grows = pending.key if pending and training.growing(job) else ""
+    _head(setting, run, at, pending, grows)
     here = replace(setting, view=_at(setting.view, at))
-    with st.container(key="faded" if faded else "current"):
-        _panels(here, run)
-        drawers.show(here, run, found)
+    with st.container(key="faded" if pending and not training.given_up(job) else "current"):
+        _panels(here, run, grows)
+        drawers.show(here, run, found, grows)
+
+
+def _head(setting: Setting, run: Run, at: int, pending: Pending | None, grows: str) -> None:
+    """The headline, or what is said of a setting without run; the clock, or how far its training is."""
+    with st.container(key="head", gap=None), panels.telling(setting, "headline"):
+        with st.container(key="said"):
+            if pending is not None:
+                training.say(setting, pending)
+        _clock(setting, run, at, headline=pending is None, still=bool(grows))
+        with st.container(key="line"):
+            if grows:
+                training.line(grows)
 
 
 def snapshot(setting: Setting, run: Run) -> int:
@@ -52,11 +66,12 @@ def _at(view: Any, index: int) -> Any:
     return replace(view, snapshot=index) if "snapshot" in knobs.knobs(type(view)) else view
 
 
-def _clock(setting: Setting, run: Run, at: int) -> None:
+def _clock(setting: Setting, run: Run, at: int, headline: bool, still: bool) -> None:
     steps = run.snapshot_steps if moves(setting, run) else [0]
     said = [setting.experiment.headline(run, _at(setting.view, index)) for index in range(len(steps))]
     projector = "projector" in st.query_params
-    clock.clock(_key(setting), _name(run), steps, said, at, lambda: _rested(setting, steps), projector)
+    shown = clock.Shown(headline, still, projector)
+    clock.clock(_key(setting), _name(run), steps, said, at, lambda: _rested(setting, steps), shown)
 
 
 def _key(setting: Setting) -> str:
@@ -74,7 +89,7 @@ def _name(run: Run) -> str:
     return f"{run.digest[:16]} {'dark' if is_dark() else 'light'}"
 
 
-def _panels(setting: Setting, run: Run) -> None:
+def _panels(setting: Setting, run: Run, grows: str) -> None:
     shown = panels.on_stage(setting, run)
     seats = sum(2 if each.wide else 1 for each in shown)  # a wide panel takes two
     rows = 1 if seats <= 3 else 2
@@ -82,25 +97,32 @@ def _panels(setting: Setting, run: Run) -> None:
         for drawing in shown:
             seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
             with st.container(key=seat), panels.telling(setting, drawing.name):
-                _panel(setting, drawing, run)
+                if grows and drawing.live:
+                    growing.grow(
+                        setting, drawing, grows, partial(_put, drawing), partial(_panel, setting, drawing, run)
+                    )
+                else:
+                    _panel(setting, drawing, run)
 
 
 def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
     """A panel as it is in the end; the clock brings it to where it stands."""
     if not (drawing.moving and moves(setting, run)) or clock.plain(_key(setting)):
-        panel, states = panels.drawn(setting, drawing, run), None
-        title = panel.title
-    else:
-        view = panels.seen_by(setting.experiment, drawing, _at(setting.view, 0))
-        items = tuple(knobs.values(view).items())
-        titles, panel, states = _states(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, view)
-        title = titles[setting.view.snapshot]
-    st.html(_TITLE.format(name=drawing.name, title=escape(title, quote=False), caption=escape(panel.caption)))
+        return _put(drawing, panels.drawn(setting, drawing, run), live=False)
+    view = panels.seen_by(setting.experiment, drawing, _at(setting.view, 0))
+    items = tuple(knobs.values(view).items())
+    titles, panel, states = _states(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, view)
+    _put(drawing, replace(panel, title=titles[setting.view.snapshot]), live=False)
+    clock.send(drawing.name, states)
+
+
+def _put(drawing: Drawing, panel: Panel, live: bool = True) -> None:
+    """Seat a panel. `live`: it is not of the run before, which is faded."""
+    said = {"title": escape(panel.title, quote=False), "caption": escape(panel.caption)}
+    st.html(_TITLE.format(name=drawing.name, live=" data-live" if live else "", **said))
     if panel.figure is not None:
         with st.container(key=f"chart-{drawing.name}"):
             chart(panel.figure, f"figure {drawing.name}", panel.title, fills=True)
-    if states:
-        clock.send(drawing.name, states)
 
 
 @st.cache_resource(max_entries=60, show_spinner=False)

@@ -8,7 +8,7 @@ h1, h2 { padding: 0 !important; }
 @media (max-width: 640px) { .block-container { padding: 4rem 1rem 3rem; } }
 [data-testid="stSidebarUserContent"] { padding-bottom: 0; }
 [data-testid="stSidebar"] .stSlider, [data-testid="stSidebar"] .stPills { margin-bottom: -.5rem; }
-.st-key-run { position: sticky; bottom: 0; padding: .6rem 0 1rem; z-index: 5;
+:has(> .st-key-run) { position: sticky; bottom: 0; padding: .6rem 0 1rem; z-index: 5;
   background: SIDEBAR; }
 [data-testid="stMain"] [data-testid="stPageLink-NavLink"] p { text-decoration: underline; }
 [data-testid="stMain"] [data-testid="stPageLink-NavLink"] { padding-left: 0; }

@@ -1,17 +1,42 @@
-"""The Run button with its honest time, and the job it starts: its place, progress and curves, live."""
+"""A setting without a run: the Run button with its honest time, or the job it has started, in one line of the stage."""
 
 import math
 from contextlib import suppress
+from dataclasses import dataclass
 
 import streamlit as st
 
 from icl_core.jobs import queue, start
+from icl_core.jobs.estimate import estimate
 from icl_core.jobs.folder import trouble
 from icl_core.knobs import BadSetting
-from pages.ui import panels
+from pages.ui import at_once
 from pages.ui.address import Setting
 from pages.ui.plain import plain
-from pages.ui.style import is_dark
+
+LOOK = 0.3  # seconds between looks at a job
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A setting that has no run yet. `key` of its run to be, and what the run on screen has otherwise."""
+
+    key: str
+    nearest: str
+
+    def job(self) -> queue.JobState | None:
+        """Its job, if somebody has asked for it."""
+        return queue.state(self.key)
+
+
+def growing(job: queue.JobState | None) -> bool:
+    """Whether something may come of the job."""
+    return job is not None and not job.ended and job.status != "cancelling"
+
+
+def given_up(job: queue.JobState | None) -> bool:
+    """Whether the visitor knows that nothing comes of it: then the run on screen is all there is."""
+    return job is not None and job.status in ("cancelling", "cancelled", "failed")
 
 
 def duration(seconds: float | None) -> str:
@@ -25,7 +50,7 @@ def duration(seconds: float | None) -> str:
 
 def run_button(setting: Setting, where: str, again: bool = False) -> None:
     """The button that asks for the setting to be trained."""
-    time = duration(queue.estimate(setting.id, setting.config))
+    time = duration(estimate(setting.id, setting.config))
     label = f"{'Run again' if again else 'Train it here'} · {time} on this machine"
     st.button(label, type="primary", key=f"run {where}", on_click=_submit, args=(setting,))
 
@@ -39,22 +64,52 @@ def _submit(setting: Setting) -> None:
         st.error(f"The run cannot be asked for: {plain(told)}.")
 
 
-def watch(setting: Setting, key: str) -> None:
-    """Follow the job of this setting until it ends."""
-    with st.container(border=True, key="progress"):
-        st.fragment(_progress, run_every=0.4)(key)
-        # less often: a figure that is drawn, here and in the browser, holds the training up
-        st.fragment(_live, run_every=1.0)(setting, key)
+def say(setting: Setting, pending: Pending) -> None:
+    """In place of the headline: what is on screen instead of the setting's run, and the way to this."""
+    job = pending.job()
+    if job is not None and job.status == "failed":
+        st.error(f"The run failed: {plain(job.message)}")
+    with st.container(horizontal=True, vertical_alignment="center", key="pending"):
+        if job is not None and job.status == "cancelling":
+            st.fragment(_cancelling, run_every=LOOK)(pending.key)
+        elif not growing(job):
+            run_button(setting, "page", again=given_up(job))
+        st.markdown(_said(job, pending.nearest))
+
+
+def _said(job: queue.JobState | None, nearest: str) -> str:
+    if growing(job):
+        return f"Meanwhile you see the nearest run, faded: {nearest}." if nearest else "Its first run."
+    if given_up(job):
+        cancelled = "" if job is None or job.status == "failed" else "You cancelled this run. "
+        return cancelled + (f"You see the nearest one: {nearest}." if nearest else "")
+    return f"No run yet. You see the nearest one, faded: {nearest}." if nearest else "No run yet."
+
+
+def _cancelling(key: str) -> None:
+    job = queue.state(key)
+    if job is None or job.status != "cancelling":
+        st.rerun()
+    st.markdown("**Cancelling**")
+
+
+def line(key: str) -> None:
+    """In place of the clock: how far the job is, until it ends."""
+    with st.container(key="progress"):
+        st.fragment(_progress, run_every=LOOK)(key)
 
 
 def _progress(key: str) -> None:
     job = queue.state(key)
-    if job is None or job.ended:
-        return st.rerun()  # the page shows what came of it
-    ensure_workers()  # its worker may have died
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=plain(describe(job)))
-        st.button("Cancel", key="cancel", on_click=queue.cancel, args=(key,))
+    if growing(job):
+        queue.look(key, at_once.visitor())
+        ensure_workers()  # its worker may have died
+    if job is not None:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=plain(describe(job)))
+            st.button("Cancel", key="cancel", on_click=queue.cancel, args=(key,))
+    if not growing(job):
+        st.rerun()  # the page shows what came of it
 
 
 def ensure_workers() -> None:
@@ -71,29 +126,20 @@ def describe(job: queue.JobState) -> str:
         return f"Waiting for its turn, number {job.position} in the queue" if job.position > 1 else "Starting"
     if job.status == "interrupted":
         return f"Interrupted at step {job.step}; {job.message or 'it goes on from its last checkpoint in a moment'}"
-    if not job.total and not job.message:  # the worker has it and has not reported yet
+    if job.status in ("cancelling", "cancelled"):
+        return "Cancelling" if job.status == "cancelling" else "Cancelled"
+    if job.ended:
+        return "Done" if job.status == "done" else "Failed"
+    return job.message or _training(job)
+
+
+def _training(job: queue.JobState) -> str:
+    name = job.phase[:1].upper() + job.phase[1:]
+    if name and not job.phase_steps:  # what comes after a training
+        return name
+    if not job.total:  # the worker has it and has not reported yet
         return "Starting"
+    step, steps = (job.phase_step, job.phase_steps) if job.phase_steps else (job.step, job.total)
     left = f" · {duration(job.seconds_left)} left" if job.seconds_left is not None else ""
     loss = f" · loss {job.loss:.3g}" if math.isfinite(job.loss) else ""
-    return job.message or f"Training: step {job.step} of {job.total}{loss}{left}"
-
-
-def _live(setting: Setting, key: str) -> None:
-    partial = queue.partial(key)
-    if partial is None or not partial.tensors:  # nothing was recorded yet
-        return
-    with st.container(key="live"):
-        for drawing in setting.experiment.drawings:
-            if drawing.live and drawing.applies(partial.config):
-                with st.container(key=f"live-{drawing.name}"), panels.telling(setting, f"live-{drawing.name}"):
-                    panel = panels.draw(partial, drawing, setting.view, is_dark())
-                    panels.show(panel, f"live {drawing.name}", with_data=False)
-
-
-def ended(setting: Setting, job: queue.JobState) -> None:
-    """Say that the last try failed or was cancelled, and offer another."""
-    if job.status == "cancelled":
-        st.info("You cancelled this run. What it had trained is not kept.")
-    else:
-        st.error(f"The run failed: {plain(job.message)}")
-    run_button(setting, "again", again=True)
+    return f"{name or 'Training'}: step {step} of {steps}{loss}{left}"

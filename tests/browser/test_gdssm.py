@@ -18,7 +18,7 @@ def quiet(tab: Page) -> None:
 
 
 def test_one_feature_and_one_pair_train_and_draw(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/gdssm?f=1&N=1&batch=16&steps=10&drawer={BESIDE}")
+    tab = go(window(), f"{server}/gdssm?f=1&N=1&batch=16&steps=10&at_once=false&drawer={BESIDE}")
     train(tab)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     expect(tab.get_by_role("heading", name="After 1 of 1 pairs")).to_be_visible()

@@ -6,7 +6,7 @@ from pathlib import Path
 from subprocess import Popen
 
 import psutil
-from driver import go, heading, train, training
+from driver import go, heading, step, train, training
 from playwright.sync_api import Page, expect
 
 Window = Callable[..., Page]
@@ -14,7 +14,7 @@ SLOW = "toy?steps=1000000"  # minutes, longer than any test needs
 
 
 def test_a_run_trains_to_its_figures(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/toy?seed=1&steps=5000")
+    tab = go(window(), f"{server}/toy?seed=1&steps=5000&at_once=false")
     train(tab)
     expect(training(tab)).to_be_visible()
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
@@ -22,14 +22,54 @@ def test_a_run_trains_to_its_figures(server: str, window: Window) -> None:
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
 
 
-def test_its_curves_grow_while_it_trains_and_cancel_stops_it(server: str, window: Window) -> None:
+def tops(tab: Page) -> list[float]:
+    """Where the seats of the stage begin."""
+    return tab.evaluate(
+        "[...document.querySelectorAll('[class*=st-key-seat-]')].map(s => s.getBoundingClientRect().top)"
+    )
+
+
+def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/{SLOW}&seed=2")
+    before = tops(tab)
     train(tab)
-    expect(tab.locator(".st-key-live .stPlotlyChart")).to_be_visible()
+    expect(tab.locator(".st-key-seat-loss:has([data-live]) .js-plotly-plot .main-svg").first).to_be_visible()
+    expect(tab.locator(".st-key-seat-weights [data-live]")).to_have_count(0)  # it is not live: the run before stays
+    expect(tab.locator(".st-key-seat-loss .stPlotlyChart")).to_have_css("opacity", "1")
+    expect(tab.locator(".st-key-seat-weights .stPlotlyChart")).to_have_css("opacity", "0.45")
+    expect(tab.locator(".clock")).to_be_hidden()  # the progress stands there
+    assert tops(tab) == before
     tab.get_by_role("button", name="Cancel").click()
     expect(tab.get_by_text("You cancelled this run")).to_be_visible()
-    expect(tab.get_by_role("button", name="Run again")).to_be_visible()
+    expect(tab.get_by_test_id("stMain").get_by_role("button", name="Run again")).to_be_visible()
     expect(training(tab)).to_have_count(0)
+    expect(tab.locator("[data-live]")).to_have_count(0)
+    expect(tab.locator(".st-key-seat-loss .stPlotlyChart")).to_have_css("opacity", "1")
+    expect(tab.locator(".clock")).to_be_visible()
+    assert tops(tab) == before
+
+
+def test_a_setting_of_seconds_trains_when_its_slider_is_released(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?seed=20")
+    expect(tab.get_by_text("Trained here: about")).to_be_visible()  # nobody has pressed a button
+    step(tab, "first seed", "ArrowRight")
+    tab.wait_for_url("**seed=21*")
+    expect(tab.get_by_text("first seed 21 (preset: 0)")).to_be_visible()
+    expect(tab.get_by_text("Trained here: about")).to_be_visible()
+    expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
+
+
+def test_the_switch_turns_that_off_for_the_visit(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?seed=30")
+    expect(tab.get_by_text("Trained here: about")).to_be_visible()
+    tab.get_by_text("Train at once").click()
+    tab.wait_for_url("**at_once=false*")
+    step(tab, "first seed", "ArrowRight")
+    tab.wait_for_url("**seed=31*")
+    expect(tab.get_by_test_id("stMain").get_by_role("button", name="Train it here")).to_be_visible()
+    tab.get_by_text("Train at once").click()
+    tab.wait_for_url(lambda address: "at_once" not in address)
+    expect(tab.get_by_text("Trained here: about")).to_be_visible()
 
 
 def test_reload_and_a_second_window_find_the_same_job(server: str, window: Window) -> None:
@@ -68,7 +108,7 @@ def worker(environment: dict[str, str]) -> psutil.Process:
 def test_a_training_outlives_its_server(
     serve: Callable[[], str], servers: dict[str, Popen], environment: dict[str, str], window: Window
 ) -> None:
-    setting, killed = "toy?seed=7&steps=20000", serve()
+    setting, killed = "toy?seed=7&steps=20000&at_once=false", serve()
     tab = go(window(), f"{killed}/{setting}")
     train(tab)
     expect(training(tab)).to_be_visible()
@@ -86,7 +126,7 @@ def test_a_training_outlives_its_server(
 
 
 def test_a_diverging_run_says_so_and_can_be_run_again(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/toy?rate=10.0&seed=5")
+    tab = go(window(), f"{server}/toy?rate=10.0&seed=5&at_once=false")
     train(tab)
     expect(tab.get_by_text("the training diverged at step")).to_be_visible()
     expect(tab.get_by_role("button", name="Run again")).to_be_visible()
@@ -94,7 +134,7 @@ def test_a_diverging_run_says_so_and_can_be_run_again(server: str, window: Windo
 
 
 def test_a_run_made_here_is_listed_and_can_be_deleted(server: str, window: Window) -> None:
-    tab = go(window(), f"{server}/toy?seed=6")
+    tab = go(window(), f"{server}/toy?seed=6&at_once=false")
     train(tab)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     runs = go(window(), f"{server}/runs")

@@ -45,7 +45,8 @@ class Clock {
     this.data = data;
     this.tell = tell;
     this.track.max = data.steps.length - 1;
-    this.bar.hidden = data.steps.length < 2;
+    this.bar.hidden = data.steps.length < 2 || data.still;
+    this.headline.hidden = !data.headline;
     this.mark(data.ticks);
     this.label();
     if (other) this.stop();
@@ -127,7 +128,7 @@ class Clock {
     const on = { ArrowLeft: -1, ArrowRight: 1, PageUp: -1, PageDown: 1 }[event.key];
     const pages = event.key.startsWith("Page") && !this.data.projector;
     if (event.key === "m" && this.data.projector) document.body.classList.toggle("icl-menu");
-    if (this.data.steps.length < 2 || pages) return;
+    if (this.bar.hidden || pages) return;
     if (on) this.move(this.index + on);
     else if (event.key === " " && !event.target.closest?.("button, a, summary")) this.play.click();
     else return;

@@ -37,7 +37,7 @@ def cost(config: Config) -> float:
     """Giga-operations: two products with S and three with Λ a step, for every prompt of a batch, for every method."""
     steps = config.steps * config.layers * (config.layers + 1) / 2
     prompts = sum(sizes_of(config)) + 1000
-    return config.seeds * steps * (10 * config.d**2 * prompts + 2e5 * (len(sizes_of(config)) + 1)) / 1e9
+    return steps * (config.seeds * 10 * config.d**2 * prompts + 2e5 * (len(sizes_of(config)) + 1)) / 1e9
 
 
 EXPERIMENT = Experiment(

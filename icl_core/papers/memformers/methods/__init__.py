@@ -43,7 +43,7 @@ def cost(config: Config) -> float:
     by_token, moving = (10 * config.d if variant.has_one_w else 12 * config.n), 30 * config.d**2
     per_prompt = config.d * (moving if variant.moves_covariates else by_token)
     layers = config.layers * (config.layers + 1) / 2
-    trained = config.seeds * config.steps * layers * (config.batch * per_prompt + 2e5)
+    trained = config.steps * layers * (config.seeds * config.batch * per_prompt + 2e5)
     return (models * (trained + 2**16 * 20 * config.d**3 * layers) + 4e9) / 1e9
 
 

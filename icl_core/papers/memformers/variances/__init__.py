@@ -36,9 +36,10 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: two products with S and three with A a layer, for every prompt in training and at test time."""
+    """Giga-operations: two products with S and three with A a layer, for every prompt in training and at test time; and
+    what a step costs by itself, as much as two seeds."""
     heads, variances = len(trained_on(config)), len(trained_on(config)) + len(met_by(config))
-    prompt = config.layers * 10 * config.d**2 * config.seeds
+    prompt = config.layers * 10 * config.d**2 * (config.seeds + 2)
     trained = heads * config.steps * 1000
     adapted = (variances * (heads + 1) + 4) * config.gate_steps * config.gate_prompts
     evaluated = (variances * 3 + heads + 4) * 2**16 * config.d

@@ -1,0 +1,69 @@
+"""How long a run will take here: by the runs that are known, those of like settings first.
+
+What a run costs is counted in operations, of which a second makes more or fewer with every setting: small products are
+mostly waiting. So the seconds an operation takes are those of the nearest runs. Seconds are of CPU time: what else goes
+on does not stretch them.
+"""
+
+import json
+import math
+import time
+from contextlib import suppress
+from typing import Any
+
+from icl_core import forms, registry
+from icl_core.experiment import Experiment
+from icl_core.forms import from_kept
+from icl_core.jobs.folder import jobs_folder
+from icl_core.runs import store
+from icl_core.runs.disk import write_whole
+from icl_core.runs.header import Header, plain
+
+FIGURES = 0.7  # seconds from the question to a worker, and from the run to its figures
+NEAR = 0.03  # a distance between settings that makes little difference
+MADE_HERE = 4.0  # runs that count as much as one made here
+OLD = 86400.0  # seconds after which this machine's pace is measured anew
+
+
+def estimate(experiment_id: str, config: Any) -> float | None:
+    """Seconds until the figures of `config` are there, on an idle core. None if no run is known."""
+    from icl_core import device  # imports torch
+
+    experiment, values = registry.experiment(experiment_id), plain(config)
+    known = [header for header in store.default().headers(experiment_id) if header.info.get("seconds")]
+    here = [header for header in known if header.info.get("device") == device.describe()]
+    weights = {header: _weight(experiment, values, header) for header in here or known}
+    if not weights:
+        return None
+    mine = pace()
+    logs = sum(weight * math.log(_seconds(experiment, header, mine)) for header, weight in weights.items())
+    return FIGURES + math.exp(logs / sum(weights.values())) * experiment.cost(config)
+
+
+def _weight(experiment: Experiment, values: dict[str, Any], header: Header) -> float:
+    apart = forms.distance(experiment.config, values, header.config) + NEAR
+    return (MADE_HERE if header.origin == "local" else 1.0) / apart**2
+
+
+def _seconds(experiment: Experiment, header: Header, mine: float | None) -> float:
+    """What a unit of cost took in a run, or would have taken at a pace of `mine`."""
+    its = header.info.get("pace")
+    slower = mine / its if mine and its and header.origin == "shipped" else 1.0
+    return slower * header.info["seconds"] / experiment.cost(from_kept(experiment.config, header.config))
+
+
+def pace() -> float | None:
+    """CPU seconds that `device.pace` took here when a worker last asked; None if none has."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        return float(json.loads((jobs_folder() / "pace.json").read_bytes())["seconds"])
+    return None
+
+
+def measure_pace() -> None:
+    """Measure this machine's pace, unless that was done of late."""
+    from icl_core import device
+
+    path = jobs_folder() / "pace.json"
+    with suppress(OSError):
+        if not path.exists() or time.time() - path.stat().st_mtime > OLD:
+            write_whole(path, json.dumps({"seconds": device.pace(), "device": device.describe()}).encode())

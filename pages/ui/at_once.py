@@ -1,0 +1,67 @@
+"""A setting that takes seconds trains as soon as it is chosen, unless the visitor has turned that off.
+
+A visitor has one such training at a time: moving on gives the former one up, where nobody else watches it.
+"""
+
+from contextlib import suppress
+from uuid import uuid4
+
+import streamlit as st
+
+from icl_core.jobs import queue, start
+from icl_core.jobs.estimate import estimate
+from icl_core.knobs import BadSetting
+from pages.ui.address import Setting
+
+LONGEST = 5.0  # seconds that may be spent on a visitor who has not asked for them
+_FIELD, _CHOSEN, _BEGUN = "at_once", "at once", "begun at once"
+
+
+def switch() -> None:
+    """The switch; what it was set to holds for the visit, and stands in the address where it is off."""
+    st.session_state["switch"] = on()
+    help = f"A setting that takes less than about {LONGEST:.0f} s trains as soon as you choose it"
+    st.toggle("Train at once", key="switch", help=help, on_change=_switched)
+
+
+def on() -> bool:
+    """Whether short trainings begin by themselves."""
+    if _FIELD in st.query_params:
+        st.session_state[_CHOSEN] = st.query_params[_FIELD] != "false"
+    return st.session_state.get(_CHOSEN, True)
+
+
+def _switched() -> None:
+    st.session_state[_CHOSEN] = st.session_state["switch"]
+    st.query_params.pop(_FIELD, None)
+    if not st.session_state[_CHOSEN]:
+        st.query_params[_FIELD] = "false"
+
+
+def begin(setting: Setting, key: str) -> None:
+    """Ask for the setting, which has no run, if that takes seconds. What somebody has asked for before is not tried
+    again, whatever came of it, unless it was given up as here."""
+    job = queue.state(key)
+    if not on() or not (job is None or job.status == "left"):
+        return
+    seconds = estimate(setting.id, setting.config)
+    if seconds is None or seconds >= LONGEST:
+        return
+    st.session_state[_BEGUN] = key  # first: what follows may be cut off by the visitor's next move
+    queue.look(key, visitor())
+    with suppress(BadSetting, OSError):  # the Run button, which is there then, says why
+        queue.submit(setting.id, setting.config)
+        start.ensure_workers()
+
+
+def move_on(key: str) -> None:
+    """Give up what was begun for this visitor, unless it is the run called `key`."""
+    begun = st.session_state.get(_BEGUN, key)
+    if begun != key:
+        queue.leave(begun, visitor())
+        del st.session_state[_BEGUN]
+
+
+def visitor() -> str:
+    """A name for this visitor's window."""
+    return st.session_state.setdefault("visitor", uuid4().hex)

@@ -1,0 +1,36 @@
+"""A drawing of a run that is still going, over the one of the run before, until it is done."""
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from icl_core.experiment import Drawing, Panel
+from icl_core.jobs import queue
+from pages.ui import panels
+from pages.ui.address import Setting
+from pages.ui.style import is_dark
+
+LOOK = 0.5  # seconds between drawings: one that is drawn, here and in the browser, holds the training up
+_LAST = "last curves"
+
+
+def grow(
+    setting: Setting, drawing: Drawing, key: str, put: Callable[[Panel], None], before: Callable[[], None]
+) -> None:
+    """Draw the curves of the run called `key` as far as they are, again and again, by `put`; until there are any, what
+    was there `before`."""
+    st.fragment(_grow, run_every=LOOK)(setting, drawing, key, put, before)
+
+
+def _grow(
+    setting: Setting, drawing: Drawing, key: str, put: Callable[[Panel], None], before: Callable[[], None]
+) -> None:
+    # the last curves stay until the page shows the whole run, whose worker has taken them away
+    of, run = st.session_state.get(_LAST, ("", None))
+    if (latest := queue.partial(key)) is not None or of != key:
+        run = latest
+        st.session_state[_LAST] = key, run
+    with panels.telling(setting, drawing.name):
+        if run is None or not run.tensors or not drawing.applies(run.config):
+            return before()
+        put(panels.draw(run, drawing, setting.view, is_dark()))

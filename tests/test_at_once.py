@@ -1,0 +1,120 @@
+"""What takes seconds trains by itself, one setting a visitor at a time, and what nobody watches is given up."""
+
+import os
+
+import pytest
+from house import TOY, house
+from streamlit.testing.v1 import AppTest
+
+from icl_core import device, registry
+from icl_core.jobs import queue, start, worker
+from icl_core.jobs.folder import Job
+from icl_core.runs import store
+from pages.ui import menu
+
+SLOW = "100000"
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        config = registry.experiment(TOY).config()
+        queue.submit(TOY, config)
+        worker.work(once=True, slots=1)
+        header = made.find(TOY, config)
+        run = made.load(header)
+        made.delete(header)
+        speed = {"seconds": 10 * registry.experiment(TOY).cost(config), "device": device.describe()}
+        made.ship(TOY, config, run.tensors, {**header.info, **speed})
+        monkeypatch.setattr(start, "ensure_workers", lambda count=None: 0)
+        monkeypatch.setattr(menu, "frame", lambda *of, **more: None)  # its links need the files of pages
+        yield made
+
+
+def page() -> None:
+    from pages.ui.paper_page import show
+
+    show("toy")
+
+
+def visitor(**query: str) -> AppTest:
+    return asks(AppTest.from_function(page, default_timeout=120), **query)
+
+
+def asks(app: AppTest, **query: str) -> AppTest:
+    """The visitor goes to another setting."""
+    app.query_params.clear()
+    for name, value in query.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    return app
+
+
+def key(**values) -> str:
+    return store.key_of(TOY, registry.experiment(TOY).config(**values))
+
+
+def waiting() -> list[str]:
+    return [job.key for job in queue.states() if not job.ended]
+
+
+def buttons(app: AppTest) -> list[str]:
+    return [each.label.split(" ·")[0] for each in app.button]
+
+
+def test_a_setting_of_seconds_is_asked_for_and_a_longer_one_has_its_button():
+    visitor(seed="1")
+    assert waiting() == [key(seed=1)]
+    assert "Train it here" in buttons(visitor(steps=SLOW)) and len(waiting()) == 1
+
+
+def test_twenty_settings_leave_one_job():
+    app = visitor(seed="1")
+    for seed in range(2, 21):
+        asks(app, seed=str(seed))
+    assert waiting() == [key(seed=20)]
+    asks(app, seed="3")  # back at one that was given up
+    assert waiting() == [key(seed=3)]
+    asks(app)
+    assert waiting() == []
+
+
+def test_what_another_visitor_watches_goes_on():
+    one, other = visitor(seed="1"), visitor(seed="1")
+    asks(one, seed="2")
+    assert waiting() == [key(seed=1), key(seed=2)]
+    asks(other, seed="0")  # it has not begun it
+    assert waiting() == [key(seed=1), key(seed=2)]
+
+
+def test_what_was_asked_for_by_its_button_is_never_given_up():
+    app = visitor(steps=SLOW)
+    app.button(key="run page").click().run()
+    asks(app, seed="0")
+    assert waiting() == [key(steps=int(SLOW))]
+
+
+def test_what_the_visitor_cancelled_is_not_begun_again():
+    app = visitor(seed="1")
+    app.button(key="cancel").click().run()
+    assert waiting() == [] and queue.state(key(seed=1)).status == "cancelled"
+    asks(app, seed="0")
+    assert waiting() == [] and "Run again" in buttons(asks(app, seed="1"))
+
+
+def test_the_switch_holds_for_the_visit():
+    app = visitor(seed="1", at_once="false")
+    assert waiting() == [] and "Train it here" in buttons(app)
+    asks(app, seed="2")
+    assert waiting() == [] and not app.toggle(key="switch").value
+    app.toggle(key="switch").set_value(True).run()
+    assert waiting() == [key(seed=2)] and "at_once" not in app.query_params
+
+
+def test_a_window_that_was_closed_watches_nothing():
+    one, _ = visitor(seed="1"), visitor(seed="1")
+    for path in Job(key(seed=1)).watched.iterdir():
+        os.utime(path, (1e9, 1e9))
+    asks(one, seed="2")
+    assert waiting() == [key(seed=2)]
