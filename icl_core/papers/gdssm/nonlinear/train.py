@@ -18,7 +18,7 @@ from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
 from icl_core.training import loop, phases, several_seeds
 
-EVALUATIONS = 10, 20  # every so many steps at first, and so many of these
+EVALUATIONS = 10, 30  # every so many steps at first, and so many of these
 WATCHED, TEST_SET = 2**11, 2**15  # held-out tasks
 CHUNK = 2**17  # hidden units and seeds times tokens held at a time
 CEILING = 100.0  # a loss above it, where predicting zero costs 0.026, counts as diverged

@@ -17,7 +17,7 @@ from icl_core.regression import conjugate_gradient
 from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Made, Phase, Report
 
-EVALUATIONS = 5, 24  # every so many steps at first, and so many of these
+EVALUATIONS = 10, 50  # every so many steps at first, and so many of these
 BETAS = (0.9, 0.99)
 RESAMPLED = 100  # steps that a batch is kept for in the paper's text
 EVALUATED = ("loss", "error", "median", "noise", "train")
