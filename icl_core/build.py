@@ -14,9 +14,13 @@ from icl_core.findings import Finding
 from icl_core.jobs import queue
 from icl_core.jobs.terminal import watch_all
 from icl_core.knobs import BadSetting
+from icl_core.run import Tensors, thinned
 from icl_core.runs import store
 from icl_core.runs.file import Damaged
 from icl_core.runs.store import Header
+
+LARGE = 2**20  # bytes of snapshots
+FEWER = 12
 
 
 @dataclass
@@ -112,10 +116,17 @@ def _ship(item: Wanted) -> Header:
     info.pop("message", None)  # that its metrics failed once
     if header.origin == "shipped" and _same(header.info, info):
         return header
-    shipped = store.default().ship(item.experiment, item.config, run.tensors, info)
+    shipped = store.default().ship(item.experiment, item.config, _lean(item, run.tensors), info)
     if header.origin == "local":
         store.default().delete(header)
     return shipped
+
+
+def _lean(item: Wanted, tensors: Tensors) -> Tensors:
+    """A run as it is shipped: of a large one that opens no page, half the snapshots."""
+    first = registry.experiment(item.experiment).presets[0].name in item.presets
+    size = sum(array.nbytes for name, array in tensors.items() if name.startswith("snapshot/"))
+    return tensors if first or size < LARGE else thinned(tensors, FEWER)
 
 
 def _same(old: dict[str, Any], new: dict[str, Any]) -> bool:

@@ -145,6 +145,7 @@ class Experiment:
     headline   one sentence: what you see in this run
     cost       work in giga-operations, for the estimate of time
     upgrade    the tensors of a run that was kept in an older form to those of today's
+    milestones the training steps at which parts of the mechanism are first seen in a run, by their short names
     """
 
     name: str
@@ -160,6 +161,7 @@ class Experiment:
     headline: Callable[[Run, Any], str]
     cost: Callable[[Any], float]
     upgrade: Callable[[Tensors], Tensors] = lambda tensors: tensors
+    milestones: Callable[[Run], Mapping[str, float]] = lambda run: {}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 Tensors = Mapping[str, np.ndarray]
+PER_SNAPSHOT = ("snapshot", "scale", "reading")  # kinds of tensors that have one row a snapshot
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,8 @@ class Run:
     """A finished training (or one still going, `finished` False): its settings, tensors and circumstances.
 
     `tensors` are numpy arrays. Names begin with what they are: `curve/...` (seeds first), `snapshot/...` (snapshots
-    first), `snapshot/step`, `frozen/...`, `final/...`, `names/...` (see `names`), and others an experiment's own.
+    first), `snapshot/step`, `reading/...` (of what a view would compute, snapshots first), `frozen/...`, `final/...`,
+    `names/...` (see `names`), and others an experiment's own.
     `info` is JSON: version, packages, device, seconds, metrics. `digest` names the content: equal digests, equal
     tensors.
     """
@@ -60,3 +62,12 @@ def compact(name: str, snapshots: np.ndarray) -> dict[str, np.ndarray]:
     scale = np.abs(snapshots).max(-1, keepdims=True) / 127
     whole = np.rint(snapshots / np.where(scale > 0, scale, 1)).astype(np.int8)
     return {f"snapshot/{name}": whole, f"scale/{name}": scale.astype(np.float32)}
+
+
+def thinned(tensors: Tensors, count: int) -> Tensors:
+    """The same with at most `count` of its snapshots, evenly among them, the first and the last included."""
+    held = len(tensors.get("snapshot/step", ()))
+    if held <= count:
+        return tensors
+    at = np.linspace(0, held - 1, count).round().astype(int)
+    return {name: array[at] if name.split("/")[0] in PER_SNAPSHOT else array for name, array in tensors.items()}

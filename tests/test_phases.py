@@ -63,7 +63,7 @@ def one(name: str, start: float) -> Phase:
             loss="loss",
             schedule=lambda step: 1 / (1 + step),
         )
-        state = loop.train(problem, STEPS, [], list(range(STEPS + 1)), resumed, report)
+        state = loop.train(problem, STEPS, list(range(STEPS + 1)), resumed, report)
         return curves(state)
 
     return Phase(name, STEPS, train, curves)
@@ -184,4 +184,4 @@ def test_a_loss_above_the_ceiling_is_divergence_at_its_step():
         ceiling=500.0,
     )
     with pytest.raises(Diverged, match="diverged at step 3: the loss is 1e"):
-        loop.train(problem, 10, [], [], None, lambda state, save: None)
+        loop.train(problem, 10, [], None, lambda state, save: None)

@@ -29,7 +29,7 @@ def quadratic(rate: float, adam: bool) -> loop.Problem:
 
 
 def train(problem, steps=40, resumed=None, report=lambda state, save: None):
-    return loop.train(problem, steps, loop.log_spaced(steps, 5), loop.evaluations(steps, 10), resumed, report)
+    return loop.train(problem, steps, loop.evaluations(steps, 4, 10), resumed, report)
 
 
 @pytest.mark.parametrize("adam", [False, True])
@@ -38,8 +38,8 @@ def test_it_converges_and_records(adam):
     state = train(problem, 200)
     assert torch.allclose(problem.parameters["w"], torch.tensor([1.0, 2.0, 3.0]), atol=0.2)
     assert len(state.batch["in_context_loss"]) == 200
-    assert state.curve["step"] == loop.evaluations(200, 10)
-    assert len(state.snapshots) == len(loop.log_spaced(200, 5))
+    assert state.curve["step"] == loop.evaluations(200, 4, 10)
+    assert len(state.snapshots) == len(state.curve["step"])
 
 
 @pytest.mark.parametrize("adam", [False, True])
@@ -96,9 +96,13 @@ def test_the_curves_of_several_seeds_have_the_seeds_first_and_are_nan_where_the_
 
 
 def test_what_is_kept_of_snapshots():
-    state = loop.State(snapshots=[{"w": np.full((2, 3), 1 / 3, np.float32)}, {"w": np.ones((2, 3), np.float32)}])
-    kept = state.kept(np.float16)
+    snapshots = [{"w": np.full((2, 3), value, np.float32)} for value in (1 / 3, 2 / 3, 1)]
+    state = loop.State(curve={"step": [0, 5, 9], "loss": [[3, 5], [2, 4], [1, 1]]}, snapshots=snapshots)
+    kept = state.kept([0, 2], np.float16)
+    assert kept["snapshot/step"].tolist() == [0, 9]
     assert kept["snapshot/w"].shape == (2, 2, 3) and kept["snapshot/w"].dtype == np.float16
+    assert kept["snapshot/w"][1].tolist() == np.ones((2, 3)).tolist()
+    assert [each.tolist() for each in state.moving("loss")] == [[4, 3, 1]]
     assert kept["final/w"].dtype == np.float32 and np.array_equal(kept["final/w"], state.snapshots[-1]["w"])
 
 
@@ -110,9 +114,34 @@ def test_the_cosine_falls_from_one_to_zero_after_its_warm_up():
 
 
 @pytest.mark.parametrize("steps", [1, 2, 10, 300, 2000])
-def test_snapshots_and_evaluations_cover_both_ends(steps):
-    for at in (loop.log_spaced(steps, 12), loop.evaluations(steps)):
-        assert at[0] == 0
-        assert at[-1] == steps
-        assert at == sorted(set(at))
-    assert len(loop.log_spaced(steps, 12)) <= 12
+def test_evaluations_cover_both_ends_and_are_nested(steps):
+    at = loop.evaluations(steps, 5, 20)
+    assert at[0] == 0 and at[-1] == steps and at == sorted(set(at))
+    for times in (2, 5, 10):
+        longer = loop.evaluations(times * steps, 5, 20)
+        assert set(at[:-1]) <= set(longer)
+        assert len(longer) < 25 + 10 * (1 + np.log2(max(1, times * steps / 100)))  # a few for each doubling
+
+
+def test_a_longer_training_at_a_constant_rate_begins_with_the_shorter_one_bit_for_bit():
+    short, long = train(quadratic(0.1, True), 40), train(quadratic(0.1, True), 80)
+    for at, step in enumerate(short.curve["step"]):
+        same = long.curve["step"].index(step)
+        assert short.curve["norm"][at] == long.curve["norm"][same]
+        assert np.array_equal(short.snapshots[at]["w"], long.snapshots[same]["w"])
+
+
+def test_snapshots_lie_where_the_curves_move():
+    steps = np.arange(100)
+    late = 1 / (1 + np.exp(-(steps - 70) / 2.0))  # all of it between 60 and 80
+    at = loop.spread([late], 24)
+    assert at[0] == 0 and at[-1] == 99 and len(at) == 24 and at == sorted(set(at))
+    assert sum(60 <= each <= 80 for each in at) >= 12
+    assert max(np.diff(at)) < 20  # time counts, too
+    both = loop.spread([late, 1 - np.exp(-steps / 3.0)], 24)
+    assert sum(each < 10 for each in both) >= 6 and sum(60 <= each <= 80 for each in both) >= 6
+
+
+def test_few_evaluations_are_all_kept_and_a_curve_that_never_moves_is_no_trouble():
+    assert loop.spread([np.arange(5.0)], 24) == [0, 1, 2, 3, 4]
+    assert loop.spread([np.zeros(50), np.full(50, np.nan)], 6)[::5] == [0, 49]

@@ -45,3 +45,19 @@ def test_a_plateau_counts_the_seeds_that_are_on_it():
     left, stayed = np.linspace(1, 0.2, 50), np.full(50, 0.995)
     assert on_plateau(np.stack([left, stayed, stayed]), 1.0) == "2 of 3 seeds had not left the plateau at 1."
     assert not on_plateau(np.stack([left, left]), 1.0)
+
+
+def test_a_curve_at_uneven_steps_falls_as_the_same_line_at_even_ones():
+    steps = np.concatenate([np.arange(0, 100, 5), np.arange(100, 1001, 10)])
+    line = 1 - 0.5 * steps / 1000
+    fall, error = last_fall(np.stack([line, line]), steps)
+    assert fall == pytest.approx(0.5 * 90 / 1000) and error == pytest.approx(0, abs=1e-9)
+    assert "0.045 ± " in still_falling(line, steps=steps) and "last tenth" in still_falling(line, steps=steps)
+    few = np.array([0, 100, 200, 400, 600, 800, 1000.0])
+    assert "over the last 80% of the training" in still_falling(1 - few / 1000, steps=few)
+
+
+def test_a_plateau_at_uneven_steps_is_judged_by_the_last_tenth_of_the_training():
+    steps = np.array([0, 1, 2, 5, 10, 20, 50, 100, 500, 950, 1000])
+    late = np.where(steps < 900, 1.0, 0.2)
+    assert not on_plateau(late, 1.0, steps=steps) and on_plateau(late[:-2], 1.0, steps=steps[:-2])

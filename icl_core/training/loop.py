@@ -1,4 +1,4 @@
-"""The training loop: fresh batches, an optimiser from torch, curves, log-spaced snapshots, resumption bit for bit."""
+"""The training loop: fresh batches, an optimiser from torch, curves, snapshots, resumption bit for bit."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +13,7 @@ from icl_core.experiment import Diverged
 from icl_core.training.several_seeds import padded
 
 Measures = Mapping[str, Any]  # numbers, or one for each seed: [seeds]
+SNAPSHOTS = 24  # that a run keeps: a film of ten seconds
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class State:
     step: int = 0
     batch: dict[str, list[Any]] = field(default_factory=dict)  # a value a step, [seeds] where seeds train together
     curve: dict[str, list[Any]] = field(default_factory=dict)  # a value an evaluation
-    snapshots: list[dict[str, np.ndarray]] = field(default_factory=list)
+    snapshots: list[dict[str, np.ndarray]] = field(default_factory=list)  # one an evaluation, or none
 
     def curves(self, at: Sequence[int] | None = None) -> dict[str, np.ndarray]:
         """`curve/step` and of every measure `curve/…`, [seeds, evaluations] or, of a single model, [evaluations].
@@ -61,28 +62,56 @@ class State:
         """Of every measure of the fresh batches `batch/…`, [seeds, steps] or, of a single model, [steps]."""
         return _arrays("batch", self.batch)
 
-    def kept(self, precision: type = np.float32) -> dict[str, np.ndarray]:
-        """Of every parameter `snapshot/…` [snapshots, …], as precise as asked for, and the last one as `final/…`."""
-        last = self.snapshots[-1]
-        stacked = {name: np.stack([each[name] for each in self.snapshots]).astype(precision) for name in last}
-        found = (("snapshot", stacked), ("final", last))
-        return {f"{kind}/{name}": array for kind, arrays in found for name, array in arrays.items()}
+    def kept(self, at: Sequence[int], precision: type = np.float32) -> dict[str, np.ndarray]:
+        """`snapshot/step` of the evaluations `at`; of every parameter `snapshot/…` [snapshots, …], as precise as asked
+        for, and the last one as `final/…`."""
+        last, some = self.snapshots[-1], [self.snapshots[index] for index in at]
+        stacked = {f"snapshot/{name}": np.stack([each[name] for each in some]).astype(precision) for name in last}
+        steps = np.array([self.curve["step"][index] for index in at], np.int64)
+        return {"snapshot/step": steps, **stacked, **{f"final/{name}": array for name, array in last.items()}}
+
+    def moving(self, *measures: str) -> list[np.ndarray]:
+        """Curves [evaluations], the mean over seeds: along these `spread` lays snapshots."""
+        return [np.array(self.curve[name], float).reshape(len(self.curve["step"]), -1).mean(1) for name in measures]
 
 
 def _arrays(kind: str, measures: Mapping[str, list[Any]]) -> dict[str, np.ndarray]:
     return {f"{kind}/{name}": np.array(rows, np.float32).T for name, rows in measures.items()}
 
 
-def log_spaced(steps: int, count: int) -> list[int]:
-    """At most `count` whole steps from 0 to `steps`, both included, spaced by factors."""
-    inner = np.geomspace(1, max(steps, 1), count - 1).round().astype(int)
-    return sorted({0, *inner.tolist(), steps})
+def evaluations(steps: int, every: int, dense: int = 60) -> list[int]:
+    """The steps at which held-out measures, probes and snapshots are taken: first every `every`-th, `dense` of them,
+    then twice as far apart whenever the training is twice as long; and a few early ones.
+
+    They are nested: but for its last, those of a training are among those of any longer one, so that it can go on.
+    """
+    found, apart = {0, 1, 2, 5}, every
+    while (done := max(found) if apart > every else 0) < steps:
+        found |= set(range(done, apart * dense + 1, apart))
+        apart *= 2
+    return sorted({step for step in found if step < steps} | {steps})
 
 
-def evaluations(steps: int, count: int = 60) -> list[int]:
-    """The steps at which held-out measures and probes are taken: every `steps / count`, and early ones beside."""
-    regular = np.linspace(0, steps, min(steps, count) + 1).round().astype(int)
-    return sorted({*regular.tolist(), *(step for step in (1, 2, 5) if step < steps)})
+def spread(curves: Sequence[np.ndarray], count: int = SNAPSHOTS) -> list[int]:
+    """At most `count` of the evaluations, at equal distances along the curves [evaluations] of a mechanism, the first
+    and the last among them: many where it forms, few where nothing happens.
+
+    The curves count alike, smoothed a little, as noise is no way to go; and so does time.
+    """
+    total = len(curves[0])
+    if total <= count:
+        return list(range(total))
+    path = np.zeros(total)  # the way to each evaluation
+    for curve in (np.linspace(0, 1, total), *curves):
+        known = np.nan_to_num(np.asarray(curve, float))
+        smooth = np.convolve(np.pad(known, 1, mode="edge"), np.ones(3) / 3, "valid")
+        moved = np.abs(np.diff(smooth, prepend=smooth[0]))
+        path += np.cumsum(moved) / max(moved.sum(), 1e-12)
+    found = [0]
+    for place, wanted in enumerate(np.linspace(0, path[-1], count)[1:-1], start=1):
+        near = int(np.abs(path - wanted).argmin())
+        found.append(min(max(near, found[-1] + 1), total - count + place))  # as many as are left fit behind it
+    return [*found, total - 1]
 
 
 def cosine(steps: int, warm_up: float = 0.0) -> Callable[[int], float]:
@@ -98,18 +127,19 @@ def cosine(steps: int, warm_up: float = 0.0) -> Callable[[int], float]:
 def train(
     problem: Problem,
     steps: int,
-    snapshot_steps: list[int],
     evaluation_steps: list[int],
     resumed: Mapping[str, np.ndarray] | None,
     report: Callable[[State, Callable[[], dict[str, np.ndarray]]], None],
+    keep: bool = True,
 ) -> State:
     """Train for `steps` updates from the start or from `resumed`, a result of the callable given to `report`.
 
-    `report(state, save)` is called before every step. Raises `Diverged` at the first loss that is not finite.
+    With `keep` there is a snapshot of every evaluation. `report(state, save)` is called before every step. Raises
+    `Diverged` at the first loss that is not finite.
     """
     optimiser = problem.optimiser(list(problem.parameters.values()))
     state = _restore(problem, optimiser, resumed) if resumed else State()
-    snapshot_at, evaluate_at = set(snapshot_steps), set(evaluation_steps)
+    evaluate_at = set(evaluation_steps)
     rates = [group["lr"] for group in optimiser.param_groups]
     while True:
         step = state.step
@@ -117,9 +147,8 @@ def train(
         report(state, lambda: _save(problem, optimiser, state))
         if step in evaluate_at:
             _record(state.curve, {"step": step, **problem.evaluate(step)})
-        if step in snapshot_at:
-            # to numpy by copy: the parameters change in place
-            state.snapshots.append({n: p.detach().cpu().numpy().copy() for n, p in problem.parameters.items()})
+            if keep:  # to numpy by copy: the parameters change in place
+                state.snapshots.append({n: p.detach().cpu().numpy().copy() for n, p in problem.parameters.items()})
         if step == steps:
             return state
         gradients, measures = problem.gradient(step)

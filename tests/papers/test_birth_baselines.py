@@ -58,7 +58,7 @@ def test_bayes_is_close_to_enumeration():
     """With K = 1 the tokens' evidence is not independent, and still the approximation is close."""
     task = make_task(N=4, K=1, T=12, counts=count_text("abcdabdcacbdbadcaabbccddabcab" * 2))
     inputs = sample(task, 6, torch.Generator().manual_seed(0)).inputs
-    predicted = bayes(task, inputs)
+    predicted = bayes(task, inputs, inclusion(task))
     torch.testing.assert_close(predicted.sum(-1), torch.ones(6, 12).double())
     expected = torch.stack([exact(task, row[: t + 1]) for row in inputs.tolist() for t in range(12)]).view(6, 12, 4)
     assert float((predicted - expected).abs().amax(-1).mean()) < 0.06
@@ -68,7 +68,7 @@ def test_bayes_with_fixed_triggers_is_exact():
     task = make_task(N=6, K=2, T=10, triggers="fixed")
     batch = sample(task, 20, torch.Generator().manual_seed(0))
     assert accuracies(task, batch)["bayes"] == 1
-    predicted = bayes(task, batch.inputs)
+    predicted = bayes(task, batch.inputs, inclusion(task))
     torch.testing.assert_close(predicted[batch.global_], task.bigram[batch.inputs[batch.global_]])
 
 

@@ -125,7 +125,7 @@ def alone(each, rate):
     """The weights after tuning one learning rate by itself."""
     weights = each.initial([SMALL.seed])
     problem = train.problem(SMALL, each, weights, rate)
-    loop.train(problem, SMALL.steps, [], [], {}, lambda state, save: None)
+    loop.train(problem, SMALL.steps, [], {}, lambda state, save: None)
     return weights
 
 
@@ -134,7 +134,7 @@ def test_rates_tried_in_one_pass_are_each_tried_by_itself(name):
     each = learner(SMALL, name)
     weights = each.initial([SMALL.seed] * len(LEARNING_RATES))
     problem = train.tuning_problem(SMALL, each, weights)
-    loop.train(problem, SMALL.tuning, [], [], {}, lambda state, save: None)
+    loop.train(problem, SMALL.tuning, [], {}, lambda state, save: None)
     for row, rate in enumerate(LEARNING_RATES):
         for part, tensor in alone(each, rate).items():
             assert torch.allclose(weights[part][row], tensor[0], atol=1e-5), (rate, part)

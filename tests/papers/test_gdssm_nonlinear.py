@@ -197,7 +197,7 @@ def test_a_short_training_bends_only_with_an_mlp():
     losses = {}
     for variant in (LINEAR_GATE, MLP):
         weights = initial(config, variant, [0])
-        train.loop.train(train.problem(config, variant, weights), 300, [], [], {}, lambda *_: None)
+        train.loop.train(train.problem(config, variant, weights), 300, [], {}, lambda *_: None)
         losses[variant.id] = float(train.losses(weights, train.held_out(config, 2**12))[0])
         if variant is MLP:
             assert learned(weights).r2.min() > 0.9

@@ -144,5 +144,9 @@ def test_a_snapshot_read_back_achieves_what_the_curve_says(preset):
     for index, step in enumerate(run.snapshot_steps):
         if step in steps:
             parameters = {name: torch.tensor(run.snapshot(name, index)) for name in learned}
-            found = test_set.losses(parameters, run.config, root, test_set.WATCHED).double().mean(-1)
+            found = (
+                test_set.losses(parameters, run.config, root, test_set.held(run.config, test_set.WATCHED))
+                .double()
+                .mean(-1)
+            )
             np.testing.assert_allclose(found, run["curve/loss"][:, steps.index(step)], rtol=0.005)

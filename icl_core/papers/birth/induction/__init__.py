@@ -16,10 +16,11 @@ from dataclasses import replace
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.draw import attention, curves, grafts, matrices, stage
-from icl_core.papers.birth.induction.metrics import accuracy_at, metrics
+from icl_core.papers.birth.induction.metrics import accuracy_at, metrics, milestones
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import run, upgrade
-from icl_core.papers.birth.shared.train import EVALUATED, WATCHED
+from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, WATCHED
+from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
@@ -39,9 +40,10 @@ def cost(config: Config) -> float:
     """Giga-operations of a run: its trainings, a short one of a single layer, and evaluations on held-out data."""
     training = config.batch * config.steps * _per_token(config)
     beside = config.batch * min(config.steps, 150) * _per_token(replace(config, layers=1)) * (config.layers - 1)
-    positions = min(config.steps, 60) * 1.5 * WATCHED + EVALUATED  # forward alone, a third of a step
-    evaluations = positions / config.T * _per_token(replace(config, positions="all")) / 3
-    return config.T * (config.seeds * (training + evaluations) + beside) / 1e9
+    looks = len(evaluations(config.steps, *EVALUATIONS))
+    positions = looks * 1.25 * WATCHED + EVALUATED  # forward alone, a third of a step
+    looking = positions / config.T * _per_token(replace(config, positions="all")) / 3
+    return config.T * (config.seeds * (training + looking) + beside) / 1e9
 
 
 def _per_token(config: Config) -> float:
@@ -82,4 +84,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    milestones=milestones,
 )

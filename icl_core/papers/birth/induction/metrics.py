@@ -11,6 +11,7 @@ from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
 from icl_core.trend import still_falling
 
+MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹"}
 OF_PRESET = {FASTEST: claims.CLASSROOM, ORDER: claims.CLASSROOM_ORDER, BOTH: claims.CLASSROOM}
 
 
@@ -37,6 +38,13 @@ def half_step(run: Run, curve: np.ndarray, never: float = np.nan) -> float:
     """The training step at which a curve [evaluations] first passes one half, or `never`."""
     passed = np.flatnonzero(curve >= 0.5)
     return float(run["curve/step"][passed[0]]) if len(passed) else never
+
+
+def milestones(run: Run) -> dict[str, float]:
+    """The training step at which each memory first recalls one half of its pairs, the mean over seeds; if it does."""
+    found = {MEMORIES[name]: half_step(run, mean_of(run[f"curve/recall_{name}"])) for name in run.names("probes")
+             if name in MEMORIES}  # fmt: skip
+    return {name: step for name, step in found.items() if np.isfinite(step)}
 
 
 def _metric(

@@ -1,14 +1,18 @@
 """Trains the induction head, seed after seed, and then what stands beside it."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import torch
 
 from icl_core.experiment import Progress, Tensors, compact, names
 from icl_core.papers.birth.shared import baselines
+from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.sequence import example, read, typed
 from icl_core.papers.birth.shared.settings import Config
-from icl_core.papers.birth.shared.train import EVALUATED, held_out, task_of, training_phase
+from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, FROZEN, held_out, task_of, training_phase
 from icl_core.training import loop, phases
 from icl_core.training.several_seeds import padded
 
@@ -30,7 +34,8 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     plan = [training_phase(name, part, index == 0) for index, (name, part) in enumerate(_trainings(config).items())]
     made = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
     first = {n: a for n, a in made["seed 0"].items() if n.startswith(("snapshot/", "final/", "frozen/"))}
-    return {**_curves(config, made), **compacted(first), **_evaluated(config, made), **_baselines(config, made)}
+    shown = {**compacted(first), **_readings(config, first)}
+    return {**_curves(config, made), **shown, **_evaluated(config, made), **_baselines(config, made)}
 
 
 def _trainings(config: Config) -> dict[str, Config]:
@@ -43,7 +48,7 @@ def _trainings(config: Config) -> dict[str, Config]:
 
 def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     """Curves of the full models, seeds first; what has not been reached is NaN."""
-    at = loop.evaluations(config.steps)
+    at = loop.evaluations(config.steps, *EVALUATIONS)
     found: dict[str, np.ndarray] = {"names/probes": names(PROBES[config.layers])}
     for name in made["seed 0"]:
         if name.startswith(("curve/", "batch/")) and name != "curve/step":
@@ -51,6 +56,40 @@ def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
             rows = [made.get(f"seed {i}", {}).get(name, np.zeros(0, np.float32)) for i in range(config.seeds)]
             found[name] = np.stack([padded(row, length) for row in rows])
     return {**found, "curve/step": np.array(at)}
+
+
+def _readings(config: Config, first: Tensors) -> dict[str, np.ndarray]:
+    """What the model makes of the short example at every snapshot, so that it can be drawn without the model:
+    `reading/attention1` (of two layers), `/attention2` [snapshots, T, T]; `/predicted`, an index into
+    `names/characters`, and its `/probability` [snapshots, T]; and of the example
+    `example/in_context` and what follows there, `example/truth` [T] (-1 where the context does not tell)."""
+    task = task_of(config)
+    sequence, triggers = example(task)
+    shown = typed(task, sequence, triggers)
+    found = [read(weights, shown, config.layers) for weights in _every(first, config)]
+    maps = {"attention1": [each.attention1 for each in found], "attention2": [each.attention2 for each in found]}
+    chances = np.stack([each.probabilities for each in found])  # [snapshots, T, N]
+    inside = shown.in_context.numpy()
+    truth = [shown.truth[token] if known else -1 for token, known in zip(shown.inputs.tolist(), inside, strict=True)]
+    return {
+        **{f"reading/{name}": np.array(each, np.float16) for name, each in maps.items() if each[0] is not None},
+        "reading/predicted": chances.argmax(-1).astype(np.int16),
+        "reading/probability": chances.max(-1).astype(np.float16),
+        "example/in_context": inside,
+        "example/truth": np.array(truth, np.int16),
+        "names/sequence": names(shown.characters),
+        "names/characters": names(task.characters),
+    }
+
+
+def _every(first: Tensors, config: Config) -> Iterator[Weights]:
+    """The weights at every snapshot of the first seed."""
+    fixed = {name: torch.tensor(first[f"frozen/{name}"]) for name in FROZEN}
+    named = {name[9:]: array for name, array in first.items() if name.startswith("snapshot/") and name[9:] != "step"}
+    for index in range(len(first["snapshot/step"])):
+        learned = {name: torch.tensor(array[index]) for name, array in named.items()}
+        learned.setdefault("W_K1", torch.zeros_like(learned["W_K2"]))  # one layer never reads it
+        yield Weights(**fixed, **learned)
 
 
 def _evaluated(config: Config, made: phases.Made) -> dict[str, np.ndarray]:

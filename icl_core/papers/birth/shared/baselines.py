@@ -36,17 +36,17 @@ def inclusion(task: Task) -> Float[Tensor, "N"]:
     return torch.trapezoid(waited * (-waited).exp() * count.sum(1), log_s).clamp(max=1)
 
 
-def bayes(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor, "batch T N"]:
+def bayes(task: Task, inputs: Int[Tensor, "batch T"], prior: Float[Tensor, "N"]) -> Float[Tensor, "batch T N"]:
     """The predictive distribution of the next token after every position, given all before it, the task's
-    distributions and K, float64 on the CPU.
+    distributions and K, float64 on the CPU; `prior` is its `inclusion`.
 
-    A token is taken to be a trigger with its `inclusion` probability, independently of the others: the only
+    A token is taken to be a trigger with its prior probability, independently of the others: the only
     approximation, since the others' evidence says little about it. Its successors so far are either all one output
     drawn from pi_o, or draws from pi_b.
     """
     inputs = inputs.cpu()
     batch, T = inputs.shape
-    rows, prior = torch.arange(batch), inclusion(task)
+    rows = torch.arange(batch)
     log_b, log_o = task.bigram.log(), task.output_law.log()
     as_trigger = prior.log().repeat(batch, 1)  # (batch, N): log of prior and likelihood of the successors so far
     as_other = (-prior).log1p().repeat(batch, 1)
@@ -73,7 +73,8 @@ def accuracies(task: Task, batch: Batch) -> dict[str, float]:
     """Accuracies on in-context positions to draw beside a model's: of `bayes`, and of repeating the token just read,
     as an output may equal its trigger, and such a sequence repeats it to the end. With suffix _new where target and
     input differ, as `gradient.evaluate` names them."""
-    guesses = torch.cat([bayes(task, inputs).argmax(-1) for inputs in batch.inputs.split(AT_ONCE)])
+    prior = inclusion(task)
+    guesses = torch.cat([bayes(task, inputs, prior).argmax(-1) for inputs in batch.inputs.split(AT_ONCE)])
     right, repeats = guesses.to(batch.targets.device) == batch.targets, batch.inputs == batch.targets
     best, best_new = (share(right, where)[0] for where in (batch.in_context, batch.in_context & ~repeats))
     return {"repeat": share(repeats, batch.in_context)[0], "repeat_new": 0.0, "bayes": best, "bayes_new": best_new}

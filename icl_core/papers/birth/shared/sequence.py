@@ -31,7 +31,7 @@ class Shown:
 def choose(task: Task, view: Any) -> Shown:
     """The sequence that a view's fields sequence, marked, sample and length ask for. `CannotDraw` for a character
     outside the vocabulary."""
-    return _typed(task, view) if view.sequence else _sampled(task, view)
+    return typed(task, view.sequence, view.marked) if view.sequence else _sampled(task, view)
 
 
 def _sampled(task: Task, view: Any) -> Shown:
@@ -42,10 +42,11 @@ def _sampled(task: Task, view: Any) -> Shown:
     return Shown(task, tokens[:length], tokens[1 : length + 1], batch.triggers[0], batch.in_context[0, :length], truth)
 
 
-def _typed(task: Task, view: Any) -> Shown:
-    tokens = torch.tensor(encode(task, view.sequence, "the sequence")[: task.T])
-    marked = encode(task, view.marked, "the triggers")
-    triggers = torch.tensor(marked) if marked else _repeated(task, tokens)
+def typed(task: Task, sequence: str, marked: str) -> Shown:
+    """A sequence and its triggers, if none are marked the characters that come again. Raises as `choose`."""
+    tokens = torch.tensor(encode(task, sequence, "the sequence")[: task.T])
+    known = encode(task, marked, "the triggers")
+    triggers = torch.tensor(known) if known else _repeated(task, tokens)
     inside = masks(tokens[None], triggers[None], task.N)[0][0] if len(triggers) else torch.zeros(len(tokens)).bool()
     truth: dict[int, int] = {}
     for here, after in zip(tokens.tolist(), tokens.tolist()[1:], strict=False):

@@ -16,10 +16,11 @@ from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
 from icl_core.training import loop, phases
 
 FROZEN = ("W_E", "P", "W_U", "R1", "V2")
-SNAPSHOTS = 12
+EVALUATIONS = 2, 30  # every so many steps at first, and so many of these
 RECORDED = ("in_context_accuracy", "in_context_loss", "global_loss")  # of every fresh batch
 WATCHED = 2**13  # held-out positions at each evaluation during training
 EVALUATED = 2**16  # held-out positions at the end
+PATH = ("accuracy", "recall_W_O2", "recall_W_K2", "recall_W_K1")  # along which the snapshots lie
 
 
 def task_of(config: Config) -> Task:
@@ -50,20 +51,20 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
     weights = initialise(config.N, config.d, config.T, first, config.scale, config.feed_forward).to(device.device())
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     problem = _problem(config, weights, generator)
-    at = loop.log_spaced(config.steps, SNAPSHOTS) if keep else []
-    state = loop.train(problem, config.steps, at, loop.evaluations(config.steps), resumed, report)
+    state = loop.train(problem, config.steps, loop.evaluations(config.steps, *EVALUATIONS), resumed, report, keep)
     measures = evaluate(weights, held_out(task_of(config), EVALUATED), config.layers)  # on more than while it trained
     evaluated = {f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()}
     found = {**_curves(state), **evaluated}
     if not keep:
         return found
     frozen = {f"frozen/{name}": getattr(weights, name).cpu().numpy() for name in FROZEN}
-    return {**found, "snapshot/step": np.array(at), **state.kept(), **frozen}
+    at = loop.spread(state.moving(*(name for name in PATH if name in state.curve)))
+    return {**found, **state.kept(at), **frozen}
 
 
 def _problem(config: Config, weights: Weights, generator: torch.Generator) -> loop.Problem:
     task, other = task_of(config), "bigram" if config.outputs == "uniform" else "uniform"
-    own, elsewhere = held_out(task, WATCHED), held_out(task_of(replace(config, outputs=other)), WATCHED // 2)
+    own, elsewhere = held_out(task, WATCHED), held_out(task_of(replace(config, outputs=other)), WATCHED // 4)
 
     def step(index: int):
         batch = sample(task, config.batch, generator, device.device())

@@ -66,7 +66,7 @@ def tune(config: Config, each: Learner, resumed: Tensors, report: Report) -> dic
     """`loss` [learning rates] after a short training of the first seed at each of `LEARNING_RATES`, infinite where it
     diverged."""
     weights = each.initial([config.seed] * len(LEARNING_RATES))
-    loop.train(tuning_problem(config, each, weights), config.tuning, [], [], resumed, report)
+    loop.train(tuning_problem(config, each, weights), config.tuning, [], resumed, report, keep=False)
     return {"loss": evaluate(each, weights, held_out(config, TUNED_ON))}
 
 
@@ -128,11 +128,17 @@ def train(config: Config, each: Learner, tuning: Tensors, resumed: Tensors, repo
 
     if not math.isnan(best):
         weights = each.initial(list(range(config.seed, config.seed + config.seeds)))
-        at = loop.evaluations(config.steps, min(EVALUATIONS, max(2, config.steps // 20)))
         with suppress(Diverged):
-            loop.train(problem(config, each, weights, best), config.steps, [], at, resumed, watched)
+            of, at = problem(config, each, weights, best), _evaluations(config)
+            loop.train(of, config.steps, at, resumed, watched, keep=False)
             evaluated = evaluate(each, weights, held_out(config, TEST_SET))
     return {**curves(each.model.id, reached), "evaluated": evaluated, "tuned": tuned, "rate": np.array(best)}
+
+
+def _evaluations(config: Config) -> list[int]:
+    """Evenly over the training, which the cosine makes one of so many steps, and a few early ones."""
+    evenly = np.linspace(0, config.steps, min(EVALUATIONS, max(2, config.steps // 20)) + 1).round().astype(int)
+    return sorted({*evenly.tolist(), *(step for step in (1, 2, 5) if step < config.steps)})
 
 
 def problem(config: Config, each: Learner, weights: Parameters, learning_rate: float) -> loop.Problem:

@@ -43,7 +43,7 @@ def cost(config: Config) -> float:
     """Giga-operations: what the windows cost a task, forward and back, in training and where it is evaluated."""
     entry = config.f if config.recurrence == "full" else 1
     read = (2 * config.layers - 1) * config.N * config.f * (20 + 8 * config.seeds * (1 + entry / 4))
-    evaluated = len(evaluations(config.steps, EVALUATIONS)) * 2**11 + 2**15 + 14 * SWEPT[0]
+    evaluated = len(evaluations(config.steps, *EVALUATIONS)) * 2**11 + 2**15 + 14 * SWEPT[0]
     return 6 * (config.batch * config.steps + evaluated / 3) * read / 1e9
 
 

@@ -21,6 +21,7 @@ from icl_core.papers.gdssm.nonlinear.metrics import metrics
 from icl_core.papers.gdssm.nonlinear.read_run import upgrade
 from icl_core.papers.gdssm.nonlinear.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, TEST_SET, WATCHED, run
+from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
@@ -34,7 +35,7 @@ def headline(run: Run, view: View) -> str:
 def cost(config: Config) -> float:
     """Giga-operations of all five models: what a token costs a task, forward and back, in training and evaluation."""
     a_token = 4 * config.hidden * (config.features + 20) + 5 * config.features * (20 + 30 * config.layers**2)
-    tasks = config.batch * config.steps + (EVALUATIONS * WATCHED + 2 * TEST_SET) / 3
+    tasks = config.batch * config.steps + (len(evaluations(config.steps, *EVALUATIONS)) * WATCHED + 2 * TEST_SET) / 3
     return 3 * tasks * (config.N + 1) * config.seeds * a_token / 1e9
 
 

@@ -26,4 +26,5 @@ def metrics(run: Run) -> list[Metric]:
 def unfinished(run: Run, name: str) -> str:
     """Why a model's training does not decide what is claimed of its end: the loss was falling by more than a
     twentieth of the loss of gradient descent. Empty if it does decide it."""
-    return trend.still_falling(run[f"curve/{name}"], 0.05 * float(run["baseline/ideal"][0]))
+    matters = 0.05 * float(run["baseline/ideal"][0])
+    return trend.still_falling(run[f"curve/{name}"], matters, run["curve/step"])

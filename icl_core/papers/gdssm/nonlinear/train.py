@@ -18,7 +18,7 @@ from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine
 from icl_core.training import loop, phases, several_seeds
 
-SNAPSHOTS, EVALUATIONS = 10, 30
+EVALUATIONS = 10, 30  # every so many steps at first, and so many of these
 WATCHED, TEST_SET = 2**11, 2**15  # held-out tasks
 CHUNK = 2**17  # hidden units and seeds times tokens held at a time
 CEILING = 100.0  # a loss above it, where predicting zero costs 0.026, counts as diverged
@@ -41,7 +41,14 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     parts = {id: (partial(train, config, each), partial(_curves, id)) for id, each in VARIANTS.items()}
     made = phases.run([phases.Phase(id, config.steps, *each) for id, each in parts.items()], progress, _so_far)
     everything = {name: array for each in made.values() for name, array in each.items()}
-    return {**everything, "names/variants": names(made), **baselines(config)}
+    return {**_thinned(everything), "names/variants": names(made), **baselines(config)}
+
+
+def _thinned(tensors: Tensors) -> dict[str, np.ndarray]:
+    """The same with the snapshots that are kept: along the logarithms of all variants' losses."""
+    losses = [array.mean(0) for name, array in tensors.items() if name.startswith("curve/") and name != "curve/step"]
+    at = loop.spread([np.log(each) for each in losses])
+    return {name: array[at] if name.startswith("snapshot/") else array for name, array in tensors.items()}
 
 
 def _so_far(made: phases.Made) -> dict[str, np.ndarray]:
@@ -54,8 +61,8 @@ def _so_far(made: phases.Made) -> dict[str, np.ndarray]:
 def train(config: Config, variant: Variant, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """One training from start to end, or on from `resumed`."""
     weights = initial(config, variant, range(config.seed, config.seed + config.seeds)).to(device.device())
-    at, evaluated = loop.log_spaced(config.steps, SNAPSHOTS), loop.evaluations(config.steps, EVALUATIONS)
-    state = loop.train(problem(config, variant, weights), config.steps, at, evaluated, resumed, report)
+    at = loop.evaluations(config.steps, *EVALUATIONS)
+    state = loop.train(problem(config, variant, weights), config.steps, at, resumed, report)
     kept = {name: np.stack([each[name] for each in state.snapshots]) for name in weights.tensors()}
     tasks = held_out(config, TEST_SET)
     blind = Tasks(tasks.x, torch.cat((torch.zeros_like(tasks.y[:-1]), tasks.y[-1:])))

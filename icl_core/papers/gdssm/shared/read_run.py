@@ -47,7 +47,9 @@ def unfinished(run: Run) -> str:
     """Why the training does not decide what is claimed of its end: a seed is still at predicting zero, or the loss was
     falling by what would count, a thousandth of the best loss. Empty if it does decide it."""
     loss, zero, best = (run[name] for name in ("curve/loss", "baseline/zero", "baseline/constructed"))
-    return trend.on_plateau(loss, float(zero[0])) or trend.still_falling(loss, 0.001 * float(best[0]))
+    steps = run["curve/step"]
+    stuck = trend.on_plateau(loss, float(zero[0]), steps=steps)
+    return stuck or trend.still_falling(loss, 0.001 * float(best[0]), steps)
 
 
 def folded(weights: Model, f: int) -> Model:

@@ -21,8 +21,8 @@ from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, phases, several_seeds
 
-SNAPSHOTS, EVALUATIONS = 12, 30
-WATCHED, TEST_SET = (2**11, 2**21), (2**15, 2**24)  # held-out tasks at most, and numbers of x at most
+EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
+WATCHED, TEST_SET = (2**10, 2**20), (2**14, 2**23)  # held-out tasks at most, and numbers of x at most
 CEILING = 1e4  # times the loss of predicting zero
 DERIVED = 64  # tasks at which sensitivities are taken: f^2 numbers a task, and their cosine differs little among tasks
 
@@ -62,10 +62,11 @@ def training_phase(name: str, config: Config) -> phases.Phase:
 def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """One training from start to end, or on from `resumed`."""
     weights = models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(device.device())
-    at = loop.log_spaced(config.steps, SNAPSHOTS)
-    evaluated = loop.evaluations(config.steps, EVALUATIONS)
-    state = loop.train(problem(config, weights), config.steps, at, evaluated, resumed, report)
-    return {**curves(state), "snapshot/step": np.array(at), **state.kept(), **evaluate(config, weights)}
+    evaluated = loop.evaluations(config.steps, *EVALUATIONS)
+    state = loop.train(problem(config, weights), config.steps, evaluated, resumed, report)
+    distance, cosine = state.moving("prediction_distance", "sensitivity_cosine")
+    shown = loop.spread([distance, np.log(distance), cosine])
+    return {**curves(state), **state.kept(shown), **evaluate(config, weights)}
 
 
 def problem(config: Config, weights: Model) -> loop.Problem:

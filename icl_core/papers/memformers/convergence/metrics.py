@@ -5,7 +5,7 @@ import numpy as np
 from icl_core.experiment import Metric, Run
 from icl_core.papers.memformers.convergence import claims
 from icl_core.papers.memformers.shared.draw.preconditioner import multiples
-from icl_core.trend import still_falling
+from icl_core.trend import still_falling, tail
 
 
 def metrics(run: Run) -> list[Metric]:
@@ -23,8 +23,9 @@ def _distance(run: Run) -> Metric:
     value = float(curves[..., -1].max())
     if claims.CLOSE.slack(value) >= 0:
         return Metric(claims.CLOSE, value)
-    falling = next(filter(None, (still_falling(curves[:, layer]) for layer in range(run.config.layers))), "")
-    last = curves[..., -max(2, curves.shape[-1] // 10) :]
+    steps, layers = run["curve/step"], range(run.config.layers)
+    falling = next(filter(None, (still_falling(curves[:, layer], steps=steps) for layer in layers)), "")
+    last = curves[..., -tail(steps, 2) :]
     moved = float(np.ptp(last, axis=-1).max())
     reason = f"Over the last tenth of the training a layer's distance still moves up and down by up to {moved:.2g}."
     return Metric(claims.CLOSE, value, unfinished=falling, reason=reason)

@@ -60,7 +60,8 @@ def _off_exact(run: Run) -> float:
 def _trained(run: Run, claim: Claim, value: float) -> Metric:
     """A claim on what a training comes to in the end: one that is not borne out is not decided while the loss falls."""
     kept = claim.slack(float(value)) >= 0
-    return Metric(claim, float(value), unfinished="" if kept else still_falling(log_from_least(run["curve/loss"])))
+    falling = "" if kept else still_falling(log_from_least(run["curve/loss"]), steps=run["curve/step"])
+    return Metric(claim, float(value), unfinished=falling)
 
 
 def _floors(run: Run) -> list[Metric]:

@@ -39,7 +39,7 @@ def _train(config: Config, kind: str, layers: int, resumed: Tensors, report: Rep
     rows = rows_of(config, kind, layers)
     generator = torch.Generator().manual_seed(60_000 + 100 * config.seed + layers)
     of = problem(config, rows, variants.initial(rows, generator), Batches(config))
-    state = train.trained(kind, rows, of, [config.steps], resumed, report)
+    state = train.trained(kind, rows, of, resumed, report)
     return {**_curves(config, state), **{f"final/{name}": array for name, array in state.snapshots[-1].items()}}
 
 

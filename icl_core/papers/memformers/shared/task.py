@@ -4,6 +4,7 @@ Everything is kept in whitened coordinates, x = Σ^½ u, w* = Σ^-½ v: one pool
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -79,12 +80,13 @@ class Pool:
     """Many prompts, drawn once, from which a step takes its own in a block: the S or, where `examples`, the U."""
 
     def __init__(self, config: Any, generator: torch.Generator, examples: bool) -> None:
+        """Drawn from a `generator` that nothing was drawn from yet."""
         block = config.batch * config.seeds
         self.examples, self.n = examples, config.n
         count = max(BLOCKS * block, min(FEWEST, POOL // (config.d * (config.n if examples else config.d))))
-        count = min(count, block * config.steps)
-        draw = covariates if examples else grams
-        self.held = draw(config.d, config.n, count, generator, torch.float32).to(device.device())
+        count, seed = min(count, block * config.steps), generator.initial_seed()
+        self.held, state = _pool(config.d, config.n, count, seed, examples)
+        generator.set_state(state)
 
     def take(self, seeds: int, prompts: int, generator: torch.Generator) -> tuple[Tensor, Tensor | None]:
         """S [seeds, d, d, prompts] and U [seeds, d, n, prompts] of a block at a random place."""
@@ -95,6 +97,14 @@ class Pool:
         if not self.examples:
             return block, None
         return torch.stack([gram(each) for each in block]), block
+
+
+@lru_cache(maxsize=2)  # every depth of a run meets the same
+def _pool(d: int, n: int, count: int, seed: int, examples: bool) -> tuple[Tensor, Tensor]:
+    """The prompts of a pool, and the state of its generator behind them."""
+    generator = torch.Generator().manual_seed(seed)
+    held = (covariates if examples else grams)(d, n, count, generator, torch.float32)
+    return held.to(device.device()), generator.get_state()
 
 
 def gaussian(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:

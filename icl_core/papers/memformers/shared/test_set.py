@@ -1,6 +1,6 @@
 """The test set: fresh prompts, the same for every model of a task, on which query and w* are integrated out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +15,7 @@ from icl_core.regression import covariates, gram
 WATCHED = 2**13  # prompts at each evaluation during training
 PROMPTS = 2**16  # prompts at the end: at four layers the mean over 1000 is off by 0.65 in the logarithm
 BLOCK = 2**12  # prompts drawn at once; fixed, since it decides which prompts come
+Blocks = Sequence[tuple[Tensor | None, Tensor]]  # U [d, n, block] where a model needs it, S [d, d, block]
 
 
 def held_out(d: int, n: int, prompts: int, seed: int = 17) -> Iterator[tuple[Tensor, Tensor]]:
@@ -25,16 +26,22 @@ def held_out(d: int, n: int, prompts: int, seed: int = 17) -> Iterator[tuple[Ten
         yield U, gram(U)
 
 
-def losses(parameters: Parameters, config: Any, root: Tensor, prompts: int) -> Tensor:
+def held(config: Any, prompts: int) -> Blocks:
+    """The blocks that a model of this config is evaluated on, in memory: for many evaluations."""
+    examples = VARIANTS[config.variant].needs_examples
+    return [(U if examples else None, S) for U, S in held_out(config.d, config.n, prompts)]
+
+
+def losses(parameters: Parameters, config: Any, root: Tensor, blocks: Blocks) -> Tensor:
     """The expected loss on each prompt, [seeds, prompts]: tr(Σ C Σ⁻¹ Cᵀ), where the error is C w*."""
     found = []
     examples = VARIANTS[config.variant].needs_examples
     cells = config.d**2 * config.seeds * (4 * config.n if examples else config.layers)
     size = max(128, min(BLOCK, 2**23 // cells))
-    for U, S in held_out(config.d, config.n, prompts):
+    for U, S in blocks:
         for start in range(0, BLOCK, size):
             part = slice(start, start + size)
-            batch = integrated(S[..., part], U[..., part] if examples else None)
+            batch = integrated(S[..., part], None if U is None else U[..., part])
             found.append(model.errors(parameters, config, root, batch).square().sum((1, 2)))
     return torch.cat(found, -1)
 

@@ -17,8 +17,7 @@ from icl_core.regression import conjugate_gradient
 from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Made, Phase, Report
 
-SNAPSHOTS = 12
-EVALUATIONS = 40
+EVALUATIONS = 10, 50  # every so many steps at first, and so many of these
 BETAS = (0.9, 0.99)
 RESAMPLED = 100  # steps that a batch is kept for in the paper's text
 EVALUATED = ("loss", "error", "median", "noise", "train")
@@ -68,24 +67,30 @@ def by_depth(made: Made, name: str, layers: int, measure: str) -> np.ndarray:
 
 def curves(config: Any, state: loop.State) -> dict[str, np.ndarray]:
     """The curves of a training, NaN where it has not arrived yet."""
-    return state.curves(loop.evaluations(config.steps, EVALUATIONS))
+    return state.curves(loop.evaluations(config.steps, *EVALUATIONS))
 
 
 def _train(config: Any, name: str, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
     generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
     parameters, root = variants.initial(config, generator), roots(config)
-    batches = Batches(config)
-    of = problem(config, parameters, root, batches, lambda step: _watched(config, parameters, root))
-    state = trained(name.rpartition(" ")[0], config, of, loop.log_spaced(config.steps, SNAPSHOTS), resumed, report)
+    batches, held = Batches(config), test_set.held(config, test_set.WATCHED)
+    of = problem(config, parameters, root, batches, lambda step: _watched(config, parameters, root, held))
+    state = trained(name.rpartition(" ")[0], config, of, resumed, report)
     evaluated = _evaluated(config, parameters, root)
     evaluated["train"] = _training_loss(config, parameters, root, batches, state)
     found = {f"evaluated/{key}": np.asarray(value.cpu(), np.float32) for key, value in evaluated.items()}
-    return {**curves(config, state), **found, **state.kept(np.float16)}
+    return {**curves(config, state), **found, **state.kept(_shown(state), np.float16)}
+
+
+def _shown(state: loop.State) -> list[int]:
+    """The evaluations whose snapshots are kept: along the logarithm of the loss and each layer's distance to Σ⁻¹."""
+    distances = state.moving(*(name for name in state.curve if name.startswith("distance_")))
+    return loop.spread([np.log(state.moving("loss")[0]), *distances])
 
 
 def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, Tensor]:
     """On the test set, [seeds]: mean loss, the error of its logarithm, median, and the noise of a small mean."""
-    losses = test_set.losses(parameters, config, root, test_set.PROMPTS)
+    losses = test_set.losses(parameters, config, root, test_set.held(config, test_set.PROMPTS))
     mean, error = test_set.mean_and_log_error(losses)
     noise = test_set.noise(parameters, config, root)
     return {"loss": mean, "error": error, "median": losses.median(-1).values, "noise": noise}
@@ -114,20 +119,17 @@ def problem(
     )
 
 
-def trained(
-    name: str, config: Any, problem: loop.Problem, snapshot_steps: list[int], resumed: Tensors, report: Report
-) -> loop.State:
+def trained(name: str, config: Any, problem: loop.Problem, resumed: Tensors, report: Report) -> loop.State:
     """Trains to the end. `Diverged` says which model it was, of what `name` and how many layers."""
-    evaluations = loop.evaluations(config.steps, EVALUATIONS)
     try:
-        return loop.train(problem, config.steps, snapshot_steps, evaluations, resumed, report)
+        return loop.train(problem, config.steps, loop.evaluations(config.steps, *EVALUATIONS), resumed, report)
     except Diverged as found:
         raise Diverged(f"{name}, {config.layers} layers: {found}") from None
 
 
-def _watched(config: Any, parameters: Parameters, root: Tensor) -> dict[str, np.ndarray]:
+def _watched(config: Any, parameters: Parameters, root: Tensor, held: test_set.Blocks) -> dict[str, np.ndarray]:
     """The loss on fresh prompts and each layer's distance from a multiple of Σ⁻¹, at an evaluation."""
-    loss = test_set.losses(parameters, config, root, test_set.WATCHED).double().mean(-1)
+    loss = test_set.losses(parameters, config, root, held).double().mean(-1)
     found = {"loss": loss.cpu().numpy()}
     if "A" in parameters and config.preconditioner == "full":
         by_layer = variants.distances(variants.preconditioners(parameters, config, root)).cpu().numpy()
@@ -159,8 +161,7 @@ def on_own_batch(config: Any) -> dict[str, np.ndarray]:
 
 
 def frozen(config: Any) -> dict[str, np.ndarray]:
-    """What no training changes: `frozen/rotation` [seeds, d, d], `frozen/eigenvalues` [d] of Σ; `snapshot/step`."""
+    """What no training changes: `frozen/rotation` [seeds, d, d], `frozen/eigenvalues` [d] of Σ."""
     found = covariances(config)
     rotations = torch.stack([each.rotation for each in found]).float()
-    sigma = {"frozen/rotation": rotations.numpy(), "frozen/eigenvalues": found[0].eigenvalues.float().numpy()}
-    return {**sigma, "snapshot/step": np.array(loop.log_spaced(config.steps, SNAPSHOTS))}
+    return {"frozen/rotation": rotations.numpy(), "frozen/eigenvalues": found[0].eigenvalues.float().numpy()}

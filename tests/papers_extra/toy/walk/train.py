@@ -9,6 +9,8 @@ from icl_core.papers.toy.walk.settings import Config
 from icl_core.experiment import Progress, Tensors
 from icl_core.training import loop, phases, several_seeds
 
+EVERY = 5
+
 
 def run(config: Config, progress: Progress) -> Tensors:
     """`curve/loss` [seeds, evaluations], `snapshot/weights` [snapshots, seeds, d], `final/*` [seeds, d]."""
@@ -30,7 +32,8 @@ def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str,
     def evaluate(step: int):
         return {"loss": (student["weights"] - teacher).square().sum(1) / 2}  # what is expected of a batch
 
-    sgd, at = partial(torch.optim.SGD, lr=config.rate), np.linspace(0, config.steps, 5).round().astype(int)
+    sgd = partial(torch.optim.SGD, lr=config.rate)
     problem = loop.Problem(student, gradient, evaluate, sgd, generators, loss="loss")
-    state = loop.train(problem, config.steps, at.tolist(), loop.evaluations(config.steps), resumed, report)
-    return {**state.curves(), **state.kept(), "snapshot/step": at, "final/teacher": teacher.numpy()}
+    state = loop.train(problem, config.steps, loop.evaluations(config.steps, EVERY), resumed, report)
+    at = loop.spread(state.moving("loss"))
+    return {**state.curves(), **state.kept(at), "final/teacher": teacher.numpy()}
