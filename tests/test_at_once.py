@@ -27,6 +27,7 @@ def runs(tmp_path, monkeypatch):
         speed = {"seconds": 10 * registry.experiment(TOY).cost(config), "device": device.describe()}
         made.ship(TOY, config, run.tensors, {**header.info, **speed})
         monkeypatch.setattr(start, "ensure_workers", lambda count=None: 0)
+        monkeypatch.setattr(start, "warm", lambda: None)
         monkeypatch.setattr(menu, "frame", lambda *of, **more: None)  # its links need the files of pages
         yield made
 
