@@ -25,13 +25,20 @@ _FRAMES = st.components.v2.component("icl_frames", html="<span hidden></span>", 
 
 def clock(
     key: str, run: str, steps: Sequence[int], headlines: Sequence[str], at: int, rested: Callable[[], None],
-    projector: bool = False, ticks: Sequence[tuple[int, str]] = (),
+    projector: bool = False, ticks: Sequence[tuple[int, str]] = (), play: bool = False,
 ) -> None:  # fmt: skip
     """The headline of the snapshot shown, and what moves the stage of the run named `run`. `rested` is called when it
-    has come to rest; `step(key)` then tells where."""
-    data = {"run": run, "steps": list(steps), "headlines": list(headlines), "at": at, "ticks": list(ticks)}
+    has come to rest; `step(key)` then tells where. `play`: it starts by itself, once."""
+    data = {
+        "run": run,
+        "steps": list(steps),
+        "headlines": list(headlines),
+        "at": at,
+        "ticks": list(ticks),
+        "play": play,
+    }
     # the browser says that it is plain where it cannot move the charts: then the server draws them where it rests
-    _CLOCK(key=key, data=data | {"projector": projector}, on_step_change=rested, on_plain_change=lambda: None)
+    _CLOCK(key=key, data=data, on_step_change=rested, on_plain_change=lambda: None)
 
 
 def step(key: str) -> int:
@@ -45,8 +52,9 @@ def plain(key: str) -> bool:
 
 
 def packed(name: str, run: str, panels: Sequence[Panel]) -> bytes:
-    """What a panel of the stage shows at each snapshot, as the browser reads it."""
-    shown = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
+    """What a panel of the stage shows at each snapshot, as the browser reads it. Each figure is told its snapshot."""
+    figures = [panel.figure for panel in panels if panel.figure is not None]
+    shown = [figure.update_layout(meta={"snapshot": index}).to_dict() for index, figure in enumerate(figures)]
     return json.dumps({"name": name, "run": run, "frames": frames(shown), "titles": [p.title for p in panels]}).encode()
 
 

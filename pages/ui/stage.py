@@ -3,7 +3,6 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 from typing import Any
 
 import streamlit as st
@@ -13,11 +12,8 @@ from icl_core.experiment import Drawing, Panel, Run
 from icl_core.findings import Summary
 from pages.ui import address, clock, drawers, panels
 from pages.ui.address import Setting
-from pages.ui.chart import chart
+from pages.ui.chart import seated
 from pages.ui.style import is_dark
-
-_TITLE = """<h3><span data-title="{name}">{title}</span>
-<span class="caption" tabindex="0" role="note" aria-label="{caption}" data-caption="{caption}">?</span></h3>"""
 
 
 @st.fragment
@@ -95,10 +91,7 @@ def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
         items = tuple(knobs.values(view).items())
         titles, panel, states = _states(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, view)
         title = titles[setting.view.snapshot]
-    st.html(_TITLE.format(name=drawing.name, title=escape(title, quote=False), caption=escape(panel.caption)))
-    if panel.figure is not None:
-        with st.container(key=f"chart-{drawing.name}"):
-            chart(panel.figure, f"figure {drawing.name}", panel.title, fills=True)
+    seated(panel, drawing.name, title)
     if states:
         clock.send(drawing.name, states)
 
@@ -110,7 +103,5 @@ def _states(
     """The titles, the panel at the last snapshot, and what changes in it from snapshot to snapshot."""
     count = range(len(_run.snapshot_steps))
     shown = [panels.draw(_run, _drawing, _at(_view, index), dark) for index in count]
-    for index, panel in enumerate(shown):
-        if panel.figure is not None:
-            panel.figure.update_layout(meta={"snapshot": index})
-    return [each.title for each in shown], shown[-1], clock.packed(name, _name(_run), shown)
+    states = clock.packed(name, _name(_run), shown)  # tells the last one its snapshot
+    return [each.title for each in shown], shown[-1], states
