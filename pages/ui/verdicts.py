@@ -70,11 +70,12 @@ def bars(counted: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
     """A bar a paper: how many of its own claims have which verdict, all on one scale; below it in words, the other
     claims too. `counted` is by title, kind and verdict."""
     longest = max((sum(kinds.get("paper", {}).values()) for kinds in counted.values()), default=0)
-    rows = "".join(_bar(title, kinds, longest or 1) for title, kinds in counted.items())
+    rows = "".join(bar(title, kinds, longest or 1) for title, kinds in counted.items())
     st.html(f'<ul class="bars">{rows}</ul>')
 
 
-def _bar(title: str, kinds: Mapping[str, Mapping[str, int]], longest: int) -> str:
+def bar(title: str, kinds: Mapping[str, Mapping[str, int]], longest: int) -> str:
+    """One paper's bar, as wide as `longest` claims would fill the page."""
     mine = {verdict: count for verdict in _SHADES if (count := kinds.get("paper", {}).get(verdict))}
     parts = "".join(
         f'<span class="{_SHADES[verdict]}" style="flex: {count}">{MARKS[verdict]} {count}</span>'
@@ -90,9 +91,8 @@ def _bar(title: str, kinds: Mapping[str, Mapping[str, int]], longest: int) -> st
 
 def _words(kind: str, counts: Mapping[str, int]) -> str:
     """How the claims of one kind fared: "Exact theory: ✓ holds 7"."""
-    told = ", ".join(
-        f"{MARKS[verdict]} {counts[verdict]} {verdict}" for verdict in reversed(MARKS) if counts.get(verdict)
-    )
+    present = [verdict for verdict in reversed(MARKS) if counts.get(verdict)]
+    told = ", ".join(f"{MARKS[verdict]} {verdict} {counts[verdict]}" for verdict in present)
     return f"{KINDS[kind]}: {told}"
 
 
