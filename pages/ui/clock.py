@@ -17,8 +17,9 @@ def _read(name: str) -> str:
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
+_JS = _read("maps.js") + _read("clock.js")
 _CLOCK = st.components.v2.component(
-    "icl_clock", html=_read("clock.html"), css=_read("clock.css"), js=_read("clock.js"), isolate_styles=False
+    "icl_clock", html=_read("clock.html"), css=_read("clock.css"), js=_JS, isolate_styles=False
 )
 _FRAMES = st.components.v2.component("icl_frames", html="<span hidden></span>", js=_read("frames.js"))
 

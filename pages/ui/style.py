@@ -31,6 +31,10 @@ h1, h2 { padding: 0 !important; }
 [class*="st-key-seat-"] h3 { position: relative; display: flex; gap: .4rem; padding: 0 !important; margin: 0;
   font-size: 1rem; font-weight: 600; }
 [data-title] { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+/* A chart's tools stand in the row of its title, clear of legends and colour bars. */
+[data-testid="stElementContainer"]:has(.stPlotlyChart), .stPlotlyChart, .stPlotlyChart .js-plotly-plot {
+  position: relative; z-index: 2; overflow: visible !important; }
+.stPlotlyChart .modebar-container { top: -1.8rem !important; }
 .caption { flex: none; width: 1.25rem; height: 1.25rem; border-radius: 50%; border: 1px solid rgba(128, 128, 128, .6);
   color: FAINT; font-size: .8rem; text-align: center; line-height: 1.2rem; cursor: help; }
 .caption:hover::after, .caption:focus::after { content: attr(data-caption); position: absolute; z-index: 20; left: 0;

@@ -147,7 +147,7 @@ class Clock {
 
   later() {
     window.clearTimeout(this.soon);
-    this.soon = window.setTimeout(() => this.draw(), 60);
+    this.soon = window.setTimeout(() => (keepMaps(), this.draw()), 60);
   }
 
   /* Play by itself, once, soon after a panel is there; not for a visitor who wants no motion, or was first to move. */
