@@ -13,7 +13,7 @@ from icl_core.findings import Summary
 from pages.ui import address, clock, drawers, panels
 from pages.ui.address import Setting
 from pages.ui.chart import seated
-from pages.ui.style import is_dark
+from pages.ui.style import Look, look
 
 
 @st.fragment
@@ -67,7 +67,7 @@ def _rested(setting: Setting, steps: Sequence[int]) -> None:
 
 
 def _name(run: Run) -> str:
-    return f"{run.digest[:16]} {'dark' if is_dark() else 'light'}"
+    return f"{run.digest[:16]} {look().name}"
 
 
 def _panels(setting: Setting, run: Run) -> None:
@@ -89,7 +89,7 @@ def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
     else:
         view = panels.seen_by(setting.experiment, drawing, _at(setting.view, 0))
         items = tuple(knobs.values(view).items())
-        titles, panel, states = _states(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, view)
+        titles, panel, states = _states(run.digest, setting.id, drawing.name, items, look(), run, drawing, view)
         title = titles[setting.view.snapshot]
     seated(panel, drawing.name, title)
     if states:
@@ -98,10 +98,10 @@ def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
 
 @st.cache_resource(max_entries=60, show_spinner=False)
 def _states(
-    digest: str, id: str, name: str, items: tuple, dark: bool, _run: Run, _drawing: Drawing, _view: Any
+    digest: str, id: str, name: str, items: tuple, seen: Look, _run: Run, _drawing: Drawing, _view: Any
 ) -> tuple[list[str], Panel, bytes]:
     """The titles, the panel at the last snapshot, and what changes in it from snapshot to snapshot."""
     count = range(len(_run.snapshot_steps))
-    shown = [panels.draw(_run, _drawing, _at(_view, index), dark) for index in count]
+    shown = [panels.draw(_run, _drawing, _at(_view, index), seen) for index in count]
     states = clock.packed(name, _name(_run), shown)  # tells the last one its snapshot
     return [each.title for each in shown], shown[-1], states

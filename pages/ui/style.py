@@ -1,5 +1,7 @@
 """The page's own CSS, all of it: what Streamlit's theme cannot say."""
 
+from typing import NamedTuple
+
 import streamlit as st
 
 _CSS = """
@@ -16,9 +18,12 @@ h1, h2 { padding: 0 !important; }
 [data-testid="stCaptionContainer"] { opacity: 1 !important; }
 [data-testid="stBaseButton-primary"] p { color: ON_PRIMARY; }
 .st-key-tools { margin-left: auto; }
-[class*="st-key-stage-"] { display: grid !important; gap: .4rem 1rem; --above: 13rem; --rows: 1; --columns: 1;
+[class*="st-key-stage-"] { display: grid !important; gap: .4rem 1rem;
+  --above: 13rem; --rows: 1; --columns: 1; --most: 30rem;
   grid-template-columns: repeat(var(--columns), minmax(0, 1fr));
-  grid-auto-rows: clamp(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem), 30rem); }
+  grid-auto-rows: clamp(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem), var(--most)); }
+[class*="st-key-stage-1x"] { --most: 38rem; }
+[class*="st-key-stage-1x3"] { --most: 34rem; }
 [class*="st-key-stage-2x"] { --rows: 2; }
 [class*="st-key-stage-"][class*="x2"] { --columns: 2; }
 [class*="st-key-stage-"][class*="x3"] { --columns: 3; }
@@ -120,6 +125,23 @@ body:not(.icl-menu) .st-key-header { display: none; }
 def is_dark() -> bool:
     """Whether the visitor sees the dark theme."""
     return st.context.theme.type == "dark"
+
+
+class Look(NamedTuple):
+    """For whom a figure is drawn."""
+
+    dark: bool
+    projector: bool
+
+    @property
+    def name(self) -> str:
+        """The same in words."""
+        return f"{'dark' if self.dark else 'light'}{' projector' if self.projector else ''}"
+
+
+def look() -> Look:
+    """The visitor's theme, and whether the page is shown on a projector."""
+    return Look(is_dark(), "projector" in st.query_params)
 
 
 def apply(projector: bool = False) -> None:

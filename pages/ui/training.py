@@ -11,7 +11,7 @@ from icl_core.knobs import BadSetting
 from pages.ui import panels
 from pages.ui.address import Setting
 from pages.ui.plain import plain
-from pages.ui.style import is_dark
+from pages.ui.style import look
 
 
 def duration(seconds: float | None) -> str:
@@ -86,7 +86,7 @@ def _live(setting: Setting, key: str) -> None:
         for drawing in setting.experiment.drawings:
             if drawing.live and drawing.applies(partial.config):
                 with st.container(key=f"live-{drawing.name}"), panels.telling(setting, f"live-{drawing.name}"):
-                    panel = panels.draw(partial, drawing, setting.view, is_dark())
+                    panel = panels.draw(partial, drawing, setting.view, look())
                     panels.show(panel, f"live {drawing.name}", with_data=False)
 
 

@@ -12,9 +12,12 @@ function keepMap(plot) {
     window.Plotly.relayout(plot, Object.fromEntries(asked.map(([axis, domain]) => [`${axis}.domain`, domain])));
 }
 
+/* A chart that is made anew has lost its listeners. */
 function keepMaps() {
   for (const plot of document.querySelectorAll(".js-plotly-plot")) {
-    if (plot.iclSize || !plot.on || !plot._fullLayout || !window.Plotly) continue;
+    if (!plot.on || !plot._fullLayout || !window.Plotly || (plot.iclEars && plot.iclEars === plot._ev)) continue;
+    plot.iclEars = plot._ev;
+    plot.iclSize = "";
     plot.on("plotly_afterplot", () => keepMap(plot));
     keepMap(plot);
   }
