@@ -165,12 +165,28 @@ class Experiment:
 
 
 @dataclass(frozen=True)
+class Opening:
+    """What plays on top of the front page: a shipped run at each of its snapshots, drawn without torch.
+
+    `run` names its experiment and preset. `say` tells a stranger in two sentences what there is to see; `headline` and
+    the `panels`, by name, take the run and the index of a snapshot. A panel has the same traces at each.
+    """
+
+    title: str
+    say: str
+    run: tuple[str, str]
+    headline: Callable[[Run, int], str]
+    panels: Mapping[str, Callable[[Run, int], Panel]]
+
+
+@dataclass(frozen=True)
 class Paper:
     """A paper: `PAPER = Paper(...)` in the folder's `__init__`, which imports no torch.
 
     `experiments` maps the names of its folders to their versions, in the order of the page. Raise a version when the
     same config would give another result: older runs become invisible. `glossary` rows: code name, symbol, meaning.
     `picture` draws the front page's live picture from a shipped run, without torch: (experiment, preset, draw).
+    `opening` is what plays there; of several papers that have one, the first's.
     """
 
     name: str
@@ -182,5 +198,6 @@ class Paper:
     experiments: Mapping[str, int]
     glossary: tuple[tuple[str, str, str], ...] = ()
     picture: tuple[str, str, Callable[[Run], Panel]] | None = None
+    opening: Opening | None = None
     order: int = 100
     mathematics: str = ""

@@ -214,3 +214,13 @@ def test_the_mean_over_seeds_leaves_out_what_has_no_value():
 )
 def test_a_number_is_written_with_a_true_minus(value, shown):
     assert figures.written(value) == shown
+
+
+def test_a_projectors_figure_has_larger_type_and_more_room_and_the_same_data():
+    series = [figures.Curve("trained", np.arange(3.0), np.arange(3.0))]
+    drawn = figures.curves(series, "step", "loss", lines=[("floor", 1.0, "floor")])
+    larger = figures.enlarged(drawn)
+    assert larger.data == drawn.data and larger.layout["height"] == drawn.layout["height"]
+    assert larger.layout["xaxis"]["tickfont"]["size"] >= 14 > drawn.layout["xaxis"]["tickfont"]["size"]
+    assert larger.layout["annotations"][0]["font"]["size"] >= 14
+    assert larger.layout["margin"]["l"] > drawn.layout["margin"]["l"]

@@ -6,8 +6,9 @@
     paths, contours             iterates over the loss that they go down
     small_map, small_maps, small_attention  for the stage, which the page's clock moves
 
-Each gives a figure for a light background; `themed` makes the dark one. What only one drawing has, it builds itself of
-traces, with the parts in `style` (colours, layout, axis, legend), `grid` (square-celled maps) and `references`.
+Each gives a figure for a light background; `themed` makes the dark one, `enlarged` a projector's. What only one drawing
+has, it builds itself of traces, with the parts in `style` (colours, layout, axis, legend), `grid` (square-celled maps)
+and `references`.
 """
 
 from icl_core.figures.attention import Predictions, attention, attention_pair
@@ -16,11 +17,11 @@ from icl_core.figures.heatmaps import heatmap, maps, triple
 from icl_core.figures.paths import Bowl, Track, contours, paths
 from icl_core.figures.series import Curve, dots, mean_of
 from icl_core.figures.small import small_attention, small_map, small_maps
-from icl_core.figures.style import COLOURS, CONFIG, characters, colour, largest, themed, written
+from icl_core.figures.style import COLOURS, CONFIG, characters, colour, enlarged, largest, themed, written
 
 __all__ = [
     "COLOURS", "CONFIG", "Bowl", "Curve", "Predictions", "Track", "attention",
-    "attention_pair", "bars", "characters", "colour", "contours", "curves", "dots", "heatmap", "largest",
+    "attention_pair", "bars", "characters", "colour", "contours", "curves", "dots", "enlarged", "heatmap", "largest",
     "maps", "mean_of", "paths", "references", "small_attention", "small_map", "small_maps", "spectrum",
     "themed", "triple", "written",
 ]  # fmt: skip

@@ -13,8 +13,12 @@ class Sent(BaseFigure):
 
     def __init__(self, figure: Figure, fills: bool = False) -> None:
         self._ready = figure.to_dict()
+        layout = self._ready["layout"]
+        # plotly.js overwrites those of square-celled maps: the page gives them back (maps.js)
+        domains = {name: axis["domain"] for name, axis in layout.items() if "axis" in name and "domain" in axis}
+        layout["meta"] = {**layout.get("meta", {}), "domains": domains}
         if fills:
-            self._ready["layout"].pop("height", None)
+            layout.pop("height", None)
 
     def to_dict(self) -> dict[str, Any]:  # type: ignore[override]
         """What plotly.js reads."""

@@ -37,7 +37,8 @@ COLOURS = {
 DASHES = {"gradient descent": "dash", "momentum": "dash", "nesterov": "dash", "floor": "dot", "seed": "dot"}
 WIDTHS = {"trained": 3.0, "conjugate gradient": 1.5}
 
-TEXT, TICKS = 15, 13  # sizes that a projector's back row can read
+TEXT, TICKS = 15, 13
+LARGER, LEAST = 1.12, 14  # on a projector, for its back row: times what it is, and no text in fewer pixels
 MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 CONFIG: dict[str, Any] = {
     "displaylogo": False,
@@ -132,3 +133,21 @@ def themed(figure: Figure, dark: bool) -> Figure:
     colours = TO_DARK if dark else TO_LIGHT
     found = Figure([_swapped(trace, colours) for trace in figure.data], _swapped(figure.layout, colours))
     return found.update_layout(meta={"theme": theme})
+
+
+def enlarged(figure: Figure) -> Figure:
+    """A copy of the figure with larger type, and the room that it needs, for a projector."""
+    return Figure([_enlarged(trace) for trace in figure.data], _enlarged(figure.layout))
+
+
+def _enlarged(value: Any, key: str = "") -> Any:
+    if isinstance(value, dict):
+        within = key if key == "margin" or key.endswith("font") else ""
+        return {name: _enlarged(item, f"{within}.{name}" if within else name) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_enlarged(item) for item in value]
+    if isinstance(value, int | float) and key.endswith("font.size"):
+        return max(LEAST, value * LARGER)
+    if isinstance(value, int | float) and (key.startswith("margin.") or key in ("xshift", "yshift", "standoff")):
+        return value * LARGER
+    return value

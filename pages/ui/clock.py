@@ -1,7 +1,7 @@
 """The page's only clock: it lives in the browser, moves every panel of the stage and tells where it came to rest."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,28 +18,32 @@ def _read(name: str) -> str:
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
+_JS = _read("maps.js") + _read("clock.js")
 _CLOCK = st.components.v2.component(
-    "icl_clock", html=_read("clock.html"), css=_read("clock.css"), js=_read("clock.js"), isolate_styles=False
+    "icl_clock", html=_read("clock.html"), css=_read("clock.css"), js=_JS, isolate_styles=False
 )
 _FRAMES = st.components.v2.component("icl_frames", html="<span hidden></span>", js=_read("frames.js"))
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What there is of the clock: its headline, its bar unless it is `still`, and the keys of a `projector`."""
+    """What there is of the clock: its headline, its bar unless it is `still`, the keys of a `projector`; and whether it
+    starts to `play` by itself, once."""
 
     headline: bool = True
     still: bool = False
     projector: bool = False
+    play: bool = False
 
 
 def clock(
     key: str, run: str, steps: Sequence[int], headlines: Sequence[str], at: int, rested: Callable[[], None],
-    shown: Shown, ticks: Sequence[tuple[int, str]] = (),
+    shown: Shown, milestones: Mapping[str, float] | None = None,
 ) -> None:  # fmt: skip
-    """The headline of the snapshot shown, and what moves the stage of the run named `run`. `rested` is called when it
-    has come to rest; `step(key)` then tells where."""
-    data = {"run": run, "steps": list(steps), "headlines": list(headlines), "at": at, "ticks": list(ticks)}
+    """The headline of the snapshot shown, and what moves the stage of the run named `run`, with marks at the steps of
+    its `milestones`. `rested` is called when it has come to rest; `step(key)` then tells where."""
+    ticks = [(step, name) for name, step in (milestones or {}).items()]
+    data = {"run": run, "steps": list(steps), "headlines": list(headlines), "at": at, "ticks": ticks}
     # the browser says that it is plain where it cannot move the charts: then the server draws them where it rests
     _CLOCK(key=key, data=data | asdict(shown), on_step_change=rested, on_plain_change=lambda: None)
 
@@ -55,8 +59,9 @@ def plain(key: str) -> bool:
 
 
 def packed(name: str, run: str, panels: Sequence[Panel]) -> bytes:
-    """What a panel of the stage shows at each snapshot, as the browser reads it."""
-    shown = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
+    """What a panel of the stage shows at each snapshot, as the browser reads it. Each figure is told its snapshot."""
+    figures = [panel.figure for panel in panels if panel.figure is not None]
+    shown = [figure.update_layout(meta={"snapshot": index}).to_dict() for index, figure in enumerate(figures)]
     return json.dumps({"name": name, "run": run, "frames": frames(shown), "titles": [p.title for p in panels]}).encode()
 
 

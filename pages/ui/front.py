@@ -1,22 +1,18 @@
 """The front page. Reads shipped runs without their experiments, hence without torch."""
 
-from collections.abc import Mapping
-
 import streamlit as st
 
 from icl_core import figures, findings, registry
 from icl_core.experiment import Paper
 from icl_core.runs import store
-from pages.ui import menu, verdicts
+from pages.ui import menu, opening, verdicts
 from pages.ui.chart import chart
 from pages.ui.plain import plain
 from pages.ui.style import is_dark
 
 _WHAT = """
-A trained model meets examples it has never seen, in its input alone, and answers the next one as if it had learned
-from them: this is **in-context learning**, and no weight changes while it happens. The papers below find small models
-in which the mechanism can be read off the weights. Here you choose a setting, train the model, watch the mechanism
-form, and see what was measured beside what the paper says.
+A model goes on with a pattern that it meets for the first time, in its input, and none of its weights change: this is
+**in-context learning**. Here you can train small models that do it, and look inside.
 """
 
 
@@ -27,19 +23,23 @@ def show() -> None:
     st.markdown(_WHAT)
     for message in store.default().messages():
         st.warning(plain(message))
+    papers = registry.papers()
+    first = next((paper.name for paper in papers.values() if paper.opening), None)
+    if first is not None:
+        opening.show(first)
     with st.container(key="cards"):
-        for paper in registry.papers().values():
+        for paper in papers.values():
             _card(paper)
     _glance()
 
 
 def _card(paper: Paper) -> None:
+    """A door: the picture, one sentence, the link."""
     with st.container(border=True, key=f"card-{paper.name}"):
-        st.subheader(paper.title, anchor=False)
-        st.caption(f"{paper.authors}, {paper.year}")
+        st.subheader(menu.short_title(paper.name), anchor=False)
         st.markdown(paper.found)
         _picture(paper)
-        menu.link(paper.name, f"Explore: {menu.short_title(paper.name)}")
+        menu.link(paper.name, f"Open {menu.short_title(paper.name)}")
 
 
 def _picture(paper: Paper) -> None:
@@ -53,8 +53,8 @@ def _picture(paper: Paper) -> None:
         st.caption("The picture appears once its run is built: `python -m icl_core build`.")
         return
     title, caption, figure = drawn
-    chart(figure, f"picture {paper.name}", title)
-    st.caption(f"{title}. {caption}")
+    with st.container(key=f"picture-{paper.name}"):
+        chart(figure, f"picture {paper.name}", f"{title}. {caption}")
 
 
 @st.cache_resource(max_entries=20, show_spinner=False)
@@ -68,15 +68,8 @@ def _drawn(digest: str, dark: bool, paper: str, _header: store.Header) -> tuple 
 
 
 def _glance() -> None:
-    """How the claims fared, from the shipped runs: the paper's own first."""
-    st.header("The claims at a glance", anchor=False)
+    """How the claims fared in the shipped runs: the papers' own as a bar each, others in a line."""
+    st.header("What the papers claim, and what came out", anchor=False)
     counted = findings.counts(store.default())
-    for name, paper in registry.papers().items():
-        kinds = [_kind(kind, counted.get(name, {}).get(kind, {})) for kind in verdicts.KINDS]
-        st.markdown(f"**{paper.title.split(':')[0]}**: {'; '.join(filter(None, kinds)) or 'no run yet'}")
+    verdicts.bars({menu.short_title(name): counted.get(name, {}) for name in registry.papers()})
     menu.link("claims", "All claims, with what was measured")
-
-
-def _kind(kind: str, counts: Mapping[str, int]) -> str:
-    told = [f"{verdicts.MARKS[v]} {counts[v]} {v}" for v in sorted(counts, key=findings.rank, reverse=True)]
-    return f"{verdicts.KINDS[kind].lower()}: {' · '.join(told)}" if told else ""

@@ -8,7 +8,7 @@ from icl_core.experiment import Drawing, Panel
 from icl_core.jobs import queue
 from pages.ui import panels
 from pages.ui.address import Setting
-from pages.ui.style import is_dark
+from pages.ui.style import look
 
 LOOK = 0.5  # seconds between drawings: one that is drawn, here and in the browser, holds the training up
 _LAST = "last curves"
@@ -33,4 +33,4 @@ def _grow(
     with panels.telling(setting, drawing.name):
         if run is None or not run.tensors or not drawing.applies(run.config):
             return before()
-        put(panels.draw(run, drawing, setting.view, is_dark()))
+        put(panels.draw(run, drawing, setting.view, look()))

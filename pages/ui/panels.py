@@ -14,7 +14,7 @@ from icl_core.knobs import BadSetting
 from pages.ui.address import Setting
 from pages.ui.chart import chart
 from pages.ui.plain import plain
-from pages.ui.style import is_dark
+from pages.ui.style import Look, look
 
 _SENTENCE = 40  # letters from which on a cell is one
 
@@ -42,23 +42,24 @@ def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
 
 # Not st.cache_data: it pickles each figure in and out. A drawn panel is only read.
 @st.cache_resource(max_entries=200, show_spinner=False)
-def _drawn(digest: str, id: str, name: str, view: tuple, dark: bool, _run: Run, _drawing: Drawing, _view: Any) -> Panel:
-    return draw(_run, _drawing, _view, dark)
+def _drawn(digest: str, id: str, name: str, view: tuple, seen: Look, _run: Run, _drawing: Drawing, _view: Any) -> Panel:
+    return draw(_run, _drawing, _view, seen)
 
 
 def drawn(setting: Setting, drawing: Drawing, run: Run) -> Panel:
     """The panel of a drawing in the visitor's theme; what one visitor has had drawn serves the next."""
     view = seen_by(setting.experiment, drawing, setting.view)
     items = tuple(knobs.values(view).items())
-    return _drawn(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, view)
+    return _drawn(run.digest, setting.id, drawing.name, items, look(), run, drawing, view)
 
 
-def draw(run: Run, drawing: Drawing, view: Any, dark: bool) -> Panel:
-    """Draw a run, in the visitor's theme."""
+def draw(run: Run, drawing: Drawing, view: Any, seen: Look) -> Panel:
+    """Draw a run, in the visitor's theme, larger on a projector."""
     panel = drawing.draw(run, view)
     if panel.figure is None:
         return panel
-    return replace(panel, figure=figures.themed(panel.figure, dark))
+    figure = figures.themed(panel.figure, seen.dark)
+    return replace(panel, figure=figures.enlarged(figure) if seen.projector else figure)
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from html import escape
 from typing import Any
 
 import streamlit as st
@@ -14,12 +13,9 @@ from icl_core.experiment import Drawing, Panel, Run
 from icl_core.findings import Summary
 from pages.ui import address, clock, drawers, growing, panels, training
 from pages.ui.address import Setting
-from pages.ui.chart import chart
-from pages.ui.style import is_dark
+from pages.ui.chart import seated
+from pages.ui.style import Look, look
 from pages.ui.training import Pending
-
-_TITLE = """<h3{live}><span data-title="{name}">{title}</span>
-<span class="caption" tabindex="0" role="note" aria-label="{caption}" data-caption="{caption}">?</span></h3>"""
 
 
 @st.fragment
@@ -71,7 +67,8 @@ def _clock(setting: Setting, run: Run, at: int, headline: bool, still: bool) -> 
     said = [setting.experiment.headline(run, _at(setting.view, index)) for index in range(len(steps))]
     projector = "projector" in st.query_params
     shown = clock.Shown(headline, still, projector)
-    clock.clock(_key(setting), _name(run), steps, said, at, lambda: _rested(setting, steps), shown)
+    milestones = setting.experiment.milestones(run)
+    clock.clock(_key(setting), _name(run), steps, said, at, lambda: _rested(setting, steps), shown, milestones)
 
 
 def _key(setting: Setting) -> str:
@@ -86,7 +83,7 @@ def _rested(setting: Setting, steps: Sequence[int]) -> None:
 
 
 def _name(run: Run) -> str:
-    return f"{run.digest[:16]} {'dark' if is_dark() else 'light'}"
+    return f"{run.digest[:16]} {look().name}"
 
 
 def _panels(setting: Setting, run: Run, grows: str) -> None:
@@ -108,31 +105,25 @@ def _panels(setting: Setting, run: Run, grows: str) -> None:
 def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
     """A panel as it is in the end; the clock brings it to where it stands."""
     if not (drawing.moving and moves(setting, run)) or clock.plain(_key(setting)):
-        return _put(drawing, panels.drawn(setting, drawing, run), live=False)
+        return seated(panels.drawn(setting, drawing, run), drawing.name)
     view = panels.seen_by(setting.experiment, drawing, _at(setting.view, 0))
     items = tuple(knobs.values(view).items())
-    titles, panel, states = _states(run.digest, setting.id, drawing.name, items, is_dark(), run, drawing, view)
-    _put(drawing, replace(panel, title=titles[setting.view.snapshot]), live=False)
+    titles, panel, states = _states(run.digest, setting.id, drawing.name, items, look(), run, drawing, view)
+    seated(replace(panel, title=titles[setting.view.snapshot]), drawing.name)
     clock.send(drawing.name, states)
 
 
-def _put(drawing: Drawing, panel: Panel, live: bool = True) -> None:
-    """Seat a panel. `live`: it is not of the run before, which is faded."""
-    said = {"title": escape(panel.title, quote=False), "caption": escape(panel.caption)}
-    st.html(_TITLE.format(name=drawing.name, live=" data-live" if live else "", **said))
-    if panel.figure is not None:
-        with st.container(key=f"chart-{drawing.name}"):
-            chart(panel.figure, f"figure {drawing.name}", panel.title, fills=True)
+def _put(drawing: Drawing, panel: Panel) -> None:
+    """Seat a panel of a run that is still going."""
+    seated(panel, drawing.name, live=True)
 
 
 @st.cache_resource(max_entries=60, show_spinner=False)
 def _states(
-    digest: str, id: str, name: str, items: tuple, dark: bool, _run: Run, _drawing: Drawing, _view: Any
+    digest: str, id: str, name: str, items: tuple, seen: Look, _run: Run, _drawing: Drawing, _view: Any
 ) -> tuple[list[str], Panel, bytes]:
     """The titles, the panel at the last snapshot, and what changes in it from snapshot to snapshot."""
     count = range(len(_run.snapshot_steps))
-    shown = [panels.draw(_run, _drawing, _at(_view, index), dark) for index in count]
-    for index, panel in enumerate(shown):
-        if panel.figure is not None:
-            panel.figure.update_layout(meta={"snapshot": index})
-    return [each.title for each in shown], shown[-1], clock.packed(name, _name(_run), shown)
+    shown = [panels.draw(_run, _drawing, _at(_view, index), seen) for index in count]
+    states = clock.packed(name, _name(_run), shown)  # tells the last one its snapshot
+    return [each.title for each in shown], shown[-1], states

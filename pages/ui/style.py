@@ -1,5 +1,7 @@
 """The page's own CSS, all of it: what Streamlit's theme cannot say."""
 
+from typing import NamedTuple
+
 import streamlit as st
 
 _CSS = """
@@ -16,9 +18,12 @@ h1, h2 { padding: 0 !important; }
 [data-testid="stCaptionContainer"] { opacity: 1 !important; }
 [data-testid="stBaseButton-primary"] p { color: ON_PRIMARY; }
 .st-key-tools { margin-left: auto; }
-[class*="st-key-stage-"] { display: grid !important; gap: .4rem 1rem; --above: 13rem; --rows: 1; --columns: 1;
+[class*="st-key-stage-"] { display: grid !important; gap: .4rem 1rem;
+  --above: 13rem; --rows: 1; --columns: 1; --most: 30rem;
   grid-template-columns: repeat(var(--columns), minmax(0, 1fr));
-  grid-auto-rows: clamp(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem), 30rem); }
+  grid-auto-rows: clamp(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem), var(--most)); }
+[class*="st-key-stage-1x"] { --most: 38rem; }
+[class*="st-key-stage-1x3"] { --most: 34rem; }
 [class*="st-key-stage-2x"] { --rows: 2; }
 [class*="st-key-stage-"][class*="x2"] { --columns: 2; }
 [class*="st-key-stage-"][class*="x3"] { --columns: 3; }
@@ -31,23 +36,45 @@ h1, h2 { padding: 0 !important; }
 [class*="st-key-seat-"] h3 { position: relative; display: flex; gap: .4rem; padding: 0 !important; margin: 0;
   font-size: 1rem; font-weight: 600; }
 [data-title] { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
+/* A chart's tools stand in the row of its title, clear of legends and colour bars. */
+[data-testid="stElementContainer"]:has(.stPlotlyChart), .stPlotlyChart, .stPlotlyChart .js-plotly-plot {
+  position: relative; z-index: 2; overflow: visible !important; }
+.stPlotlyChart .modebar-container { top: -1.8rem !important; }
 .caption { flex: none; width: 1.25rem; height: 1.25rem; border-radius: 50%; border: 1px solid rgba(128, 128, 128, .6);
   color: FAINT; font-size: .8rem; text-align: center; line-height: 1.2rem; cursor: help; }
 .caption:hover::after, .caption:focus::after { content: attr(data-caption); position: absolute; z-index: 20; left: 0;
   top: 1.6rem; max-width: min(26rem, 100%); padding: .6rem .8rem; background: SIDEBAR; font-weight: 400;
   font-size: .95rem; line-height: 1.4; text-align: left; border: 1px solid rgba(128, 128, 128, .45);
   border-radius: .5rem; }
+.st-key-opening { display: grid !important; grid-template-columns: 17rem minmax(0, 1fr); gap: 0 2rem; }
+.st-key-opening-words h2 { padding-bottom: .5rem !important; }
+.st-key-opening > * { min-width: 0; width: 100%; }
+.st-key-opening [class*="st-key-stage-"] { grid-auto-rows: clamp(17rem, 34vh, 22rem); }
+ul.bars { list-style: none; margin: .8rem 0 0; padding: 0; }
+.bars li { display: grid; grid-template-columns: 12rem 1fr; gap: .1rem 1rem; margin: 0 0 .8rem; align-items: center; }
+.bars p { grid-column: 2; margin: 0; color: FAINT; }
+.bar { display: flex; gap: 2px; height: 1.7rem; }
+.bar span { display: grid; place-items: center; min-width: 1.9rem; color: #0E1117; white-space: nowrap; }
+.bar .kept { background: #2FB58D; }
+.bar .open { background: repeating-linear-gradient(135deg, #A9AFB8 0 6px, #BCC2CA 6px 12px); }
+.bar .failed { background: #E8833A; }
 @media (max-width: 900px) {
   [class*="st-key-stage-"] { --columns: 1 !important; grid-auto-rows: 22rem; }
   [class*="st-key-stage-"] > :has([class*="st-key-seat-wide-"]) { grid-column: auto; }
   .clock { position: fixed; bottom: 0; left: 0; right: 0; z-index: 50; padding: .5rem .8rem; background: SIDEBAR;
     border-top: 1px solid rgba(128, 128, 128, .45); }
+  .st-key-opening { grid-template-columns: minmax(0, 1fr); gap: .8rem; }
+  .st-key-opening .clock { position: static; padding: 0; border: 0; background: none; }
+  .bars li { grid-template-columns: 1fr; }
+  .bars p { grid-column: 1; }
 }
 .st-key-panels, .st-key-cards, .st-key-live {
   display: grid !important; align-items: start; gap: 1rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr));
 }
-.st-key-cards { grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); }
+.st-key-cards { grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); align-items: stretch; }
+[class*="st-key-card-"] { height: 100%; gap: .8rem; }
+[class*="st-key-card-"] > :has([class*="st-key-picture-"]) { margin-top: auto; }
 .st-key-panels > *, .st-key-cards > *, .st-key-live > * { min-width: 0; width: 100%; }
 .st-key-panels > *:has([class*="st-key-panel-wide-"]) { grid-column: 1 / -1; }
 /* A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, a row of maps sooner than curves. */
@@ -69,7 +96,8 @@ h1, h2 { padding: 0 !important; }
 @container (max-width: 839px) {
   [class*="st-key-panel-wide-"]:has(.heatmaplayer) h3::after { display: block; }
 }
-[class*="st-key-panel-"] h3, .st-key-live h3, .st-key-cards h3 { padding: 0 !important; }
+[class*="st-key-panel-"] h3, .st-key-live h3 { padding: 0 !important; }
+.st-key-cards h3 { padding: 0 0 .5rem !important; }
 .st-key-faded-head { opacity: .6; }
 .st-key-faded .stPlotlyChart { opacity: .45; transition: opacity .3s; }
 .st-key-chips button { padding: .1rem .6rem; min-height: 1.9rem; border-left-width: 5px; }
@@ -97,6 +125,23 @@ body:not(.icl-menu) .st-key-header { display: none; }
 def is_dark() -> bool:
     """Whether the visitor sees the dark theme."""
     return st.context.theme.type == "dark"
+
+
+class Look(NamedTuple):
+    """For whom a figure is drawn."""
+
+    dark: bool
+    projector: bool
+
+    @property
+    def name(self) -> str:
+        """The same in words."""
+        return f"{'dark' if self.dark else 'light'}{' projector' if self.projector else ''}"
+
+
+def look() -> Look:
+    """The visitor's theme, and whether the page is shown on a projector."""
+    return Look(is_dark(), "projector" in st.query_params)
 
 
 def apply(projector: bool = False) -> None:

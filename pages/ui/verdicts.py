@@ -1,7 +1,7 @@
 """What a claim says beside what came out: a word and a mark, never colour alone."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from html import escape
 from urllib.parse import urlencode
 
@@ -18,6 +18,7 @@ MARKS = {
     **{kept: "✓" for kept, _ in VERDICTS.values()},
 }
 _UNIT = {"paper": "reproduced", "theory": "hold", "ours": "found"}
+_SHADES = {VERDICTS["paper"][0]: "kept", NOT_DECIDED: "open", VERDICTS["paper"][1]: "failed"}  # the best first
 KINDS = {"paper": "The paper", "theory": "Exact theory", "ours": "Ours"}
 
 
@@ -63,6 +64,36 @@ def told(found: Iterable[Summary]) -> str:
         if mine:
             return f"{words}: {mine.count(VERDICTS[kind][0])} of {len(mine)} {_UNIT[kind]}"
     return "Claims"
+
+
+def bars(counted: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
+    """A bar a paper: how many of its own claims have which verdict, all on one scale; below it in words, the other
+    claims too. `counted` is by title, kind and verdict."""
+    longest = max((sum(kinds.get("paper", {}).values()) for kinds in counted.values()), default=0)
+    rows = "".join(bar(title, kinds, longest or 1) for title, kinds in counted.items())
+    st.html(f'<ul class="bars">{rows}</ul>')
+
+
+def bar(title: str, kinds: Mapping[str, Mapping[str, int]], longest: int) -> str:
+    """One paper's bar, as wide as `longest` claims would fill the page."""
+    mine = {verdict: count for verdict in _SHADES if (count := kinds.get("paper", {}).get(verdict))}
+    parts = "".join(
+        f'<span class="{_SHADES[verdict]}" style="flex: {count}">{MARKS[verdict]} {count}</span>'
+        for verdict, count in mine.items()
+    )
+    words = " · ".join(_words(kind, kinds.get(kind, {})) for kind in KINDS if kinds.get(kind)) or "no run yet"
+    width = 100 * sum(mine.values()) / longest
+    return (
+        f'<li><strong>{escape(title)}</strong><div class="bar" aria-hidden="true" style="width: {width:.4g}%">{parts}'
+        f"</div><p>{escape(words)}</p></li>"
+    )
+
+
+def _words(kind: str, counts: Mapping[str, int]) -> str:
+    """How the claims of one kind fared: "Exact theory: ✓ holds 7"."""
+    present = [verdict for verdict in reversed(MARKS) if counts.get(verdict)]
+    told = ", ".join(f"{MARKS[verdict]} {verdict} {counts[verdict]}" for verdict in present)
+    return f"{KINDS[kind]}: {told}"
 
 
 def evidence(found: Iterable[Summary]) -> None:

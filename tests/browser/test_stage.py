@@ -14,6 +14,8 @@ Window = Callable[..., Page]
 EXPERIMENTS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]
 SNAPSHOTS = """() => [...document.querySelectorAll('[class*="st-key-chart-"] .js-plotly-plot')]
     .map(plot => plot.layout.meta?.snapshot).filter(each => each !== undefined)"""
+SMALLEST = """() => Math.min(...[...document.querySelectorAll('[class*="st-key-chart-"] svg text')]
+    .filter(text => text.textContent.trim()).map(text => parseFloat(getComputedStyle(text).fontSize)))"""
 TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(chart => chart.getBoundingClientRect())
     .map(box => [box.top, box.bottom])"""
 
@@ -64,6 +66,7 @@ def test_on_a_projector_the_stage_fills_the_screen(server: str, window: Window, 
     tab.set_viewport_size({"width": 1280, "height": 720})
     go(tab, f"{server}/{paper}?experiment={name}&projector=1")
     assert max(bottom for _, bottom in tab.evaluate(TOPS)) < 720
+    assert tab.evaluate(SMALLEST) >= 14
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
     expect(tab.locator(".st-key-header")).to_be_hidden()
     tab.keyboard.press("m")

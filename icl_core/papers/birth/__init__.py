@@ -1,7 +1,7 @@
 """Birth of a Transformer: A Memory Viewpoint (Bietti, Cabannes, Bouchacourt, Jégou, Bottou, 2023)."""
 
 from icl_core.experiment import Paper
-from icl_core.papers.birth.picture import draw
+from icl_core.papers.birth.picture import OPENING, draw
 
 PAPER = Paper(
     name="birth",
@@ -30,6 +30,7 @@ PAPER = Paper(
         ("recall", "R(W, W*)", "share of stored pairs that a matrix recalls, eq. 9"),
     ),
     picture=("birth.induction", "order", draw),
+    opening=OPENING,
     order=1,
     mathematics=r"""
 Tokens $z_t$ enter as $x_t = w_E(z_t) + p_t$, random vectors that are nearly orthogonal. A memory of pairs

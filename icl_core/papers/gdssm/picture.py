@@ -1,5 +1,7 @@
 """The front page's picture: a layer becomes a step of gradient descent. Needs no torch."""
 
+from typing import Any
+
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
@@ -12,9 +14,17 @@ def draw(run: Run) -> Panel:
     trained = Curve("trained", x, run["curve/loss"])
     series = [Curve("constructed", x[[0, -1]], [beside, beside], "construction"), trained]
     lines = [("exact floor", floor, "floor"), ("predicting zero", zero, "floor")]
-    figure = figures.curves(series, "training step", "loss", y_range=(0.7 * floor, 1.1 * zero), lines=lines, height=280)
+    figure = figures.curves(series, "training step", "loss", y_range=(0.7 * floor, 1.1 * zero), lines=lines, height=260)
+    figure.add_annotation(**_name("trained", x[-1] / 6, (zero + floor) / 2, "left"))
+    figure.add_annotation(**_name("construction", x[-1], beside, "right"))
     return Panel(
         "A state-space layer becomes one step of gradient descent",
         "Trained from random weights it comes down to the construction, on the floor that no single step can pass.",
-        figure,
+        figure.update_layout(showlegend=False, margin={"t": 12}),
     )
+
+
+def _name(kind: str, x: float, y: float, side: str) -> dict[str, Any]:
+    """A curve's name beside it."""
+    where = {"xanchor": side, "yanchor": "bottom", "yshift": 4}
+    return {"text": kind, "x": x, "y": y, "showarrow": False, "font": {"color": figures.colour(kind)}, **where}

@@ -4,7 +4,10 @@ import numpy as np
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve
+from icl_core.figures import Curve, colour
+from icl_core.figures.style import TICKS
+
+NAMES = ("gradient<br>descent", "conjugate<br>gradient", "the same,<br>given Σ⁻¹", "trained,<br>on the floor")
 
 
 def draw(run: Run) -> Panel:
@@ -17,10 +20,13 @@ def draw(run: Run) -> Panel:
         Curve("trained", layers, np.log(run["evaluated/loss"]), "trained", markers=True),
         Curve("floor", layers, np.log(run["baseline/floor"]), "floor"),
     ]
-    figure = figures.curves(series, "layers", "log-loss", height=280).update_xaxes(tickvals=layers)
+    figure = figures.curves(series, "layers", "log-loss", height=260).update_xaxes(tickvals=layers)
+    for curve, text in zip(series, NAMES, strict=False):  # the floor lies under what is trained
+        at = {"x": 1, "xref": "paper", "xanchor": "left", "y": float(curve.mean()[-1]), "align": "left"}
+        figure.add_annotation(text=text, showarrow=False, font={"size": TICKS, "color": colour(curve.kind)}, **at)
     return Panel(
         f"A Memformer of {layers[-1]} layers beats conjugate gradient, for it knows Σ⁻¹",
         "It has learned the covariance Σ of its prompts, and the best fixed steps for it: the dotted floor. Conjugate "
         "gradient that is given Σ⁻¹ too (dashed) is ahead again.",
-        figure,
+        figure.update_layout(showlegend=False, margin={"t": 12, "r": 84}),
     )

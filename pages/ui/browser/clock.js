@@ -3,6 +3,7 @@
    components of the panels fill (frames.js). */
 
 const PACE = 420; // milliseconds a snapshot at normal speed
+const SETTLE = 800; // milliseconds until new charts have found their size
 const PATIENCE = 6000; // milliseconds until Streamlit's charts have left `window.Plotly`
 const SPEEDS = [1, 2, 0.5];
 const STILL = { mode: "immediate", frame: { duration: 0, redraw: true }, transition: { duration: 0 } };
@@ -64,13 +65,21 @@ class Clock {
     this.tell("plain", true);
   }
 
+  /* Where among the snapshots a step lies. */
+  place(step) {
+    const { steps } = this.data;
+    const next = Math.max(1, steps.findIndex((each) => each >= step));
+    return next - 1 + (step - steps[next - 1]) / Math.max(1, steps[next] - steps[next - 1]);
+  }
+
   mark(ticks) {
     const last = Math.max(1, this.data.steps.length - 1);
     this.ticks.replaceChildren(
-      ...ticks.map(([at, text]) => {
+      ...ticks.map(([step, text]) => {
         const tick = document.createElement("span");
         tick.textContent = text;
-        tick.style.left = `${(100 * at) / last}%`;
+        tick.style.left = `${(100 * this.place(step)) / last}%`;
+        tick.title = `${text} passes one half at step ${Math.round(step)}`;
         return tick;
       }),
     );
@@ -147,12 +156,21 @@ class Clock {
 
   later() {
     window.clearTimeout(this.soon);
-    this.soon = window.setTimeout(() => this.draw(), 60);
+    this.soon = window.setTimeout(() => (keepMaps(), this.draw()), 60);
+  }
+
+  /* Play by itself, once, soon after a panel is there; not for a visitor who wants no motion, or was first to move. */
+  open() {
+    if (!this.data.play || this.opening || window.matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    if (![...stage.panels].some(([name, panel]) => panel.run === this.data.run && chart(name)?.layout)) return;
+    const here = this.index;
+    this.opening = window.setTimeout(() => this.timer || this.index !== here || this.start(), SETTLE);
   }
 
   /* Bring every panel in sight to the snapshot of the clock. */
   draw() {
     if (!this.data || !window.Plotly) return;
+    this.open();
     for (const [name, panel] of stage.panels) {
       if (panel.run !== this.data.run) continue;
       const plot = chart(name);
@@ -178,6 +196,7 @@ class Clock {
 
   end() {
     this.stop();
+    window.clearTimeout(this.opening);
     this.watch.disconnect();
     for (const [where, what, hear, capture] of this.ears) where.removeEventListener(what, hear, capture);
   }

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from icl_core import figures
-from icl_core.experiment import CannotDraw, Panel
+from icl_core.experiment import Panel
 from icl_core.figures import Predictions
 from icl_core.figures.coarse import coarse
+from icl_core.papers.birth.shared import heads
 from icl_core.papers.birth.shared.draw import NAMES, READ, right
+from icl_core.papers.birth.shared.heads import LONGEST, Heads
 from icl_core.papers.birth.shared.probes import Scores
-from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes, choose, example
+from icl_core.papers.birth.shared.sequence import Reading, Shown, choose, example
 from icl_core.papers.birth.shared.task import Task
-
-LONGEST = 24  # characters that a small map can name
 
 
 def on_stage(task: Task, view: Any) -> Shown:
@@ -27,32 +27,21 @@ def on_stage(task: Task, view: Any) -> Shown:
 
 def first(reading: Reading, sequence: Shown) -> Panel:
     """Layer 1's attention on the sequence."""
-    if reading.attention1 is None:
-        raise CannotDraw("this model has one layer")
-    back = float(np.mean(np.diagonal(reading.attention1, -1)))
-    return Panel(
-        f"Layer 1 · looks one back: {back:.0%}",
-        "Each row is a query and shows where it looks. A layer that looks one back has a stripe beside the diagonal; "
-        "without it every row is spread out evenly.",
-        figures.small_attention(reading.attention1, sequence.characters),
-    )
+    return heads.first(_heads(reading, sequence))
 
 
 def second(reading: Reading, sequence: Shown) -> Panel:
     """The last layer's attention on the sequence, and the predicted characters."""
-    inside, hits = sequence.in_context.numpy(), right(reading, sequence)
-    best = [sequence.task.characters[token] for token in reading.probabilities.argmax(1)]
-    told = Predictions(best, reading.probabilities.max(1), hits, inside)
-    marked = [box for box in boxes(sequence) if inside[box[0]] and box[2] == "correct output"]
-    layer, count = "Layer 1" if reading.attention1 is None else "Layer 2", int(inside.sum())
-    found = f"what followed: {int(hits[inside].sum())} of {count} right" if count else "nothing comes again"
-    return Panel(
-        f"{layer} · {found}",
-        "Where what follows can be known, the outlined cell in the row is what followed before. An induction head "
-        "looks there and says that character, written at the right with a mark. Without one the rows are spread out. "
-        f"Of a longer sequence these are the first {LONGEST} characters.",
-        figures.small_attention(reading.attention2, sequence.characters, marked, told),
-    )
+    return heads.second(_heads(reading, sequence))
+
+
+def _heads(reading: Reading, sequence: Shown) -> Heads:
+    inside, characters = sequence.in_context.numpy(), sequence.task.characters
+    best = [characters[token] for token in reading.probabilities.argmax(1)]
+    told = Predictions(best, reading.probabilities.max(1), right(reading, sequence), inside)
+    tokens = zip(sequence.inputs.tolist(), inside, strict=True)
+    truth = [characters[sequence.truth[token]] if known else None for token, known in tokens]
+    return Heads(sequence.characters, reading.attention1, reading.attention2, told, truth)
 
 
 def memory(name: str, found: Scores, last: Scores, said: str, more: str) -> Panel:

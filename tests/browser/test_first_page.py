@@ -1,0 +1,42 @@
+"""The front page in a browser: what stands in its first screen, and the film that plays by itself."""
+
+from collections.abc import Callable
+
+from driver import go
+from playwright.sync_api import Page, expect
+
+Window = Callable[..., Page]
+SHOWN = """() => [...document.querySelectorAll('[class*="st-key-seat-"] .js-plotly-plot')]
+    .map(plot => plot.layout.meta?.snapshot)"""
+TOPS = "boxes => boxes.map(box => box.getBoundingClientRect()).map(box => [box.top, box.bottom])"
+
+
+def test_the_film_stands_in_the_first_screen_and_the_doors_begin(server: str, window: Window) -> None:
+    tab = go(window(), server)
+    film = tab.locator('[class*="st-key-chart-"]').evaluate_all(TOPS)
+    doors = tab.locator('[class*="st-key-card-"]').evaluate_all(TOPS)
+    assert len(film) == 2 and max(bottom for _, bottom in film) < 900
+    first = doors[:3]  # the throw-away paper's stands below
+    assert max(top for top, _ in first) < 700
+    assert len({tuple(door) for door in first}) == 1  # side by side, equally high
+    expect(tab.locator(".bars li")).to_have_count(len(doors))
+
+
+def test_it_stands_still_for_a_visitor_who_wants_no_motion(server: str, window: Window) -> None:
+    tab = go(window(), server)  # which asks for none
+    slider = tab.get_by_role("slider", name="training step shown")
+    expect(slider).to_have_value(str(tab.evaluate("() => document.querySelector('.clock input').max")))
+    expect(tab.get_by_role("button", name="Play")).to_be_visible()
+    slider.press("Home")
+    tab.wait_for_function(f"({SHOWN})().every(shown => shown === 0)")
+
+
+def test_it_plays_by_itself_once(server: str, window: Window) -> None:
+    tab = window()
+    tab.emulate_media(reduced_motion="no-preference")
+    go(tab, server)
+    expect(tab.get_by_role("button", name="Stop", exact=True)).to_be_visible()
+    last = int(tab.evaluate("() => document.querySelector('.clock input').max"))
+    tab.wait_for_function(f"({SHOWN})().every(shown => shown > 0 && shown < {last})")
+    expect(tab.get_by_role("button", name="Play", exact=True)).to_be_visible()  # it has played to its end
+    tab.wait_for_function(f"({SHOWN})().every(shown => shown === {last})")

@@ -1,0 +1,63 @@
+"""Any chart fills the screen and comes back as it was; its tools cover nothing that is drawn."""
+
+from collections.abc import Callable
+
+import pytest
+from conftest import until
+from driver import go, settled
+from playwright.sync_api import Locator, Page
+
+Window = Callable[..., Page]
+SIZE = """plot => { const box = plot.getBoundingClientRect(), {yaxis, width, height} = plot._fullLayout;
+    return [box.width, box.height, width, height, yaxis._length].map(Math.round); }"""
+
+TOOLS = """plots => plots.map(plot => {
+    const boxes = what => [...plot.querySelectorAll(what)].map(part => part.getBoundingClientRect());
+    const drawn = boxes('.legend, .colorbar, .plot, .annotation').filter(box => box.height).map(box => box.top);
+    return [Math.max(...boxes('.modebar-btn').map(box => box.bottom)), Math.min(...drawn)]; })"""
+
+
+def enlarge(plot: Locator) -> None:
+    plot.hover()
+    plot.locator("[data-title=Fullscreen]").click()
+
+
+@pytest.mark.parametrize("colours", ["light", "dark"])
+@pytest.mark.parametrize("place", ["[class*='st-key-chart-first']", ".st-key-drawer"])
+def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
+    server: str, window: Window, place: str, colours: str
+) -> None:
+    tab = go(window(colours=colours), f"{server}/birth?drawer=Graft")
+    plot = tab.locator(f"{place} .js-plotly-plot").first
+    plot.scroll_into_view_if_needed()
+    tab.locator(".headline").filter(has_text=".").wait_for()
+    before = plot.evaluate(SIZE)
+    enlarge(plot)
+    until(lambda: min(plot.evaluate(SIZE)[:2]) > 800, "the chart fills the window")
+    until(lambda: plot.evaluate(SIZE)[:2] == plot.evaluate(SIZE)[2:4], "it is drawn in that size")
+    assert plot.evaluate(SIZE)[4] > 0.75 * 900 - 60  # what is drawn fills it
+    if "chart" in place:  # a figure that the server draws anew leaves the full screen
+        last = int(tab.get_by_role("slider", name="training step shown").input_value())
+        tab.keyboard.press("ArrowLeft")
+        until(lambda: plot.evaluate("plot => plot.layout.meta.snapshot") == last - 1, "the clock moves it")
+    tab.keyboard.press("Escape")
+    until(lambda: plot.evaluate(SIZE) == before, "it stands where it stood")
+
+
+def test_a_map_keeps_its_size_when_the_window_changes_twice(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/birth")
+    plot = tab.locator("[class*='st-key-chart-first'] .js-plotly-plot")
+    before = plot.evaluate(SIZE)
+    tab.set_viewport_size({"width": 1000, "height": 700})
+    until(lambda: plot.evaluate(SIZE)[:2] != before[:2], "the chart has another size")
+    tab.set_viewport_size({"width": 1400, "height": 900})
+    until(lambda: plot.evaluate(SIZE) == before, "it is what it was")
+
+
+@pytest.mark.parametrize("page", ["birth", "memformers", "gdssm", "birth?drawer=All+curves", "gdssm?drawer=All+curves"])
+def test_the_tools_of_a_chart_cover_nothing_that_is_drawn(server: str, window: Window, page: str) -> None:
+    tab = go(window(), f"{server}/{page}")
+    tab.locator(".st-key-drawer .main-svg" if "drawer" in page else ".main-svg").first.wait_for()
+    settled(tab)
+    found = tab.locator(".js-plotly-plot").evaluate_all(TOOLS)
+    assert found and all(tools <= drawn + 2 for tools, drawn in found), found

@@ -1,0 +1,106 @@
+"""The front page: it draws without torch what a paper's page draws with it, and works without a single run."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from house import house
+from streamlit.testing.v1 import AppTest
+
+from icl_core import registry
+from icl_core.experiment import CannotDraw, Run, names
+from icl_core.figures.frames import frames
+from icl_core.papers.birth.shared import heads
+from icl_core.runs import store
+from pages.ui import verdicts
+
+ROOT = Path(__file__).parents[1]
+OPENINGS = [paper for paper in registry.papers().values() if paper.opening]
+WITHOUT_TORCH = """
+import sys
+import pages.ui.front
+from icl_core import registry
+from icl_core.runs import store
+for paper in registry.papers().values():
+    for where, draws in ((paper.picture, 1), (paper.opening and paper.opening.run, 0)):
+        header = store.default().preset(*where[:2]) if where else None
+        run = header and store.default().load(header, typed=False)
+        if run and draws:
+            where[2](run)
+        elif run:
+            [draw(run, 0) for draw in paper.opening.panels.values()]
+            paper.opening.headline(run, 0)
+assert "torch" not in sys.modules
+"""
+
+
+def example(**more: np.ndarray) -> Run:
+    """A run that holds two snapshots of what a model makes of "abab"."""
+    uniform = np.tril(np.ones((4, 4))) / np.arange(1, 5)[:, None]
+    maps = np.stack([uniform, np.eye(4, k=-1)]).astype(np.float16)
+    return Run(None, {
+        "names/sequence": names("abab"), "names/characters": names("xab"), "snapshot/step": np.array([0, 9]),
+        "reading/attention1": maps, "reading/attention2": maps, "reading/predicted": np.array([[0] * 4, [0, 0, 2, 1]]),
+        "reading/probability": np.full((2, 4), 0.5, np.float16),
+        "example/in_context": np.array([False, False, True, True]), "example/truth": np.array([-1, -1, 2, 1]), **more,
+    })  # fmt: skip
+
+
+def test_the_front_page_draws_without_torch():
+    subprocess.run([sys.executable, "-c", WITHOUT_TORCH], cwd=ROOT, check=True)
+
+
+def test_what_a_run_holds_of_its_example_is_read_as_it_was_kept():
+    before, after = (heads.at_snapshot(example(), index) for index in (0, 1))
+    assert before.right == (0, 2) and after.right == (2, 2)
+    assert before.where == after.where == [(2, 1, "correct output"), (3, 2, "correct output")]
+    assert heads.first(before).title.endswith("36%") and heads.first(after).title.endswith("100%")
+    assert heads.second(after).title == "Layer 2 · what followed: 2 of 2 right"
+
+
+def test_a_run_made_before_runs_held_their_example_cannot_be_drawn():
+    with pytest.raises(CannotDraw, match="train it again"):
+        heads.at_snapshot(Run(None, {"snapshot/step": np.array([0])}), 0)
+
+
+@pytest.mark.parametrize("paper", OPENINGS, ids=lambda paper: paper.name)
+def test_an_opening_shows_what_the_page_of_its_experiment_shows(paper):
+    header = store.default().preset(*paper.opening.run)
+    assert header is not None
+    run, experiment = store.default().load(header), registry.experiment(header.experiment)
+    assert run is not None
+    drawings = {drawing.name: drawing for drawing in experiment.drawings}
+    count = range(len(run.snapshot_steps))
+    for name, draw in paper.opening.panels.items():
+        panels = [draw(run, index) for index in count]
+        assert len(frames([panel.figure.to_dict() for panel in panels])) == len(count)  # the same traces in all
+        for index in (0, len(count) - 1):
+            page = drawings[name].draw(run, experiment.view(snapshot=index)).figure.data[0]["z"]
+            np.testing.assert_allclose(panels[index].figure.data[0]["z"], page, atol=0.03)  # kept in half precision
+    assert len({paper.opening.headline(run, index) for index in count}) > len(count) / 2
+
+
+@pytest.mark.parametrize("state", ["empty", "damaged"])
+def test_the_front_page_works_without_its_runs(tmp_path, monkeypatch, state):
+    with house(tmp_path, monkeypatch):
+        if state == "damaged":
+            for header in store.Store(store.ARTIFACTS, tmp_path / "other").headers(OPENINGS[0].opening.run[0]):
+                target = tmp_path / "artifacts" / header.path.relative_to(store.ARTIFACTS)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                content = header.path.read_bytes()
+                target.write_bytes(content[:-8] + bytes(8))
+        page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).run()
+        assert not page.exception
+        said = [caption.value for caption in page.caption]
+        assert any(text.startswith("The film appears once") for text in said), said
+        assert sum(text.startswith("The picture appears once") for text in said) == len(registry.papers()) - 1
+        assert [header.value for header in page.header][-1] == "What the papers claim, and what came out"
+
+
+def test_a_bar_counts_the_papers_own_claims_alone():
+    told = verdicts.bar("A paper", {"paper": {"reproduced": 3, "not reproduced": 1}, "ours": {"found here": 9}}, 8)
+    assert "width: 50%" in told and "flex: 3" in told and "flex: 9" not in told
+    assert told.index("✓ 3") < told.index("✗ 1")
+    assert "The paper: ✓ reproduced 3, ✗ not reproduced 1 · Ours: ✓ found here 9" in told
