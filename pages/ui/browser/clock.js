@@ -79,7 +79,7 @@ class Clock {
         const tick = document.createElement("span");
         tick.textContent = text;
         tick.style.left = `${(100 * this.place(step)) / last}%`;
-        tick.title = `${text} passes one half at step ${Math.round(step)}`;
+        tick.title = `step ${Math.round(step)}`;
         return tick;
       }),
     );
