@@ -7,16 +7,14 @@ FEWEST = 5  # points
 
 
 def still_falling(curve: np.ndarray, matters: float = 0.0, steps: np.ndarray | None = None) -> str:
-    """A sentence if a loss was still falling at its end, over its last tenth or what few points tell it by, by more
-    than two standard errors and by more than `matters`, in the curve's own units; else empty. `curve` [seeds, points]
-    at `steps` [points], or at equal distances."""
+    """A sentence if a loss was still falling over its last tenth, by more than two standard errors and by more than
+    `matters`, in the curve's own units; else empty. `curve` [seeds, points] at `steps` [points], or at equal distances.
+    """
     at = _steps(curve, steps)
     fall, error = last_fall(curve, at)
     if not fall > max(2 * error, matters):
         return ""
-    share = (at[-1] - at[-tail(at)]) / (at[-1] - at[0])
-    over = "tenth" if share <= 1.1 / SHARE else f"{share:.0%}"
-    return f"The loss was still falling: by {fall:.2g} ± {error:.1g} over the last {over} of the training."
+    return f"The loss was still falling: by {fall:.2g} ± {error:.1g} over the last tenth of the training."
 
 
 def tail(steps: np.ndarray, fewest: int = FEWEST) -> int:
@@ -25,10 +23,11 @@ def tail(steps: np.ndarray, fewest: int = FEWEST) -> int:
 
 
 def last_fall(curve: np.ndarray, steps: np.ndarray | None = None) -> tuple[float, float]:
-    """How far the `tail` of `curve` [seeds, points] falls along its line of least squares, as the mean over seeds,
-    with its standard error: of the seeds' slopes, or of one seed's residuals. NaN for fewer than FEWEST points."""
+    """How far `curve` [seeds, points] falls over its last tenth, along the line of least squares through its `tail`, as
+    the mean over seeds, with its standard error: of the seeds' slopes, or of one seed's residuals. NaN for fewer than
+    FEWEST points."""
     at = _steps(curve, steps)
-    last = np.atleast_2d(curve)[:, -tail(at) :]
+    last, tenth = np.atleast_2d(curve)[:, -tail(at) :], (at[-1] - at[0]) / SHARE
     seeds, points = last.shape
     if points < FEWEST or not np.isfinite(last).all():
         return float("nan"), float("nan")
@@ -39,7 +38,8 @@ def last_fall(curve: np.ndarray, steps: np.ndarray | None = None) -> tuple[float
     else:
         residuals = last[0] - last[0].mean() - slopes[0] * at
         error = (residuals @ residuals / (points - 2) / (at @ at)) ** 0.5
-    return float(-slopes.mean() * np.ptp(at)), float(error * np.ptp(at))
+    width = min(np.ptp(at), tenth)
+    return float(-slopes.mean() * width), float(error * width)
 
 
 def on_plateau(curve: np.ndarray, level: float, share: float = 0.02, steps: np.ndarray | None = None) -> str:

@@ -11,7 +11,7 @@ from icl_core.papers.gdssm.shared.read_run import model_of
 from icl_core.papers.gdssm.shared.settings import Config
 
 ALPHAS = np.array([0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.41, 1.55, 1.7, 2.0, 2.5, 3.0])
-SWEPT = (2**13, 2**20)  # tasks at most, and numbers of x at most, at every scale
+SWEPT = (2**14, 2**21)  # tasks at most, and numbers of x at most, at every scale
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:

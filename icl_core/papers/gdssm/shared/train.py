@@ -22,7 +22,7 @@ from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, phases, several_seeds
 
 EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
-WATCHED, TEST_SET = (2**10, 2**20), (2**14, 2**23)  # held-out tasks at most, and numbers of x at most
+WATCHED, TEST_SET = (2**10, 2**20), (2**15, 2**24)  # held-out tasks at most, and numbers of x at most
 CEILING = 1e4  # times the loss of predicting zero
 DERIVED = 64  # tasks at which sensitivities are taken: f^2 numbers a task, and their cosine differs little among tasks
 
