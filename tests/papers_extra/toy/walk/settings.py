@@ -19,7 +19,7 @@ class Config:
 class View:
     """What is drawn."""
 
-    snapshot: int = slider("training step shown", 0, 4, default=4)
+    snapshot: int = slider("training step shown", 0, 31, default=31)
     seed_shown: int = slider("seed shown", 0, 15, default=0)
 
 
