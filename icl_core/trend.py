@@ -8,9 +8,11 @@ FEWEST = 5  # points
 
 def still_falling(curve: np.ndarray, matters: float = 0.0, steps: np.ndarray | None = None) -> str:
     """A sentence if a loss was still falling over its last tenth, by more than two standard errors and by more than
-    `matters`, in the curve's own units; else empty. `curve` [seeds, points] at `steps` [points], or at equal distances.
-    """
+    `matters`, in the curve's own units, or if that cannot be told; else empty. `curve` [seeds, points] at `steps`
+    [points], or at equal distances."""
     at = _steps(curve, steps)
+    if steps is not None and len(at) >= FEWEST and at[-1] - at[-tail(at)] > (at[-1] - at[0]) / 2:
+        return "The training was evaluated too rarely to tell whether its loss was still falling."
     fall, error = last_fall(curve, at)
     if not fall > max(2 * error, matters):
         return ""

@@ -82,7 +82,7 @@ def test_run_prints_a_table_and_json(capsys):
         (["run", TOY, "--set", "z=1"], "there is no setting 'z'"),
         (["figure", TOY, "--out", "x.png"], "--out must end in .html or .json"),
         (["figure", TOY, "--out", "x.json", "--drawing", "x"], "--drawing must be one of loss, weights"),
-        (["figure", TOY, "--out", "x.json", "--view", "snapshot=9"], "snapshot must be"),
+        (["figure", TOY, "--out", "x.json", "--view", "snapshot=99"], "snapshot must be"),
         (["build", TOY, "--preset", "x"], "--preset must name a shipped preset"),
         (["build", TOY, "--jobs", "-1"], "--jobs must be at least 1, got -1"),
     ],

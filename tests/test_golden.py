@@ -24,4 +24,4 @@ def test_another_recall_is_noticed(monkeypatch):
     recall = probes.recall
     monkeypatch.setattr(probes, "recall", lambda *given: recall(*given) / 2)
     said = golden.complaint("birth.induction", golden.read()["birth.induction"], golden.entry("birth.induction"))
-    assert said.startswith("birth.induction computes something else than version 1 did: raise its version, or mend it")
+    assert said.startswith("birth.induction computes something else than version 2 did: raise its version, or mend it")

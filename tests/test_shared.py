@@ -148,3 +148,32 @@ def test_a_helped_run_is_kept_as_any_other(job):
     assert worker.work(once=True, slots=9) == 1
     run = store.default().find(TOY, registry.experiment(TOY).config(steps=20))
     assert run is not None and queue.state(job.key).status == "done" and not job.phases.exists()
+
+
+def test_what_is_shown_is_in_the_order_of_the_plan(job):
+    """A run that has lost its worker, of which a helper has the first training in hand."""
+    seen: list[list[str]] = []
+    other = Shared(job, identity_of(job.request()))
+    assert other.begin("a")
+    own_progress, steps = own(job), plan([], "own")
+    for live in (True, False):
+        if not live:
+            other.give("a", {"final/w": np.ones(1)}, 0.0)
+        taken = own_progress.take([phase.name for phase in steps[:3]])
+        assert taken.name == ("b" if live else "a")
+    made = {"b": {"final/w": np.ones(1)}}
+    report = phases._reporter(steps, steps[2], 4, Showing(seen), made, lambda found: seen.append(list(found)) or {}, "")
+    report(State(step=1, curve={"step": [0]}), dict)
+    made["a"] = {"final/w": np.ones(1)}
+    report(State(step=2, curve={"step": [0]}), dict)
+    assert seen == [["a", "b", "c"]]  # nothing of "b" before "a"
+
+
+class Showing(Recorder):
+    """Shows at every report."""
+
+    def __init__(self, seen):
+        super().__init__()
+
+    def report(self, done, total, loss, live, state):
+        live()

@@ -54,7 +54,8 @@ def test_a_curve_at_uneven_steps_falls_as_the_same_line_at_even_ones():
     assert fall == pytest.approx(0.5 * 90 / 1000) and error == pytest.approx(0, abs=1e-9)
     assert "0.045 ± " in still_falling(line, steps=steps) and "last tenth" in still_falling(line, steps=steps)
     few = np.array([0, 100, 200, 400, 600, 800, 1000.0])
-    assert "by 0.1 ± " in still_falling(1 - few / 1000, steps=few)  # of five points, which span more than a tenth
+    assert last_fall(1 - few / 1000, few)[0] == pytest.approx(0.1)  # of five points, which span more than a tenth
+    assert "too rarely" in still_falling(1 - few / 1000, steps=few)
 
 
 def test_a_plateau_at_uneven_steps_is_judged_by_the_last_tenth_of_the_training():

@@ -77,17 +77,16 @@ class JobProgress:
         return self._state
 
     def take(self, trainings: Sequence[str]) -> Taken:
-        """See `icl_core.experiment.Progress`. What others have begun and left is taken up last."""
+        """See `icl_core.experiment.Progress`."""
         while True:
             self.check()
             for name in trainings:
                 made = self._shared.found(name)
                 if made is not None:
                     return Taken(name, made)
-            untouched = self._shared.untouched(trainings)
-            for name in (*untouched, *(each for each in trainings if each not in untouched)):
+            for name in trainings:
                 if self._shared.begin(name):
-                    self._spare, self._taken_at = len(set(untouched) - {name}), self._clock()
+                    self._spare, self._taken_at = len(self._shared.untouched(trainings)), self._clock()
                     return Taken(name, resumed=self._shared.part(name))
             self._spare = 0
             self.enter("waiting for other cores")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
@@ -83,7 +84,7 @@ def _reporter(
 
     def report(state: State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         def live() -> Tensors:
-            sofar = {**made, phase.name: phase.curves(state)} if state.curve else made
+            sofar = _in_order(plan, {**made, phase.name: phase.curves(state)} if state.curve else made)
             return show(sofar) if sofar else {}
 
         def whole() -> Tensors:
@@ -95,6 +96,11 @@ def _reporter(
             progress.enter(": ".join(filter(None, (_label(plan, phase), EVALUATING))))
 
     return report
+
+
+def _in_order(plan: Sequence[Phase], made: Made) -> Made:
+    """What is made, up to the first training of which there is nothing yet: where several share a run, that may be any."""
+    return {phase.name: made[phase.name] for phase in takewhile(lambda phase: phase.name in made, plan)}
 
 
 def _fold(kind: str, made: Made) -> dict[str, np.ndarray]:

@@ -25,6 +25,7 @@ def test_the_film_stands_in_the_first_screen_and_the_doors_begin(server: str, wi
 def test_it_stands_still_for_a_visitor_who_wants_no_motion(server: str, window: Window) -> None:
     tab = go(window(), server)  # which asks for none
     slider = tab.get_by_role("slider", name="training step shown")
+    expect(tab.locator(".headline")).to_contain_text("Step")
     expect(slider).to_have_value(str(tab.evaluate("() => document.querySelector('.clock input').max")))
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
     slider.press("Home")

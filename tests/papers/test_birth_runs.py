@@ -86,9 +86,8 @@ def test_a_construction_of_tomorrow_or_given_up_leaves_runs_of_today_drawable(mo
 
 def old_form(run: Run) -> dict[str, np.ndarray]:
     """The tensors as the first version kept them: judged, without names, snapshots as floats."""
-    kept = {
-        n.replace("evaluated/", "judged/"): a for n, a in run.tensors.items() if not n.startswith(("names/", "scale/"))
-    }
+    new = ("names/", "scale/", "reading/", "example/")
+    kept = {n.replace("evaluated/", "judged/"): a for n, a in run.tensors.items() if not n.startswith(new)}
     for name in kept:
         if name.startswith("snapshot/") and name != "snapshot/step":
             matrix = name.removeprefix("snapshot/")
@@ -102,8 +101,10 @@ def test_the_old_form_of_a_run_becomes_todays(layers, monkeypatch):
     config = replace(SMALL, layers=layers)
     tensors = train.run(config, Recorder())
     found = INDUCTION.upgrade(old_form(Run(config, tensors)))
-    assert found.keys() == tensors.keys()
-    for name, array in tensors.items():
+    later = ("reading/", "example/", "names/sequence", "names/characters")  # which runs of before do without
+    today = {name: array for name, array in tensors.items() if not name.startswith(later)}
+    assert found.keys() == today.keys()
+    for name, array in today.items():
         assert found[name].dtype == array.dtype
         np.testing.assert_allclose(found[name], array, rtol=1e-6, err_msg=name)
     again = INDUCTION.upgrade(found)

@@ -186,7 +186,7 @@ def lines(panel) -> dict[str, float]:
 def test_one_layer_has_the_best_expected_loss():
     panel = training.loss(shipped("layer"), View())
     assert lines(panel) == pytest.approx({"best expected loss": 0.8249158, "predicting zero": 5 / 3}, rel=1e-6)
-    assert "exact" in panel.caption and "2.2 %" in panel.caption  # 0.84314 of the construction on the tasks drawn
+    assert "exact" in panel.caption and "0.45 %" in panel.caption  # so far off is the construction on the tasks drawn
 
 
 def test_two_layers_stand_between_steps_of_one_rate_and_of_two():
@@ -198,7 +198,9 @@ def test_two_layers_stand_between_steps_of_one_rate_and_of_two():
     assert found["one step"] == pytest.approx(closed_forms.best_loss(10, 10))
     assert found["two steps, one rate"] == pytest.approx(float(run["baseline/shared"][0]), rel=0.015)
     assert found["two steps, two rates"] == pytest.approx(float(run["baseline/floor"][0]), rel=0.015)
-    assert panel.title.endswith("above the construction, below one step and below two steps of one rate")
+    # on the tasks that the curve was watched on, which are few, it may come out on either side of the construction
+    assert panel.title.endswith("the construction, below one step and below two steps of one rate")
+    assert float(panel.title.split()[2]) < 0.1
 
 
 def test_hardly_trained_layers_beat_nothing():

