@@ -99,7 +99,7 @@ def _reporter(
 
 
 def _in_order(plan: Sequence[Phase], made: Made) -> Made:
-    """What is made, up to the first training of which there is nothing yet: where several share a run, that may be any."""
+    """What is made, up to the first training of which there is nothing: where several share a run, it may be any."""
     return {phase.name: made[phase.name] for phase in takewhile(lambda phase: phase.name in made, plan)}
 
 

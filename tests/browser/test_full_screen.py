@@ -39,9 +39,9 @@ def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
     if "chart" in place:  # a figure that the server draws anew leaves the full screen
         last = int(tab.get_by_role("slider", name="training step shown").input_value())
         tab.keyboard.press("ArrowLeft")
-        until(lambda: plot.evaluate("plot => plot.layout.meta.snapshot") == last - 1, "the clock moves it")
+        until(lambda: plot.evaluate("plot => plot.layout?.meta?.snapshot") == last - 1, "the clock moves it")
     tab.keyboard.press("Escape")
-    until(lambda: plot.evaluate(SIZE) == before, "it stands where it stood")
+    until(lambda: plot.evaluate(SIZE) == before, f"it stands where it stood, {before}")
 
 
 def test_a_map_keeps_its_size_when_the_window_changes_twice(server: str, window: Window) -> None:
