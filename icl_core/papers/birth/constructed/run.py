@@ -65,9 +65,12 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     task = task_of(config)
     batch = held_out(task, POSITIONS, "cpu")
     tries = [(d, cross_talk) for d in widths(config) for cross_talk in CROSS_TALK]
-    plan = [Phase(f"{d} {talk}", 1, partial(_tried, config, d, talk, task, batch)) for d, talk in tries]
+    plan = [
+        Phase(f"{d} {talk}", 1, partial(_tried, config, d, talk, task, batch), label=f"the construction at d = {d}")
+        for d, talk in tries
+    ]
     if config.beside:
-        plan.append(training_phase(BESIDE, _beside(config), True))
+        plan.append(training_phase(BESIDE, _beside(config), True, "the trained model"))
     made = phases.run(plan, progress, partial(_table, config), "in_context_loss")
     beside = _compared(made[BESIDE], task, batch) if config.beside else {}
     known = baselines.accuracies(task, held_out(task, 2**18, "cpu"))  # so many, as a few sequences repeat for ever

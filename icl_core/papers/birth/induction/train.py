@@ -16,7 +16,7 @@ from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, FROZEN, h
 from icl_core.training import loop, phases
 from icl_core.training.several_seeds import padded
 
-ONE_LAYER = "one_layer"
+ONE_LAYER, FIRST = "one_layer", "seed 0"
 BASELINES = ("repeat", ONE_LAYER, "bayes")
 PROBES = {1: ("W_O2", "W_K2"), 2: ("W_O2", "W_K2", "W_K1_early", "W_K1")}  # by layers: one layer has no W_K1
 # what runs had measured that were kept without the names of it, whatever today's do
@@ -31,11 +31,21 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     [snapshots, d, d] with `scale/*` beside `snapshot/step`; `final/*` and `frozen/*` in float32; `evaluated/*`
     [seeds]; `baseline/*` [1]; `names/probes` and `names/baselines`. Raises `Diverged` and `Cancelled`.
     """
-    plan = [training_phase(name, part, index == 0) for index, (name, part) in enumerate(_trainings(config).items())]
+    plan = [
+        training_phase(name, part, name == FIRST, _label(config, index))
+        for index, (name, part) in enumerate(_trainings(config).items())
+    ]
     made = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
     first = {n: a for n, a in made["seed 0"].items() if n.startswith(("snapshot/", "final/", "frozen/"))}
     shown = {**compacted(first), **_readings(config, first)}
     return {**_curves(config, made), **shown, **_evaluated(config, made), **_baselines(config, made)}
+
+
+def _label(config: Config, index: int) -> str:
+    """What people are told is in training."""
+    if index == config.seeds:
+        return "the one-layer baseline"
+    return f"seed {index + 1} of {config.seeds}" if config.seeds > 1 else "the model"
 
 
 def _trainings(config: Config) -> dict[str, Config]:

@@ -41,9 +41,9 @@ def trained_names(config: Config, step: int) -> frozenset[str]:
     return frozenset(names - frozen)
 
 
-def training_phase(name: str, config: Config, keep: bool) -> phases.Phase:
-    """One training as a part of a run; `keep` its snapshots too."""
-    return phases.Phase(name, config.steps, partial(_train, config, keep), _curves)
+def training_phase(name: str, config: Config, keep: bool, label: str) -> phases.Phase:
+    """One training as a part of a run, called `label` for people; `keep` its snapshots too."""
+    return phases.Phase(name, config.steps, partial(_train, config, keep), _curves, label=label)
 
 
 def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:

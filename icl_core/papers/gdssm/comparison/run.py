@@ -43,10 +43,10 @@ def plan(config: Config) -> list[phases.Phase]:
     """The trainings in order: a model at every learning rate, then all its seeds at the best one, then the next."""
     found: list[phases.Phase] = []
     for each in learners(config):
-        id, tuning = each.model.id, f"{each.model.id}, rates"
-        found.append(phases.Phase(tuning, config.tuning, partial(train.tune, config, each)))
+        id, tuning, label = each.model.id, f"{each.model.id}, rates", each.model.label
+        found.append(phases.Phase(tuning, config.tuning, partial(train.tune, config, each), label=f"{label}: its rate"))
         training, curves = partial(train.train, config, each), partial(train.curves, id)
-        found.append(phases.Phase(id, config.steps, training, curves, (tuning,)))
+        found.append(phases.Phase(id, config.steps, training, curves, (tuning,), label))
     return found
 
 

@@ -38,8 +38,11 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `snapshot/*/` its tensors [snapshots, seeds, ...], in half precision: the loss of two layers, a hundredth of that of
     predicting zero, does not bear a byte a number; `curve/step`, `snapshot/step`; `baseline/*` [1].
     """
-    parts = {id: (partial(train, config, each), partial(_curves, id)) for id, each in VARIANTS.items()}
-    made = phases.run([phases.Phase(id, config.steps, *each) for id, each in parts.items()], progress, _so_far)
+    plan = [
+        phases.Phase(id, config.steps, partial(train, config, each), partial(_curves, id), label=each.label)
+        for id, each in VARIANTS.items()
+    ]
+    made = phases.run(plan, progress, _so_far)
     everything = {name: array for each in made.values() for name, array in each.items()}
     return {**_thinned(everything), "names/variants": names(made), **baselines(config)}
 

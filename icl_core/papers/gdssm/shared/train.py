@@ -54,9 +54,9 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     return phases.run([training_phase("train", config)], progress, lambda made: made.get("train", {}))["train"]
 
 
-def training_phase(name: str, config: Config) -> phases.Phase:
-    """One training, as a part of a run."""
-    return phases.Phase(name, config.steps, partial(train, config), curves)
+def training_phase(name: str, config: Config, label: str = "") -> phases.Phase:
+    """One training, as a part of a run, called `label` for people."""
+    return phases.Phase(name, config.steps, partial(train, config), curves, label=label)
 
 
 def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:

@@ -19,7 +19,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `curve/*` of the fewest prompts; `baseline/*` [K], `baseline/cg_train` [seeds, N, K]."""
     models = {str(size): model_of(config, size) for size in sizes_of(config)}
     every = {**models, ENDLESS: model_of(config, None)}
-    plan = every_depth(every)
+    plan = every_depth(every, {name: f"{name} prompts" for name in every})
     made = phases.run(plan, progress, partial(phases.curves, plan[0].name))
     of = partial(by_depth, made, layers=config.layers)  # [seeds, K]
     by_size = {name: np.stack([of(size, measure=name) for size in models], 1) for name in ("loss", "error", "train")}

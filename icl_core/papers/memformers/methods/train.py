@@ -25,7 +25,8 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     [snapshots, seeds, …] of it beside `snapshot/step`; `final/<depth>/*` and `beside/<id>/final/<depth>/*`;
     `frozen/rotation` [seeds, d, d], `frozen/eigenvalues` [d]. Raises `Diverged` and `Cancelled`.
     """
-    plan = every_depth({MAIN: config, **companions(config)})
+    models = {MAIN: config, **companions(config)}
+    plan = every_depth(models, {name: VARIANTS[model.variant].name for name, model in models.items()})
     made = phases.run(plan, progress, partial(_curves, config))
     same = {} if config.batches == "fresh" else on_own_batch(config)
     return {**_gathered(config, made), **baselines(config), **same, **frozen(config)}

@@ -13,7 +13,7 @@ from icl_core.papers.memformers.mixture.prompts import Batches, distributions, p
 from icl_core.papers.memformers.mixture.settings import Config
 from icl_core.papers.memformers.shared import train, variants
 from icl_core.papers.memformers.shared.first_order import expected_losses
-from icl_core.papers.memformers.shared.variants import Parameters
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.training import loop
 from icl_core.training.phases import Phase, Report
 
@@ -32,7 +32,9 @@ def rows_of(config: Config, kind: str, layers: int) -> SimpleNamespace:
 
 def training_phase(config: Config, kind: str, layers: int) -> Phase:
     """The training of one kind at one depth, as a part of a run."""
-    return Phase(f"{kind} {layers}", config.steps, partial(_train, config, kind, layers), partial(_curves, config))
+    label = f"{VARIANTS[kind].name}, {layers} layer{'s' * (layers > 1)}"
+    training = partial(_train, config, kind, layers)
+    return Phase(f"{kind} {layers}", config.steps, training, partial(_curves, config), label=label)
 
 
 def _train(config: Config, kind: str, layers: int, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:

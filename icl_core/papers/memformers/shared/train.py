@@ -47,17 +47,19 @@ class Batches:
         return self.kept
 
 
-def training_phase(name: str, config: Any) -> Phase:
-    """One depth's training, as a part of a run: `curve/…`, `snapshot/…`, `final/…` and `evaluated/…` [seeds]."""
-    return Phase(name, config.steps, partial(_train, config, name), partial(curves, config))
+def training_phase(name: str, config: Any, label: str = "") -> Phase:
+    """One depth's training, as a part of a run, called `label` for people: `curve/…`, `snapshot/…`, `final/…` and
+    `evaluated/…` [seeds]."""
+    return Phase(name, config.steps, partial(_train, config, name), partial(curves, config), label=label)
 
 
-def every_depth(models: Mapping[str, Any]) -> list[Phase]:
+def every_depth(models: Mapping[str, Any], labels: Mapping[str, str]) -> list[Phase]:
     """For each of `models`, by name, a training of every depth, "<name> <depth>"; the deepest first: its curves are the
-    ones to watch."""
+    ones to watch. `labels` are their names for people."""
     depths = range(max(model.layers for model in models.values()), 0, -1)
-    every = [(f"{name} {depth}", replace(models[name], layers=depth)) for depth in depths for name in models]
-    return [training_phase(name, model) for name, model in every]
+    every = [(name, depth, replace(model, layers=depth)) for depth in depths for name, model in models.items()]
+    said = {depth: f"{depth} layers" if depth > 1 else "1 layer" for depth in depths}
+    return [training_phase(f"{name} {depth}", model, f"{labels[name]}, {said[depth]}") for name, depth, model in every]
 
 
 def by_depth(made: Made, name: str, layers: int, measure: str) -> np.ndarray:

@@ -19,7 +19,8 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     and `gate/scalar` [seeds, V, H]; for each of `names/methods` `evaluated/<id>` [seeds, V], and `evaluated/head`
     [seeds, V, H]; `own/loss` [seeds, H] of each head on its own prompts; `gate/curve` [seeds, V, steps]; `start/*` of
     the last unseen variance; `baseline/*` [K]; `curve/loss` [seeds, evaluations] of the first head."""
-    plan = [training_phase(f"head {h}", model_of(config, h)) for h in range(len(trained_on(config)))]
+    heads = len(trained_on(config))
+    plan = [training_phase(f"head {h}", model_of(config, h), f"head {h + 1} of {heads}") for h in range(heads)]
     made = phases.run(plan, progress, partial(phases.curves, FIRST))
     learned = [{key: torch.tensor(array) for key, array in phases.final(part).items()} for part in made.values()]
     every, last = [*met_by(config), *trained_on(config)], len(met_by(config)) - 1
