@@ -109,7 +109,7 @@ def worker(environment: dict[str, str]) -> psutil.Process:
 def test_a_training_outlives_its_server(
     serve: Callable[[], str], servers: dict[str, Popen], environment: dict[str, str], window: Window
 ) -> None:
-    setting, killed = "toy?seed=7&steps=20000&at_once=false", serve()
+    setting, killed = "toy?seed=7&steps=8000&at_once=false", serve()
     tab = go(window(), f"{killed}/{setting}")
     train(tab)
     expect(training(tab)).to_be_visible()
