@@ -11,12 +11,13 @@ import pytest
 from house import EXTRA, ROOT, SOON, TOY, house, wait_for
 
 from icl_core import registry
-from icl_core.experiment import Cancelled, Diverged, Taken
+from icl_core.experiment import Cancelled, Diverged
 from icl_core.jobs import queue, start, train, worker
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.progress import JobProgress, Stopped
 from icl_core.runs import store
 from icl_core.runs.file import pack, read, read_record
+from tests.recorder import Recorder
 
 TIMING = ("seconds", "pace", "date")
 
@@ -355,23 +356,4 @@ def test_a_run_tells_what_it_does(monkeypatch):
 
 def test_diverged_is_told_from_a_fault():
     with pytest.raises(Diverged, match="diverged at step"):
-        registry.experiment(TOY).run(config(rate=10.0, steps=500), Silent())
-
-
-class Silent:
-    """Progress that nobody watches."""
-
-    def resume(self):
-        return None
-
-    def take(self, trainings):
-        return Taken(trainings[0])
-
-    def give(self, name, made):
-        pass
-
-    def enter(self, what, first=0, steps=0):
-        pass
-
-    def report(self, done, total, loss, live, state):
-        pass
+        registry.experiment(TOY).run(config(rate=10.0, steps=500), Recorder())

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from icl_core import registry
-from icl_core.experiment import Run, Taken
+from icl_core.experiment import Run
 from icl_core.papers.memformers.convergence import settings as convergence_settings
 from icl_core.papers.memformers.learned import settings as learned_settings
 from icl_core.papers.memformers.methods import settings
+from tests.recorder import Recorder
 
 SMALL = {
     "memformers.convergence": convergence_settings.Config(steps=20, batch=50, seeds=2),
@@ -18,20 +19,8 @@ SMALL = {
 }
 
 
-class Quiet:
-    """Progress that goes to nobody."""
-
-    def resume(self):
-        return None
-
-    def take(self, trainings):
-        return Taken(trainings[0])
-
-    def give(self, name, made):
-        pass
-
-    def enter(self, what, first=0, steps=0):
-        pass
+class Showing(Recorder):
+    """Shows at every report."""
 
     def report(self, done, total, loss, live, state):
         live()
@@ -41,7 +30,7 @@ class Quiet:
 def made(request):
     experiment = registry.experiment(request.param)
     config = SMALL[request.param]
-    return experiment, Run(config, experiment.run(config, Quiet()))
+    return experiment, Run(config, experiment.run(config, Showing()))
 
 
 def test_small_runs_have_metrics_a_headline_and_panels(made):
@@ -69,7 +58,7 @@ def test_live_drawings_draw_what_there_is_so_far(made):
 def test_the_headline_calls_an_underdetermined_prompt_so():
     experiment = registry.experiment("memformers.methods")
     config = settings.Config(steps=10, layers=1, batch=20, n=3, beside="none")
-    assert "underdetermined" in experiment.headline(Run(config, experiment.run(config, Quiet())), experiment.view())
+    assert "underdetermined" in experiment.headline(Run(config, experiment.run(config, Showing())), experiment.view())
 
 
 @pytest.mark.parametrize(
@@ -90,7 +79,7 @@ def test_numbers_of_prompts_are_checked(text, message):
 def test_one_prompt_learned_by_heart_gives_no_infinite_number():
     experiment = registry.experiment("memformers.learned")
     config = learned_settings.Config(steps=300, layers=2, sizes="1", memory="learned")
-    run = Run(config, experiment.run(config, Quiet()))
+    run = Run(config, experiment.run(config, Showing()))
     assert np.isfinite(
         [m.value for m in experiment.metrics(run) if m.value is not None and not np.isnan(m.value)]
     ).all()
