@@ -1,10 +1,17 @@
 """A figure as Streamlit takes it."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from plotly.basedatatypes import BaseFigure
 
 from icl_core.figure import Figure
+
+
+def domains(layout: Mapping[str, Any]) -> dict[str, Any]:
+    """Where each axis of a layout was put: plotly.js overwrites it for square-celled maps, and the page gives it back
+    (maps.js)."""
+    return {name: axis["domain"] for name, axis in layout.items() if "axis" in name and "domain" in axis}
 
 
 class Sent(BaseFigure):
@@ -14,9 +21,7 @@ class Sent(BaseFigure):
     def __init__(self, figure: Figure, fills: bool = False) -> None:
         self._ready = figure.to_dict()
         layout = self._ready["layout"]
-        # plotly.js overwrites those of square-celled maps: the page gives them back (maps.js)
-        domains = {name: axis["domain"] for name, axis in layout.items() if "axis" in name and "domain" in axis}
-        layout["meta"] = {**layout.get("meta", {}), "domains": domains}
+        layout["meta"] = {**layout.get("meta", {}), "domains": domains(layout)}
         if fills:
             layout.pop("height", None)
 

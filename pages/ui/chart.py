@@ -25,4 +25,5 @@ def seated(panel: Panel, name: str, live: bool = False) -> None:
     st.html(_TITLE.format(name=name, live=" data-live" if live else "", **said))
     if panel.figure is not None:
         with st.container(key=f"chart-{name}"):
-            chart(panel.figure, f"figure {name}", panel.title, fills=True)
+            # not the title, which may tell the snapshot: with another text Streamlit makes the chart anew
+            chart(panel.figure, f"figure {name}", panel.caption, fills=True)

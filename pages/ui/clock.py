@@ -10,6 +10,7 @@ import streamlit as st
 
 from icl_core.experiment import Panel
 from icl_core.figures.frames import frames
+from icl_core.figures.sent import domains
 
 _BROWSER = Path(__file__).parent / "browser"
 
@@ -61,7 +62,9 @@ def plain(key: str) -> bool:
 def packed(name: str, run: str, panels: Sequence[Panel]) -> bytes:
     """What a panel of the stage shows at each snapshot, as the browser reads it. Each figure is told its snapshot."""
     figures = [panel.figure for panel in panels if panel.figure is not None]
-    shown = [figure.update_layout(meta={"snapshot": index}).to_dict() for index, figure in enumerate(figures)]
+    for index, figure in enumerate(figures):
+        figure.update_layout(meta={"snapshot": index, "domains": domains(figure.layout)})
+    shown = [figure.to_dict() for figure in figures]
     return json.dumps({"name": name, "run": run, "frames": frames(shown), "titles": [p.title for p in panels]}).encode()
 
 

@@ -77,10 +77,7 @@ def _drawings(setting: Setting, run: Run, opened: str, grows: str) -> None:
             width = "wide" if drawing.wide else "half"
             with st.container(border=True, key=f"panel-{width}-{drawing.name}"), panels.telling(setting, drawing.name):
                 before = partial(_drawing, setting, drawing, run)
-                if grows and drawing.live:
-                    growing.grow(setting, drawing, grows, partial(_growing, drawing), before)
-                else:
-                    before()
+                growing.grow(setting, drawing, grows, partial(_growing, drawing), before)
 
 
 def _drawing(setting: Setting, drawing: Drawing, run: Run) -> None:

@@ -17,9 +17,12 @@ _LAST = "last curves"
 def grow(
     setting: Setting, drawing: Drawing, key: str, put: Callable[[Panel], None], before: Callable[[], None]
 ) -> None:
-    """Draw the curves of the run called `key` as far as they are, again and again, by `put`; until there are any, what
-    was there `before`."""
-    st.fragment(_grow, run_every=LOOK)(setting, drawing, key, put, before)
+    """Draw the curves of the run called `key` as far as they are, again and again, by `put`; until there are any, and
+    where none grow, what was there `before`."""
+    if key and drawing.live:
+        return st.fragment(_grow, run_every=LOOK)(setting, drawing, key, put, before)
+    with st.container():  # a fragment has one: with the same nesting a chart takes the place of the one before
+        before()
 
 
 def _grow(

@@ -94,12 +94,8 @@ def _panels(setting: Setting, run: Run, grows: str) -> None:
         for drawing in shown:
             seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
             with st.container(key=seat), panels.telling(setting, drawing.name):
-                if grows and drawing.live:
-                    growing.grow(
-                        setting, drawing, grows, partial(_put, drawing), partial(_panel, setting, drawing, run)
-                    )
-                else:
-                    _panel(setting, drawing, run)
+                before = partial(_panel, setting, drawing, run)
+                growing.grow(setting, drawing, grows, partial(_put, drawing), before)
 
 
 def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:

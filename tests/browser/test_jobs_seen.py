@@ -1,17 +1,26 @@
 """A training from its button to its figures: to the end, cancelled, reloaded, in two windows, on another server."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import Popen
 
 import psutil
+import pytest
 from driver import go, heading, step, train, training
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 from pytest import approx
 
 Window = Callable[..., Page]
 SLOW = "toy?steps=1000000"  # minutes, longer than any test needs
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left(environment: dict[str, str]) -> Iterator[None]:
+    """Give up what a test has left in training: the next one would wait for it."""
+    yield
+    for request in Path(environment["ICL_CACHE_DIR"]).rglob("request.json"):
+        (request.parent / "cancel").touch()
 
 
 def test_a_run_trains_to_its_figures(server: str, window: Window) -> None:
@@ -30,14 +39,19 @@ def tops(tab: Page) -> list[float]:
     )
 
 
+def chart(tab: Page, seat: str) -> Locator:
+    """The chart in a seat; Streamlit keeps the one before it, unseen, for a moment."""
+    return tab.locator(f".st-key-seat-{seat} .stPlotlyChart").locator("visible=true")
+
+
 def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/{SLOW}&seed=2")
     before = tops(tab)
     train(tab)
     expect(tab.locator(".st-key-seat-loss:has([data-live]) .js-plotly-plot .main-svg").first).to_be_visible()
     expect(tab.locator(".st-key-seat-weights [data-live]")).to_have_count(0)  # it is not live: the run before stays
-    expect(tab.locator(".st-key-seat-loss .stPlotlyChart")).to_have_css("opacity", "1")
-    expect(tab.locator(".st-key-seat-weights .stPlotlyChart")).to_have_css("opacity", "0.45")
+    expect(chart(tab, "loss")).to_have_css("opacity", "1")
+    expect(chart(tab, "weights")).to_have_css("opacity", "0.45")
     expect(tab.locator(".clock")).to_be_hidden()  # the progress stands there
     assert tops(tab) == approx(before, abs=1)  # pixels
     tab.get_by_role("button", name="Cancel").click()
@@ -45,7 +59,7 @@ def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(server:
     expect(tab.get_by_test_id("stMain").get_by_role("button", name="Run again")).to_be_visible()
     expect(training(tab)).to_have_count(0)
     expect(tab.locator("[data-live]")).to_have_count(0)
-    expect(tab.locator(".st-key-seat-loss .stPlotlyChart")).to_have_css("opacity", "1")
+    expect(chart(tab, "loss")).to_have_css("opacity", "1")
     expect(tab.locator(".clock")).to_be_visible()
     assert tops(tab) == approx(before, abs=1)
 

@@ -16,6 +16,13 @@ const inSight = (element) => {
   return box.bottom > 0 && box.top < window.innerHeight;
 };
 
+/* Whether a drawer's chart fills the screen: moving would draw it anew, and so end that. */
+const covered = () => {
+  const top = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
+  const frame = top?.closest(".st-key-drawer [data-testid=stFullScreenFrame]");
+  return frame && window.getComputedStyle(frame).position === "fixed";
+};
+
 class Clock {
   constructor(root) {
     const find = (query) => root.querySelector(query);
@@ -46,8 +53,9 @@ class Clock {
     this.data = data;
     this.tell = tell;
     this.track.max = data.steps.length - 1;
-    this.bar.hidden = data.steps.length < 2 || data.still;
-    this.headline.hidden = !data.headline;
+    this.bar.hidden = data.steps.length < 2;
+    this.bar.toggleAttribute("data-still", data.still);
+    this.headline.toggleAttribute("data-still", !data.headline);
     this.mark(data.ticks);
     this.label();
     if (other) this.stop();
@@ -137,7 +145,7 @@ class Clock {
     const on = { ArrowLeft: -1, ArrowRight: 1, PageUp: -1, PageDown: 1 }[event.key];
     const pages = event.key.startsWith("Page") && !this.data.projector;
     if (event.key === "m" && this.data.projector) document.body.classList.toggle("icl-menu");
-    if (this.bar.hidden || pages) return;
+    if (this.bar.hidden || this.data.still || pages || covered()) return;
     if (on) this.move(this.index + on);
     else if (event.key === " " && !event.target.closest?.("button, a, summary")) this.play.click();
     else return;
