@@ -16,6 +16,9 @@ SNAPSHOTS = """() => [...document.querySelectorAll('[class*="st-key-chart-"] .js
     .map(plot => plot.layout.meta?.snapshot).filter(each => each !== undefined)"""
 SMALLEST = """() => Math.min(...[...document.querySelectorAll('[class*="st-key-chart-"] svg text')]
     .filter(text => text.textContent.trim()).map(text => parseFloat(getComputedStyle(text).fontSize)))"""
+PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-chart-"]')]
+    .map(box => [box.className, box.querySelector('.js-plotly-plot')]).filter(([, plot]) => plot.iclPainted)
+    .map(([name, plot]) => [name, plot.querySelector('image')?.getAttribute('xlink:href')]))"""
 TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(chart => chart.getBoundingClientRect())
     .map(box => [box.top, box.bottom])"""
 
@@ -65,7 +68,7 @@ def test_on_a_projector_the_stage_fills_the_screen(server: str, window: Window, 
     tab = window()
     tab.set_viewport_size({"width": 1280, "height": 720})
     go(tab, f"{server}/{paper}?experiment={name}&projector=1")
-    assert max(bottom for _, bottom in tab.evaluate(TOPS)) < 720
+    until(lambda: max(bottom for _, bottom in tab.evaluate(TOPS)) < 720, "the stage ends above 720 px")
     assert tab.evaluate(SMALLEST) >= 14
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
     expect(tab.locator(".st-key-header")).to_be_hidden()
@@ -86,8 +89,13 @@ def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(server: str
         together(tab, place)
     said = tab.locator(".headline").inner_text()
     assert not received  # while it is dragged
+    painted = tab.evaluate(PAINTED)
+    assert len(painted) >= 3
     slider.evaluate("input => input.dispatchEvent(new Event('change'))")
     tab.wait_for_url("**/birth?step=*")  # where the clock rests
+    until(lambda: not tab.evaluate(PAINTED), "what was painted is drawn")
+    drawn = tab.evaluate(PAINTED.replace("plot.iclPainted", "true"))
+    assert painted.items() <= drawn.items()  # the same pictures
     slider.evaluate("(input, at) => { input.value = at; input.dispatchEvent(new Event('input')); }", last - 3)
     tab.get_by_role("button", name="Play").click()
     tab.wait_for_url("**/birth")  # it has played to its end, which is the page's own

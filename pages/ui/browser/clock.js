@@ -6,7 +6,6 @@ const PACE = 420; // milliseconds a snapshot at normal speed
 const SETTLE = 800; // milliseconds until new charts have found their size
 const PATIENCE = 6000; // milliseconds until Streamlit's charts have left `window.Plotly`
 const SPEEDS = [1, 2, 0.5];
-const STILL = { mode: "immediate", frame: { duration: 0, redraw: true }, transition: { duration: 0 } };
 const TYPES = "input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=combobox]";
 
 const stage = (window.iclStage ??= { panels: new Map(), clock: null });
@@ -14,6 +13,12 @@ const chart = (name) => document.querySelector(`[class~="st-key-chart-${CSS.esca
 const inSight = (element) => {
   const box = element.getBoundingClientRect();
   return box.bottom > 0 && box.top < window.innerHeight;
+};
+
+/* A frame as what `Plotly.update` takes: the same picture in two thirds of the time of `Plotly.animate`. */
+const changes = ({ traces, data, layout }) => {
+  const { type, ...keys } = Object.assign({}, ...data);
+  return [Object.fromEntries(Object.keys(keys).map((key) => [key, data.map((trace) => trace[key])])), layout, traces];
 };
 
 /* Whether a drawer's chart fills the screen: moving would draw it anew, and so end that. */
@@ -28,12 +33,12 @@ class Clock {
     const find = (query) => root.querySelector(query);
     Object.assign(this, { headline: find(".headline"), bar: find(".clock"), play: find(".play"), track: find("input") });
     Object.assign(this, { ticks: find(".ticks"), output: find("output"), speed: find(".speed") });
-    Object.assign(this, { index: 0, pace: 0, timer: 0, drawing: new Set(), data: null, told: [] });
+    Object.assign(this, { index: 0, pace: 0, timer: 0, moving: false, drawing: new Set(), data: null, told: [] });
     this.play.onclick = () => (this.timer ? this.rest() : this.start());
     find(".back").onclick = () => this.move(this.index - 1);
     find(".on").onclick = () => this.move(this.index + 1);
     this.speed.onclick = () => this.faster();
-    this.track.oninput = () => (this.stop(), this.show(Number(this.track.value)));
+    this.track.oninput = () => (this.stop(), (this.moving = true), this.show(Number(this.track.value)));
     this.track.onchange = () => this.rest();
     this.ears = [
       [window, "keydown", (event) => this.key(event)],
@@ -111,6 +116,7 @@ class Clock {
     window.clearInterval(this.timer);
     if (this.index >= this.data.steps.length - 1) this.show(0);
     this.timer = window.setInterval(() => this.tick(), PACE / SPEEDS[this.pace]);
+    this.moving = true;
     this.label();
   }
 
@@ -123,12 +129,14 @@ class Clock {
   stop() {
     window.clearInterval(this.timer);
     this.timer = 0;
+    this.moving = false;
     this.label();
   }
 
   /* Stop, and tell the server where. */
   rest() {
     this.stop();
+    this.draw(); // in full what was only painted
     if (this.resting === this.index) return;
     this.resting = this.index;
     this.told.push(this.index);
@@ -179,19 +187,20 @@ class Clock {
   draw() {
     if (!this.data || !window.Plotly) return;
     this.open();
-    for (const [name, panel] of stage.panels) {
-      if (panel.run !== this.data.run) continue;
-      const plot = chart(name);
-      if (plot?.layout && inSight(plot)) this.bring(name, panel, plot);
-    }
+    const mine = [...stage.panels].filter(([, panel]) => panel.run === this.data.run);
+    const charts = mine.map(([name, panel]) => [name, panel, chart(name)]);
+    const seen = charts.filter(([, , plot]) => plot?.layout && inSight(plot)); // all of them before any is changed
+    for (const [name, panel, plot] of seen) this.bring(name, panel, plot);
   }
 
   async bring(name, panel, plot) {
     const index = this.index;
-    if (this.drawing.has(name) || plot.layout.meta?.snapshot === index || !panel.frames[index]) return;
+    const there = plot.layout.meta?.snapshot === index && (this.moving || !plot.iclPainted);
+    if (this.drawing.has(name) || there || !panel.frames[index]) return;
     this.drawing.add(name);
     try {
-      await window.Plotly.animate(plot, panel.frames[index], STILL);
+      plot.iclPainted = this.moving && paint(plot, panel.frames[index]);
+      if (!plot.iclPainted) await window.Plotly.update(plot, ...changes(panel.frames[index]));
       const title = document.querySelector(`[data-title="${CSS.escape(name)}"]`);
       if (title && panel.titles[index]) title.textContent = panel.titles[index];
     } catch (error) {

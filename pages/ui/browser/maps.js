@@ -32,3 +32,22 @@ function keepMaps() {
   }
 }
 
+const NUMBERS = { f8: Float64Array, f4: Float32Array };
+const rows = ({ dtype, bdata, shape }) => {
+  const all = new NUMBERS[dtype](Uint8Array.from(atob(bdata), (letter) => letter.charCodeAt(0)).buffer);
+  const [height, width] = shape.split(",").map(Number);
+  return Array.from({ length: height }, (_, row) => all.subarray(row * width, (row + 1) * width));
+};
+const isCells = ({ type, z, ...more }) => type === "heatmap" && z?.shape && z.dtype in NUMBERS && !Object.keys(more).length;
+
+/* Bring a map to a frame by painting its cells alone, a tenth of the time of drawing what stands around them too: for
+   while the clock moves. False if more than cells changes, or plotly.js, which does not promise this, has no such part. */
+function paint(plot, { traces, data, layout: { meta, ...more } }) {
+  const axes = plot._fullLayout?._basePlotModules?.find((part) => part.name === "cartesian");
+  const cells = traces.map((trace) => plot.calcdata?.[trace]?.[0]);
+  if (!axes?.plot || !data.every(isCells) || Object.keys(more).length || !cells.every((cell) => cell?.z)) return false;
+  cells.forEach((cell, index) => (cell.z = rows(data[index].z)));
+  axes.plot(plot);
+  plot.layout.meta = meta;
+  return true;
+}
