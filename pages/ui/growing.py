@@ -1,16 +1,18 @@
 """A drawing of a run that is still going, over the one of the run before, until it is done."""
 
+import time
 from collections.abc import Callable
 
 import streamlit as st
 
-from icl_core.experiment import Drawing, Panel
+from icl_core.experiment import Drawing, Panel, Run
 from icl_core.jobs import queue
 from pages.ui import panels
 from pages.ui.address import Setting
 from pages.ui.style import look
 
 LOOK = 0.5  # seconds between drawings: one that is drawn, here and in the browser, holds the training up
+FIRST = 0.5  # seconds in which a short training has its first curves: worth waiting for, once
 _LAST = "last curves"
 
 
@@ -30,10 +32,18 @@ def _grow(
 ) -> None:
     # the last curves stay until the page shows the whole run, whose worker has taken them away
     of, run = st.session_state.get(_LAST, ("", None))
-    if (latest := queue.partial(key)) is not None or of != key:
+    if (latest := queue.partial(key) if of == key else _first(key)) is not None or of != key:
         run = latest
         st.session_state[_LAST] = key, run
     with panels.telling(setting, drawing.name):
         if run is None or not run.tensors or not drawing.applies(run.config):
             return before()
         put(panels.draw(run, drawing, setting.view, look()))
+
+
+def _first(key: str) -> Run | None:
+    """The first curves of a run that may have begun just now."""
+    end = time.monotonic() + FIRST
+    while ((run := queue.partial(key)) is None or not run.info["step"]) and time.monotonic() < end:
+        time.sleep(0.02)
+    return run

@@ -68,14 +68,14 @@ ul.bars { list-style: none; margin: .8rem 0 0; padding: 0; }
   .bars li { grid-template-columns: 1fr; }
   .bars p { grid-column: 1; }
 }
-.st-key-panels, .st-key-cards, .st-key-live {
+.st-key-panels, .st-key-cards {
   display: grid !important; align-items: start; gap: 1rem;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 27rem), 1fr));
 }
 .st-key-cards { grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); align-items: stretch; }
 [class*="st-key-card-"] { height: 100%; gap: .8rem; }
 [class*="st-key-card-"] > :has([class*="st-key-picture-"]) { margin-top: auto; }
-.st-key-panels > *, .st-key-cards > *, .st-key-live > * { min-width: 0; width: 100%; }
+.st-key-panels > *, .st-key-cards > * { min-width: 0; width: 100%; }
 .st-key-panels > *:has([class*="st-key-panel-wide-"]) { grid-column: 1 / -1; }
 /* A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, a row of maps sooner than curves. */
 @media (max-width: 1150px) {
@@ -96,9 +96,8 @@ ul.bars { list-style: none; margin: .8rem 0 0; padding: 0; }
 @container (max-width: 839px) {
   [class*="st-key-panel-wide-"]:has(.heatmaplayer) h3::after { display: block; }
 }
-[class*="st-key-panel-"] h3, .st-key-live h3 { padding: 0 !important; }
+[class*="st-key-panel-"] h3 { padding: 0 !important; }
 .st-key-cards h3 { padding: 0 0 .5rem !important; }
-.st-key-faded-head { opacity: .6; }
 .st-key-faded .stPlotlyChart { opacity: .45; transition: opacity .3s; }
 .st-key-chips button { padding: .1rem .6rem; min-height: 1.9rem; border-left-width: 5px; }
 [class*="st-key-chip-reproduced"] button { border-left-color: #009E73; }

@@ -10,7 +10,6 @@ its run. Idle cores matter: the load is printed first.
 
 import os
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -30,7 +29,8 @@ from tests import chromium  # noqa: E402
 
 PAGES = ("", "birth", "memformers", "gdssm")
 STAGES = ("birth", "gdssm", "memformers", "memformers?experiment=convergence")
-SEEDS = range(41, 46)  # of the trainings: settings that no run has
+KEYS = 3 * ["ArrowRight"] + 6 * ["ArrowLeft"]  # to both ends of the knob
+TRAININGS = 6
 FIRST = "document.querySelector('.stPlotlyChart .main-svg')"
 ALL = (
     "document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]') && "
@@ -109,35 +109,37 @@ def dragging(browser: Browser, address: str) -> tuple[float, int, int]:
 
 
 def knob(browser: Browser, address: str, process: psutil.Process) -> float:
-    """Seconds of the server's processor that a move of a view knob costs: the median of some."""
+    """Seconds of the server's processor that a move of a view knob costs, in the mean: its clock ticks are coarse."""
     with window(browser) as (page, _):
         page.goto(f"{address}/birth?drawer=Graft")
         page.wait_for_function(ALL)
-        costs = []
-        for _ in range(8):
-            before = process.cpu_times()
-            page.get_by_role("slider", name="strength of the constructions").press("ArrowRight")
-            page.wait_for_timeout(700)
-            after = process.cpu_times()
-            costs.append(after.user + after.system - before.user - before.system)
-        return statistics.median(costs)
+        page.wait_for_timeout(3000)
+        before = process.cpu_times()
+        for key in KEYS:
+            here = page.url
+            page.get_by_role("slider", name="strength of the constructions").press(key)
+            page.wait_for_url(lambda address, here=here: address != here)
+            page.wait_for_function(ALL)
+            page.wait_for_timeout(500)
+        after = process.cpu_times()
+        return (after.user + after.system - before.user - before.system) / len(KEYS)
 
 
-def training(browser: Browser, address: str, seed: int) -> tuple[float, float]:
-    """Seconds from a slider's release to the first curve of the training that it begins, and to all figures of its run.
-
-    The release is the change of a link: what the page does then is the same.
-    """
+def trainings(browser: Browser, address: str) -> Iterator[tuple[float, float]]:
+    """Seconds from a slider's release to the first curve of the training that it begins, and to all figures of its
+    run, for some settings that nobody has trained."""
     with window(browser) as (page, _):
-        page.goto(f"{address}/gdssm?seed={seed}")
-        page.wait_for_selector("[data-live], .st-key-current .main-svg")  # it has begun
-        start = time.perf_counter()
-        page.get_by_role("slider", name="seed").first.press("ArrowRight")
-        page.wait_for_selector("[data-live]")
-        first = time.perf_counter() - start
-        page.wait_for_selector(".st-key-current .js-plotly-plot .main-svg")
+        page.goto(f"{address}/gdssm")
         page.wait_for_function(ALL)
-        return first, time.perf_counter() - start
+        for _ in range(TRAININGS):
+            page.wait_for_timeout(3000)
+            start = time.perf_counter()
+            page.get_by_role("slider", name="L2 penalty").press("ArrowRight")
+            page.wait_for_selector("[data-live]")
+            first = time.perf_counter() - start
+            page.wait_for_selector("[data-live]", state="detached")
+            page.wait_for_function(ALL)
+            yield first, time.perf_counter() - start
 
 
 def main() -> None:
@@ -155,8 +157,7 @@ def main() -> None:
                 rate, moving, received = dragging(browser, f"{address}/{name}")
                 print(f"/{name}: {rate:.0f} snapshots a second, {moving} panels, {received} bytes received")
             print(f"a view knob: {knob(browser, address, process):.3f} s of the server's processor")
-            page = [training(browser, address, seed) for seed in SEEDS]
-            for first, every in page:
+            for first, every in trainings(browser, address):
                 print(f"a training: first curve after {first:.2f} s, all figures after {every:.2f} s")
 
 

@@ -20,14 +20,14 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `watched/constructed` [1]."""
     made = train.run(config, progress)
     trained, constructed = (model_of(config, made, prefix).to(device.device()) for prefix in ("final/", "constructed/"))
-    tasks = train.held_out(config, SWEPT)
-    scaled = [tasks.times(float(alpha)) for alpha in ALPHAS]
+    both, tasks = models.joined(trained, constructed), train.held_out(config, SWEPT)
+    swept = np.stack([models.losses(both, tasks.times(float(alpha))) for alpha in ALPHAS], 1)  # (seeds + 1, scales)
     watched = train.held_out(config, train.WATCHED)
     return {
         **made,
         "sweep/alpha": ALPHAS,
-        "sweep/trained": np.stack([models.losses(trained, each) for each in scaled], 1),
-        "sweep/constructed": np.stack([models.losses(constructed, each)[0] for each in scaled]),
+        "sweep/trained": swept[:-1],
+        "sweep/constructed": swept[-1],
         "sweep/closed": np.array([train.expected(config, alpha) for alpha in ALPHAS]),
         "sweep/zero": np.array([closed_forms.zero_loss(config.f, alpha * config.r) for alpha in ALPHAS]),
         "watched/constructed": models.losses(constructed, watched),

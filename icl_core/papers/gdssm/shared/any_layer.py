@@ -42,6 +42,19 @@ def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
     return made.with_(skip=torch.zeros(1, 3 if L == 1 else 2)) if config.skip else made
 
 
+def joined(*models: Model) -> Model:
+    """One model with the seeds of all, which have the same form: what depends on the tasks alone is then computed once
+    for all."""
+    named = [each.tensors() for each in models]
+    return models[0].with_(**{name: _stacked([each[name] for each in named]) for name in named[0]})
+
+
+def _stacked(tensors: list[Tensor]) -> Tensor:
+    """Seeds of one after those of another, where one number may stand for all entries: (seeds, ...)."""
+    shape = torch.broadcast_shapes(*(each.shape[1:] for each in tensors))
+    return torch.cat([each.expand(len(each), *shape) for each in tensors])
+
+
 def read(weights: Model, tasks: Tasks) -> Tensor:
     """The tokens that the model reads: c_t (N, 2f, tasks), or the windows C_t (N, 3, f, tasks)."""
     if isinstance(weights, Layer1D):

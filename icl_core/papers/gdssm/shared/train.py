@@ -124,14 +124,14 @@ def evaluate(config: Config, weights: Model) -> dict[str, np.ndarray]:
     """
     tasks = held_out(config)
     best, shared = (models.constructed(config, tasks, shared=s).to(device.device()) for s in (False, True))
-    trained = models.losses(weights, tasks)
-    reached, baseline = models.losses(best, tasks), expected(config)
+    losses, baseline = models.losses(models.joined(weights, best, shared), tasks), expected(config)
+    trained, reached, one_rate = losses[:-2], losses[-2:-1], losses[-1:]
     found = {
         "evaluated/loss": trained,
         "evaluated/ratio": trained / reached,
         "evaluated/scaled": baseline * trained / reached,
         "baseline/constructed": reached,
-        "baseline/shared": models.losses(shared, tasks),
+        "baseline/shared": one_rate,
         "baseline/floor": np.array([construction.best_mixture(tasks, config.layers)[1]]),
         "baseline/expected": np.array([baseline]),
         "baseline/zero": np.array([closed_forms.zero_loss(config.f, config.r)]),
