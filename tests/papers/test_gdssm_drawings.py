@@ -198,9 +198,9 @@ def test_two_layers_stand_between_steps_of_one_rate_and_of_two():
     assert found["one step"] == pytest.approx(closed_forms.best_loss(10, 10))
     assert found["two steps, one rate"] == pytest.approx(float(run["baseline/shared"][0]), rel=0.015)
     assert found["two steps, two rates"] == pytest.approx(float(run["baseline/floor"][0]), rel=0.015)
-    # on the tasks that the curve was watched on, which are few, it may come out on either side of the construction
+    # on the tasks that the curve was watched on, which are few, what is less does not count
     assert panel.title.endswith("the construction, below one step and below two steps of one rate")
-    assert float(panel.title.split()[2]) < 0.1
+    assert panel.title.startswith("Trained ends within 0.1 %")
 
 
 def test_hardly_trained_layers_beat_nothing():

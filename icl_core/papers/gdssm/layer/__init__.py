@@ -20,7 +20,7 @@ from icl_core.papers.gdssm.layer.metrics import metrics
 from icl_core.papers.gdssm.layer.run import SWEPT, run
 from icl_core.papers.gdssm.layer.settings import PRESETS, View
 from icl_core.papers.gdssm.layer.surgery import FIELDS, kind_of
-from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.shared.read_run import compared, percent
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.train import EVALUATIONS
 from icl_core.papers.gdssm.shared.upgrade import upgrade
@@ -31,12 +31,11 @@ def headline(run: Run, view: View) -> str:
     """What you see: the loss at the step shown beside that of gradient descent, and of predicting zero."""
     away, zero = stage.above(run, view)
     step, steps = run.snapshot_steps[run.snapshot_at(view)], run.config.steps
-    said = f"{percent(abs(away))} {'above' if away >= 0 else 'below'}"
     most = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
     if run.config.penalty > 0 and run.config.layers > 1:
         most = f"{run.config.layers} penalised steps"
-    beside = f"{most} of gradient descent (predicting zero: {percent(zero)})"
-    return f"After {step} of {steps} steps the loss is {said} {beside}."
+    whose = f"{most} of gradient descent (predicting zero: +{percent(zero)})"
+    return f"After {step} of {steps} steps the loss is {compared(away)} {whose}."
 
 
 def cost(config: Config) -> float:

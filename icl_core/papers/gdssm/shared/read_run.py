@@ -13,6 +13,8 @@ from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, sample
 
+COUNTS = 0.001  # the share of a loss that counts as a difference
+
 
 def row_of(run: Run, view: Any) -> int:
     """The row of the seed that the view asks for; the last if there are not so many."""
@@ -49,7 +51,7 @@ def unfinished(run: Run) -> str:
     loss, zero, best = (run[name] for name in ("curve/loss", "baseline/zero", "baseline/constructed"))
     steps = run["curve/step"]
     stuck = trend.on_plateau(loss, float(zero[0]), steps=steps)
-    return stuck or trend.still_falling(loss, 0.001 * float(best[0]), steps)
+    return stuck or trend.still_falling(loss, COUNTS * float(best[0]), steps)
 
 
 def folded(weights: Model, f: int) -> Model:
@@ -71,3 +73,10 @@ def percent(share: float) -> str:
     if not np.isfinite(share):
         return "–"
     return f"{100 * share:.2g} %" if abs(share) < 0.1 else f"{100 * share:.0f} %"
+
+
+def compared(away: float) -> str:
+    """Where a loss stands, by its share above another: "3 % above", or "within 0.1 % of" where that does not count."""
+    if abs(away) < COUNTS:
+        return f"within {percent(COUNTS)} of"
+    return f"{percent(abs(away))} {'above' if away >= 0 else 'below'}"

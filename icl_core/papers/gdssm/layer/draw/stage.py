@@ -16,7 +16,7 @@ from icl_core.papers.gdssm.layer.draw.state import Held, held, typical
 from icl_core.papers.gdssm.layer.draw.weights import LIMIT
 from icl_core.papers.gdssm.layer.draw.weights_parts import parts
 from icl_core.papers.gdssm.shared.points import points
-from icl_core.papers.gdssm.shared.read_run import constructed_of, curve_of, percent, row_of, trained_at
+from icl_core.papers.gdssm.shared.read_run import compared, constructed_of, curve_of, percent, row_of, trained_at
 
 LONGEST = 5  # rows in which numbers have room
 STATE = (
@@ -110,7 +110,7 @@ def above(run: Run, view: Any) -> tuple[float, float]:
 
 
 def _title(away: float) -> str:
-    return f"Loss {percent(abs(away))} {'above' if away >= 0 else 'below'} the construction"
+    return f"Loss {compared(away)} the construction"
 
 
 def line(run: Run, view: Any) -> Panel:

@@ -10,7 +10,7 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.papers.gdssm.layer.draw.levels import ZERO, beaten, foot, levels, settle, words
 from icl_core.papers.gdssm.shared import closed_forms, train
-from icl_core.papers.gdssm.shared.read_run import curve_of, percent
+from icl_core.papers.gdssm.shared.read_run import compared, curve_of
 
 NEAR = 0.02  # of the construction's loss: arrived
 LEAST = 1e-6  # a distance below it is rounding
@@ -88,8 +88,7 @@ def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> 
     if not run.finished:
         return f"Loss so far: {written(float(trained[-1]))}"
     away = trained[-1] / beside - 1
-    side = "above" if away >= 0 else "below"
-    ends = f"Trained ends {percent(abs(float(away)))} {side} the construction"
+    ends = f"Trained ends {compared(float(away))} the construction"
     if run.config.penalty > 0 and run.config.layers > 1:
         return f"{ends}, which keeps the penalty"
     if run.config.layers > 1:
