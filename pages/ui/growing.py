@@ -45,5 +45,8 @@ def _first(key: str) -> Run | None:
     """The first curves of a run that may have begun just now."""
     end = time.monotonic() + FIRST
     while ((run := queue.partial(key)) is None or not run.info["step"]) and time.monotonic() < end:
+        job = queue.state(key)
+        if job is None or job.ended or job.position > 1:
+            break
         time.sleep(0.02)
     return run

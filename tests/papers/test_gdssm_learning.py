@@ -46,6 +46,15 @@ def test_the_smallest_task_gives_numbers(change):
             assert np.isfinite(array).all(), name
 
 
+@pytest.mark.parametrize("change", KINDS)
+def test_models_judged_together_have_the_losses_that_each_has(change):
+    config = replace(SMALL, **change)
+    tasks = train.held_out(config, (300, 2**14))
+    several = models.initial(config, [3, 4]), models.constructed(config, tasks)
+    alone = np.concatenate([models.losses(each, tasks) for each in several])
+    assert models.losses(models.joined(*several), tasks) == pytest.approx(alone, rel=1e-5)
+
+
 def test_shapes_and_progress():
     recorder = Recorder()
     found = train.run(replace(SMALL, seeds=2), recorder)

@@ -8,7 +8,7 @@ const PATIENCE = 6000; // milliseconds until Streamlit's charts have left `windo
 const SPEEDS = [1, 2, 0.5];
 const TYPES = "input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=combobox]";
 
-const stage = (window.iclStage ??= { panels: new Map(), clock: null });
+const stage = (window.iclStage ??= { panels: new Map() });
 const chart = (name) => document.querySelector(`[class~="st-key-chart-${CSS.escape(name.replaceAll(" ", "-"))}"] .js-plotly-plot`);
 const inSight = (element) => {
   const box = element.getBoundingClientRect();
@@ -16,7 +16,8 @@ const inSight = (element) => {
 };
 
 /* A frame as what `Plotly.update` takes: the same picture in two thirds of the time of `Plotly.animate`. */
-const changes = ({ traces, data, layout }) => {
+const changes = (frame) => {
+  const { traces, data, layout } = structuredClone(frame); // plotly.js keeps what it is given, and writes into it
   const { type, ...keys } = Object.assign({}, ...data);
   return [Object.fromEntries(Object.keys(keys).map((key) => [key, data.map((trace) => trace[key])])), layout, traces];
 };
@@ -39,7 +40,7 @@ class Clock {
     find(".on").onclick = () => this.move(this.index + 1);
     this.speed.onclick = () => this.faster();
     this.track.oninput = () => (this.stop(), (this.moving = true), this.show(Number(this.track.value)));
-    this.track.onchange = () => this.rest();
+    for (const end of ["change", "pointerup", "pointercancel", "blur"]) this.track.addEventListener(end, () => this.rest());
     this.ears = [
       [window, "keydown", (event) => this.key(event)],
       [window, "scroll", () => this.draw(), true],
@@ -121,7 +122,7 @@ class Clock {
   }
 
   tick() {
-    if (this.drawing.size) return; // a slow machine shows every snapshot, later
+    if (this.drawing.size || covered()) return; // a slow machine shows every snapshot, later
     this.show(this.index + 1);
     if (this.index >= this.data.steps.length - 1) this.rest();
   }
@@ -195,7 +196,8 @@ class Clock {
 
   async bring(name, panel, plot) {
     const index = this.index;
-    const there = plot.layout.meta?.snapshot === index && (this.moving || !plot.iclPainted);
+    const shown = plot.layout.meta?.snapshot; // a chart that grows has none: it is of another run
+    const there = shown === undefined || (shown === index && (this.moving || !plot.iclPainted));
     if (this.drawing.has(name) || there || !panel.frames[index]) return;
     this.drawing.add(name);
     try {
@@ -213,7 +215,7 @@ class Clock {
 
   end() {
     this.stop();
-    window.clearTimeout(this.opening);
+    for (const timer of [this.opening, this.soon, this.wait]) window.clearTimeout(timer);
     this.watch.disconnect();
     for (const [where, what, hear, capture] of this.ears) where.removeEventListener(what, hear, capture);
   }
@@ -221,7 +223,6 @@ class Clock {
 
 export default function ({ parentElement, data, setStateValue }) {
   const clock = (parentElement.iclClock ??= new Clock(parentElement));
-  stage.clock = clock;
   clock.update(data, setStateValue);
   return () => {
     clock.end();

@@ -1,6 +1,6 @@
 /* What a panel of the stage shows at each snapshot, kept for the clock (clock.js). */
 
-const stage = (window.iclStage ??= { panels: new Map(), clock: null });
+const stage = (window.iclStage ??= { panels: new Map() });
 
 export default function ({ data }) {
   const panel = data instanceof Uint8Array ? JSON.parse(new TextDecoder().decode(data)) : data;

@@ -36,7 +36,8 @@ const NUMBERS = { f8: Float64Array, f4: Float32Array };
 const rows = ({ dtype, bdata, shape }) => {
   const all = new NUMBERS[dtype](Uint8Array.from(atob(bdata), (letter) => letter.charCodeAt(0)).buffer);
   const [height, width] = shape.split(",").map(Number);
-  return Array.from({ length: height }, (_, row) => all.subarray(row * width, (row + 1) * width));
+  const cells = Array.from(all, (cell) => (Number.isNaN(cell) ? undefined : cell)); // no cell, as plotly.js says it
+  return Array.from({ length: height }, (_, row) => cells.slice(row * width, (row + 1) * width));
 };
 const isCells = ({ type, z, ...more }) => type === "heatmap" && z?.shape && z.dtype in NUMBERS && !Object.keys(more).length;
 
@@ -46,8 +47,12 @@ function paint(plot, { traces, data, layout: { meta, ...more } }) {
   const axes = plot._fullLayout?._basePlotModules?.find((part) => part.name === "cartesian");
   const cells = traces.map((trace) => plot.calcdata?.[trace]?.[0]);
   if (!axes?.plot || !data.every(isCells) || Object.keys(more).length || !cells.every((cell) => cell?.z)) return false;
-  cells.forEach((cell, index) => (cell.z = rows(data[index].z)));
-  axes.plot(plot);
+  try {
+    cells.forEach((cell, index) => (cell.z = rows(data[index].z)));
+    axes.plot(plot);
+  } catch (error) {
+    return false;
+  }
   plot.layout.meta = meta;
   return true;
 }
