@@ -19,7 +19,7 @@ def _read(name: str) -> str:
     return (_BROWSER / name).read_text(encoding="utf-8")
 
 
-_JS = _read("maps.js") + _read("clock.js")
+_JS = _read("page.js") + _read("maps.js") + _read("clock.js")
 _CLOCK = st.components.v2.component(
     "icl_clock", html=_read("clock.html"), css=_read("clock.css"), js=_JS, isolate_styles=False
 )

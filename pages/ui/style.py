@@ -12,18 +12,23 @@ h1, h2 { padding: 0 !important; }
 [data-testid="stSidebar"] .stSlider, [data-testid="stSidebar"] .stPills { margin-bottom: -.5rem; }
 :has(> .st-key-run) { position: sticky; bottom: 0; padding: .6rem 0 1rem; z-index: 5;
   background: SIDEBAR; }
+/* A choice of many words wraps. */
+:is([data-testid="stSidebar"], .st-key-drawer) [data-testid="stButtonGroup"] :is(button, label) {
+  height: auto; min-height: 2rem; text-align: left; }
+:is([data-testid="stSidebar"], .st-key-drawer) [data-testid="stButtonGroup"] :is(p, div, span) {
+  white-space: normal !important; overflow: visible; }
 [data-testid="stMain"] [data-testid="stPageLink-NavLink"] p { text-decoration: underline; }
 [data-testid="stMain"] [data-testid="stPageLink-NavLink"] { padding-left: 0; }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p { color: FAINT !important; }
 [data-testid="stCaptionContainer"] { opacity: 1 !important; }
 [data-testid="stBaseButton-primary"] p { color: ON_PRIMARY; }
 .st-key-tools { margin-left: auto; }
+.st-key-drawers { scroll-margin-top: 35vh; }
 [class*="st-key-stage-"] { display: grid !important; gap: .4rem 1rem;
   --above: 13rem; --rows: 1; --columns: 1; --most: 30rem;
   grid-template-columns: repeat(var(--columns), minmax(0, 1fr));
   grid-auto-rows: clamp(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem), var(--most)); }
 [class*="st-key-stage-1x"] { --most: 38rem; }
-[class*="st-key-stage-1x3"] { --most: 34rem; }
 [class*="st-key-stage-2x"] { --rows: 2; }
 [class*="st-key-stage-"][class*="x2"] { --columns: 2; }
 [class*="st-key-stage-"][class*="x3"] { --columns: 3; }
@@ -36,9 +41,10 @@ h1, h2 { padding: 0 !important; }
 [class*="st-key-seat-"] h3 { position: relative; display: flex; gap: .4rem; padding: 0 !important; margin: 0;
   font-size: 1rem; font-weight: 600; }
 [data-title] { white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-/* A chart's tools stand in the row of its title, clear of legends and colour bars. */
+/* A chart's tools stand in the row of its title, clear of legends and colour bars. No z-index: one that fills the
+   screen would stay below the sidebar. */
 [data-testid="stElementContainer"]:has(.stPlotlyChart), .stPlotlyChart, .stPlotlyChart .js-plotly-plot {
-  position: relative; z-index: 2; overflow: visible !important; }
+  position: relative; overflow: visible !important; }
 .stPlotlyChart .modebar-container { top: -1.8rem !important; }
 .caption { flex: none; width: 1.25rem; height: 1.25rem; border-radius: 50%; border: 1px solid rgba(128, 128, 128, .6);
   color: FAINT; font-size: .8rem; text-align: center; line-height: 1.2rem; cursor: help; }

@@ -11,6 +11,9 @@ Window = Callable[..., Page]
 SIZE = """plot => { const box = plot.getBoundingClientRect(), {yaxis, width, height} = plot._fullLayout;
     return [box.width, box.height, width, height, yaxis._length].map(Math.round); }"""
 
+ALONE = """plot => [[60, 300], [60, 840], [700, 600], [1340, 600]].every(
+    ([x, y]) => document.elementFromPoint(x, y)?.closest('[data-testid=stFullScreenFrame]')?.contains(plot))"""
+
 TOOLS = """plots => plots.map(plot => {
     const boxes = what => [...plot.querySelectorAll(what)].map(part => part.getBoundingClientRect());
     const drawn = boxes('.legend, .colorbar, .plot, .annotation').filter(box => box.height).map(box => box.top);
@@ -36,6 +39,7 @@ def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
     until(lambda: min(plot.evaluate(SIZE)[:2]) > 800, "the chart fills the window")
     until(lambda: plot.evaluate(SIZE)[:2] == plot.evaluate(SIZE)[2:4], "it is drawn in that size")
     assert plot.evaluate(SIZE)[4] > 0.75 * 900 - 60  # what is drawn fills it
+    assert plot.evaluate(ALONE)
     clock = tab.get_by_role("slider", name="training step shown", include_hidden=True)
     last = int(clock.input_value())
     tab.keyboard.press("ArrowLeft")

@@ -19,6 +19,7 @@ SMALLEST = """() => Math.min(...[...document.querySelectorAll('[class*="st-key-c
 PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-chart-"]')]
     .map(box => [box.className, box.querySelector('.js-plotly-plot')]).filter(([, plot]) => plot.iclPainted)
     .map(([name, plot]) => [name, [...plot.querySelectorAll('image')].map(image => image.href.baseVal)]))"""
+TOP = "box => box.getBoundingClientRect().top"
 TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(chart => chart.getBoundingClientRect())
     .map(box => [box.top, box.bottom])"""
 
@@ -113,7 +114,7 @@ def test_keys_step_and_play(server: str, window: Window) -> None:
     together(tab, start)
     tab.keyboard.press(" ")
     expect(tab.get_by_role("button", name="Stop")).to_be_visible()
-    tab.keyboard.press(" ")
+    tab.get_by_role("slider", name="training step shown").press(" ")  # a click leaves the focus there
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
     go(tab, f"{server}/birth?step=31&projector=1")
     start = together(tab)
@@ -142,6 +143,7 @@ def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(server: str, window: W
     tab.get_by_role("radio", name="Graft").or_(tab.get_by_role("button", name="Graft")).first.click()
     tab.wait_for_url("**/birth?drawer=Graft")
     expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(1)
+    until(lambda: tab.locator(".st-key-drawer").evaluate(TOP) < 600, "it has come into sight")
     tab.get_by_role("button", name="The paper:").or_(tab.get_by_role("button", name="Ours:")).first.click()
     tab.wait_for_url("**/birth?drawer=Evidence")
     expect(tab.locator(".st-key-drawer .claims li").first).to_be_visible()

@@ -9,32 +9,14 @@ const SPEEDS = [1, 2, 0.5];
 const TYPES = "input, textarea, select, [contenteditable], [role=slider], [role=listbox], [role=combobox]";
 
 const stage = (window.iclStage ??= { panels: new Map() });
-const chart = (name) => document.querySelector(`[class~="st-key-chart-${CSS.escape(name.replaceAll(" ", "-"))}"] .js-plotly-plot`);
-const inSight = (element) => {
-  const box = element.getBoundingClientRect();
-  return box.bottom > 0 && box.top < window.innerHeight;
-};
-
-/* A frame as what `Plotly.update` takes: the same picture in two thirds of the time of `Plotly.animate`. */
-const changes = (frame) => {
-  const { traces, data, layout } = structuredClone(frame); // plotly.js keeps what it is given, and writes into it
-  const { type, ...keys } = Object.assign({}, ...data);
-  return [Object.fromEntries(Object.keys(keys).map((key) => [key, data.map((trace) => trace[key])])), layout, traces];
-};
-
-/* Whether a drawer's chart fills the screen: moving would draw it anew, and so end that. */
-const covered = () => {
-  const top = document.elementFromPoint(window.innerWidth / 2, window.innerHeight / 2);
-  const frame = top?.closest(".st-key-drawer [data-testid=stFullScreenFrame]");
-  return frame && window.getComputedStyle(frame).position === "fixed";
-};
 
 class Clock {
   constructor(root) {
     const find = (query) => root.querySelector(query);
     Object.assign(this, { headline: find(".headline"), bar: find(".clock"), play: find(".play"), track: find("input") });
     Object.assign(this, { ticks: find(".ticks"), output: find("output"), speed: find(".speed") });
-    Object.assign(this, { index: 0, pace: 0, timer: 0, moving: false, drawing: new Set(), data: null, told: [] });
+    Object.assign(this, { index: 0, pace: 0, timer: 0, moving: false, opens: false });
+    Object.assign(this, { drawing: new Set(), data: null, told: [] });
     this.play.onclick = () => (this.timer ? this.rest() : this.start());
     find(".back").onclick = () => this.move(this.index - 1);
     find(".on").onclick = () => this.move(this.index + 1);
@@ -43,6 +25,7 @@ class Clock {
     for (const end of ["change", "pointerup", "pointercancel", "blur"]) this.track.addEventListener(end, () => this.rest());
     this.ears = [
       [window, "keydown", (event) => this.key(event)],
+      [window, "click", (event) => (this.opens = opensDrawer(event.target)), true],
       [window, "scroll", () => this.draw(), true],
       [window, "resize", () => this.draw()],
       [window, "icl-panel", () => this.draw()],
@@ -150,7 +133,8 @@ class Clock {
   }
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.(TYPES)) return;
+    const plays = event.key === " " && event.target === this.track; // where a click has left the focus
+    if (event.ctrlKey || event.metaKey || event.altKey || (event.target.closest?.(TYPES) && !plays)) return;
     const on = { ArrowLeft: -1, ArrowRight: 1, PageUp: -1, PageDown: 1 }[event.key];
     const pages = event.key.startsWith("Page") && !this.data.projector;
     if (event.key === "m" && this.data.projector) document.body.classList.toggle("icl-menu");
@@ -173,12 +157,20 @@ class Clock {
 
   later() {
     window.clearTimeout(this.soon);
-    this.soon = window.setTimeout(() => (keepMaps(), this.draw()), 60);
+    this.soon = window.setTimeout(() => (keepMaps(), this.draw(), this.reveal()), 60);
+  }
+
+  /* A drawer that was just opened, often below the window's end, comes into sight with the row of drawers. */
+  reveal() {
+    if (!this.opens || !document.querySelector(".st-key-drawer")) return;
+    this.opens = false;
+    const behavior = calm() ? "auto" : "smooth";
+    document.querySelector(".st-key-drawers").scrollIntoView({ block: "start", behavior });
   }
 
   /* Play by itself, once, soon after a panel is there; not for a visitor who wants no motion, or was first to move. */
   open() {
-    if (!this.data.play || this.opening || window.matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+    if (!this.data.play || this.opening || calm()) return;
     if (![...stage.panels].some(([name, panel]) => panel.run === this.data.run && chart(name)?.layout)) return;
     const here = this.index;
     this.opening = window.setTimeout(() => this.timer || this.index !== here || this.start(), SETTLE);

@@ -17,7 +17,12 @@ class Config:
     layers: int = slider("layers", 1, 4, default=1, group=MODEL, help="each takes a step of gradient descent")
     skip: bool = toggle("skip connection", default=False, group=MODEL, help="without the raw query from two layers on")
     penalty: float = slider(
-        "L2 penalty, λ", 0.0, 1.0, default=0.0, group=MODEL, help="of the implicit model; acts from the second step on"
+        "L2 penalty λ, from two layers on",
+        0.0,
+        1.0,
+        default=0.0,
+        group=MODEL,
+        help="of the implicit model",
     )
     f: int = slider("features, f", 1, 40, default=10, group=TASK)
     N: int = slider("context pairs, N", 1, 100, default=10, group=TASK)

@@ -21,6 +21,7 @@ SHOWN = {
 X = "variance σ² of the prompts"
 SHARED = "Heads that learned the same steps share the work in any way, as long as the blocks add up to 1."
 PICKED = "Gates that find the head that knows the prompts' covariance have one block."
+COUNTS = 0.02  # of a log-loss: less than that is between seeds too
 ROOM = 0.5  # of a log-loss above all that is adapted
 
 
@@ -33,8 +34,9 @@ def comparison(run: Run, view: View) -> Panel:
     figure = dots(rows, _variances(run), min(top, float(np.log(run.config.d))), [("floor", floor, "floor")])
     figure.update_xaxes(title={"text": X})
     apart = float((logs["gated"] - logs["scalar"])[:, :unseen].mean())
+    beside = "as good as" if abs(apart) < COUNTS else f"{written(abs(apart))} {'below' if apart < 0 else 'above'}"
     return Panel(
-        f"Gates {written(abs(apart))} {'below' if apart < 0 else 'above'} one number (log-loss)",
+        f"Gates {beside} one number (log-loss)",
         "The log-loss for every variance, unseen and learned: with a gate for each head, with one number for the best "
         "head, and that head as it is. If several gates were needed, blue would lie well below green. What is not "
         "adapted takes steps of a wrong size; a triangle at the upper edge is a loss beyond it.",
