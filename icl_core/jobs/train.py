@@ -1,6 +1,5 @@
 """One job, from its request to its end: trained, measured, kept."""
 
-import math
 import platform
 import time
 import traceback
@@ -116,6 +115,5 @@ def _info(progress: JobProgress) -> dict[str, Any]:
         "threads": progress.threads,
         "seconds": round(progress.seconds(), 3),
         "pace": pace(),
-        "loss": progress.loss if math.isfinite(progress.loss) else None,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }

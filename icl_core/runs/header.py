@@ -32,7 +32,7 @@ def key_of(experiment_id: str, config: Any) -> str:
 class Header:
     """What is known of a stored run without reading its tensors. `origin` is "shipped" or "local".
 
-    `info` holds version, packages, device, precision, threads, seconds, loss, date, metrics (a `message` if they
+    `info` holds version, packages, device, precision, threads, seconds, date, metrics (a `message` if they
     failed), and for a shipped run the names of its `presets`.
     """
 
