@@ -72,7 +72,9 @@ def say(setting: Setting, pending: Pending) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="pending"):
         if job is not None and job.status == "cancelling":
             st.fragment(_cancelling, run_every=LOOK)(pending.key)
-        elif not growing(job):
+        elif growing(job):
+            st.empty()  # in the button's place, so that what is said stays in its own
+        else:
             run_button(setting, "page", again=given_up(job))
         st.markdown(_said(job, pending.nearest))
 

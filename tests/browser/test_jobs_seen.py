@@ -46,6 +46,7 @@ def chart(tab: Page, seat: str) -> Locator:
 
 def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/{SLOW}&seed=2")
+    expect(tab.locator(".clock")).to_be_visible()  # it brings the style of what stands there
     before = tops(tab)
     train(tab)
     expect(tab.locator(".st-key-seat-loss:has([data-live]) .js-plotly-plot .main-svg").first).to_be_visible()
