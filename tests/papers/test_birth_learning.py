@@ -25,9 +25,9 @@ SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
 def few():
     """Held-out positions: enough for what is asserted, and soon evaluated."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "WATCHED", 2**11)
-        patch.setattr(learning, "EVALUATED", 2**13)
-        patch.setattr(induction, "EVALUATED", 2**13)
+        patch.setattr(learning, "WATCHED", 64)
+        patch.setattr(learning, "EVALUATED", 256)
+        patch.setattr(induction, "EVALUATED", 256)
         yield
 
 

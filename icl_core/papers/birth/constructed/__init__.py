@@ -15,7 +15,7 @@ from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.constructed import claims
 from icl_core.papers.birth.constructed.draw import gap, readings, stage, sweep
 from icl_core.papers.birth.constructed.metrics import at_d, metrics
-from icl_core.papers.birth.constructed.run import run, upgrade, widths
+from icl_core.papers.birth.constructed.run import run, widths
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
 
 
@@ -63,5 +63,4 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    upgrade=upgrade,
 )

@@ -22,19 +22,9 @@ from icl_core.training.phases import Phase
 
 BESIDE = "beside"  # the phase that trains a model
 WIDTHS = (16, 32, 64, 128, 256, 512)
-POSITIONS = 2**14  # held-out positions a construction is evaluated on
+SEQUENCES = 256  # held out, on which a construction is evaluated
 MEMORIES = ("W_O2", "W_K2", "W_K1")
 MEASURES = ("accuracy", "error", *(f"recall_{name}" for name in MEMORIES), *(f"talk_{name}" for name in MEMORIES))
-HELD = {  # what runs had measured that were kept without the names of it, whatever today's do
-    "names/cross_talk": ("kept", "within", "stream"),
-    "names/memories": ("W_O2", "W_K2", "W_K1"),
-    "names/errors": ("first", "attention", "output"),
-}
-
-
-def upgrade(tensors: Tensors) -> Tensors:
-    """Today's form of a run's tensors, whatever form they are in."""
-    return {**{name: names(ids) for name, ids in HELD.items()}, **tensors}
 
 
 def task_of(config: Config) -> Task:
@@ -63,7 +53,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `names/cross_talk`, `names/memories` and `names/errors` of what the sweeps and errors are.
     """
     task = task_of(config)
-    batch = held_out(task, POSITIONS, "cpu")
+    batch = held_out(task, SEQUENCES, "cpu")
     tries = [(d, cross_talk) for d in widths(config) for cross_talk in CROSS_TALK]
     plan = [
         Phase(f"{d} {talk}", 1, partial(_tried, config, d, talk, task, batch), label=f"the construction at d = {d}")
@@ -73,7 +63,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         plan.append(training_phase(BESIDE, _beside(config), True, "the trained model"))
     made = phases.run(plan, progress, partial(_table, config), "in_context_loss")
     beside = _compared(made[BESIDE], task, batch) if config.beside else {}
-    known = baselines.accuracies(task, held_out(task, 2**18, "cpu"))  # so many, as a few sequences repeat for ever
+    known = baselines.accuracies(task, held_out(task, 4 * SEQUENCES, "cpu"))
     baseline = {f"baseline/{name}": np.array([value], np.float32) for name, value in known.items()}
     return {**_table(config, made), **_errors(config, batch), **beside, **baseline}
 

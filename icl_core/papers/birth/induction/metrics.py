@@ -130,10 +130,11 @@ def _together(run: Run) -> list[Metric]:
 
 def _elsewhere(run: Run) -> Metric:
     """Accuracy lost on outputs of the law that the model was not trained on."""
-    lost = run["curve/accuracy_uniform"][:, -1] - run["curve/accuracy_bigram"][:, -1]
-    if run.config.outputs == "bigram":
-        return _metric(run, claims.BIGRAM_DOES_NOT, -lost.mean(), _seeds_error(lost))
-    return _metric(run, claims.UNIFORM_GENERALISES, lost.mean(), _seeds_error(lost))
+    claim, other = {
+        "uniform": (claims.UNIFORM_GENERALISES, "bigram"), "bigram": (claims.BIGRAM_DOES_NOT, "uniform")
+    }[run.config.outputs]  # fmt: skip
+    lost = run["curve/accuracy"][:, -1] - run[f"curve/accuracy_{other}"][:, -1]
+    return _metric(run, claim, lost.mean(), _seeds_error(lost))
 
 
 def _half_way(run: Run, name: str) -> float:

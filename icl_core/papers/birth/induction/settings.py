@@ -45,9 +45,9 @@ FIGURE_3 = replace(ORDER, learning_rate=0.2, steps=600, freeze_until=300)
 FIGURE_4 = replace(BOTH, triggers="random", K=3, steps=600)
 
 
-def paper_size(config: Config) -> Config:
+def paper_size(config: Config, steps: int) -> Config:
     """The same setting at the paper's own size: T = 256, batches of 512 (d is 128 already)."""
-    return replace(config, T=256, batch=512)
+    return replace(config, T=256, batch=512, steps=steps)
 
 
 # name, title, config, the matrix to look at, what to see
@@ -57,7 +57,7 @@ CLASSROOM = (
      "W_O² first; the matrices that decide where to look follow."),
     ("both", "Both kinds of knowledge", BOTH, "W_F",
      "W_F learns the bigrams within 30 steps; the induction head comes later."),
-    ("one layer", "One layer fails", replace(FASTEST, layers=1), "W_O2",
+    ("one layer", "One layer fails", replace(FASTEST, layers=1, learning_rate=0.1, steps=600), "W_O2",
      "Without a previous-token head a model can only count."),
 )  # fmt: skip
 FREEZING = (
@@ -82,13 +82,20 @@ DATA = (
 )  # fmt: skip
 
 
-def _preset(row: tuple, group: str, seeds: int, size=lambda config: config, suffix: str = "") -> Preset:
+def _preset(row: tuple, group: str, seeds: int) -> Preset:
     name, title, config, memory, about = row
-    return Preset(name + suffix, title, size(config), about, group, seeds, view={"memory": memory})
+    return Preset(name, title, config, about, group, seeds, view={"memory": memory})
+
+
+def _at_papers_size(row: tuple, steps: int) -> Preset:
+    name, title, config, *rest = row
+    return _preset((f"{name}, paper size", title, paper_size(config, steps), *rest), "Paper's setting", 3)
 
 
 PRESETS = (
     *(_preset(row, "Classroom", 5) for row in CLASSROOM),
     *(_preset(row, "Figures", 1) for row in (*FREEZING, *DATA)),
-    *(_preset(row, "Paper's setting", 1, paper_size, ", paper size") for row in (*CLASSROOM[:3], *FREEZING)),
+    *(_at_papers_size(row, 1000) for row in CLASSROOM[:3]),
+    *(_at_papers_size(row, 450) for row in FREEZING),
+    *(_at_papers_size(row, 600) for row in DATA if row[0] == "random 3"),
 )

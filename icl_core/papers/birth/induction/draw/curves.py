@@ -23,7 +23,7 @@ PROBES = {
     "W_K1_early": ("W_K¹ early", "layer 1", None),
     "W_K1": ("W_K¹ all", "layer 1", "dot"),
 }
-BASELINES = {"repeat": "repeat", "one_layer": "one layer", "bayes": "Bayes"}
+BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best in-context predictor"}
 AT_THE_END = {"x": 0.99, "xanchor": "right", "bgcolor": "rgba(0,0,0,0)"}  # where a curve is far above
 
 
@@ -45,17 +45,17 @@ def accuracy(run: Run, view: View) -> Panel:
         if run.finished
         else "Right in context, so far",
         "How often the most probable next character is the output that the context determines. A model that cannot "
-        f"look back would stay near the dotted lines: repeating the character just read, one layer trained for 150 "
-        f"steps. {_accuracy_caption(run)}",
+        f"look back would stay near the dotted lines: repeating the character just read, one "
+        f"layer. {_accuracy_caption(run)}",
         figure.update_layout(margin={"t": 10}, showlegend=False),
         data=_table(run, ("accuracy", "accuracy_new", "accuracy_uniform", "accuracy_bigram")),
     )
 
 
 def _accuracy_caption(run: Run) -> str:
-    bayes = "Bayes is the predictor that knows the task's every law. " if run.config.positions == "all" else ""
+    best = "The best in-context predictor knows every law of the task. " if run.config.positions == "all" else ""
     spread = "the spread over seeds" if len(run["curve/accuracy"]) > 1 else "one standard error"
-    return f"{bayes}The pale line is the batch just trained on, the other held-out data; its band is {spread}."
+    return f"{best}The pale line is the batch just trained on, the other held-out data; its band is {spread}."
 
 
 def _step(run: Run, view: View) -> float:
@@ -159,8 +159,8 @@ def _error(run: Run, name: str) -> np.ndarray | None:
 
 def _lines(run: Run, view: View) -> list[tuple[str, float, str]]:
     names = run.names("baselines") if run.finished else []
-    if run.config.positions != "all":  # such a model knows what Bayes must infer: that a position is in context
-        names = [name for name in names if name != "bayes"]
+    if run.config.positions != "all":  # such a model knows more: that the position is in context
+        names = [name for name in names if name != "best_in_context"]
     suffix = "_new" if view.measure == "new" else ""
     found = {name: run.tensors.get(f"baseline/{name}{suffix}") for name in names}
     return [(BASELINES.get(n, n), float(value[0]), "floor") for n, value in found.items() if value is not None]

@@ -13,7 +13,7 @@ from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.train import held_out, task_of
 
-POSITIONS = 2**13  # held-out positions a graft is evaluated on
+POSITIONS = 2**14  # held-out positions a graft is evaluated on
 
 
 def draw(run: Run, view: View) -> Panel:
@@ -21,7 +21,7 @@ def draw(run: Run, view: View) -> Panel:
     snapshot = run.snapshot_at(view)
     trained = weights_at(run, snapshot)
     operated, factors = graft(run, trained, view)
-    batch, labels = held_out(task_of(run.config), POSITIONS, "cpu"), ["trained", "after the graft"]
+    batch, labels = held_out(task_of(run.config), POSITIONS // run.config.T, "cpu"), ["trained", "after the graft"]
     before, after = (evaluate(weights, batch, run.config.layers) for weights in (trained, operated))
     values, errors = ([each[name] for each in (before, after)] for name in ("accuracy", "accuracy_error"))
     kinds = ["trained", "construction" if factors else "trained"]
