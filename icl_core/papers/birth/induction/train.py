@@ -54,9 +54,9 @@ def _label(config: Config, index: int) -> str:
 
 def _trainings(config: Config) -> dict[str, Config]:
     """One config a training, by its name: each seed, its opposite, and a single layer to compare two with."""
-    found = {f"seed {i}": replace(config, seed=config.seed + i, seeds=1) for i in range(config.seeds)}
+    found = {f"seed {i}": replace(config, seed=(config.seed + i) % 100, seeds=1) for i in range(config.seeds)}
     if (other := opposite(config)) is not None:
-        found |= {f"opposite {i}": replace(other, seed=config.seed + i, seeds=1) for i in range(config.seeds)}
+        found |= {f"opposite {i}": replace(other, seed=(config.seed + i) % 100, seeds=1) for i in range(config.seeds)}
     if config.layers == 2:
         found[ONE_LAYER] = one_layer(config)
     return found

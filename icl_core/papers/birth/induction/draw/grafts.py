@@ -58,7 +58,8 @@ def _title(before: dict[str, float], after: dict[str, float], said: dict[str, st
     if not said:
         return f"Untouched, the model is right at {before['accuracy']:.1%} of in-context positions"
     what = ", ".join(f"{NAMES[name]} → {phrase}" for name, phrase in said.items())
-    return f"{what}: accuracy {before['accuracy']:.1%} → {after['accuracy']:.1%}"
+    said_too = f", global loss {before['global_loss']:.1f} → {after['global_loss']:.1f} nats" if "W_F" in said else ""
+    return f"{what}: accuracy {before['accuracy']:.1%} → {after['accuracy']:.1%}{said_too}"
 
 
 def _losses(before: dict[str, float], after: dict[str, float]) -> str:
