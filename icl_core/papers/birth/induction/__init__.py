@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.induction import claims
-from icl_core.papers.birth.induction.draw import attention, curves, forming, grafts, looking, matrices, stage
+from icl_core.papers.birth.induction.draw import attention, compared, curves, grafts, looks, matrices, stage
 from icl_core.papers.birth.induction.metrics import accuracy_at, metrics, milestones
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import one_layer, opposite, run
@@ -77,15 +77,15 @@ EXPERIMENT = Experiment(
         Drawing("w_o2", stage.w_o2),
         Drawing("graft", grafts.draw, ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength"), GRAFT),
         Drawing("attention", attention.draw, (*SEQUENCE, "sample", "length"), OWN, wide=True),
-        Drawing("looks", looking.looks, (), OWN),
-        Drawing("errors", looking.errors, (), OWN),
+        Drawing("looks", looks.looks, (), OWN),
+        Drawing("errors", looks.errors, (), OWN),
         Drawing("matrix", matrices.draw, ("memory", "raw", "wrong"), BESIDE, wide=True),
         Drawing("spectrum", matrices.spectrum, (), BESIDE),
         Drawing("memories", curves.memories, ("orientation", "weighted"), CURVES, live=True),
         Drawing("losses", curves.losses, (), CURVES, live=True),
-        Drawing("rows", forming.rows, (), CURVES, live=True, applies=lambda config: config.layers == 2),
-        Drawing("opposite", forming.opposite, (), CURVES, applies=lambda config: opposite(config) is not None),
-        Drawing("outputs", forming.outputs, (), CURVES, live=True, applies=lambda config: config.positions == "all"),
+        Drawing("rows", compared.rows, (), CURVES, live=True, applies=lambda config: config.layers == 2),
+        Drawing("opposite", compared.opposite, (), CURVES, applies=lambda config: opposite(config) is not None),
+        Drawing("outputs", compared.outputs, (), CURVES, live=True, applies=lambda config: config.positions == "all"),
         Drawing("feed_forward", curves.feed_forward, (), CURVES, live=True, applies=lambda config: config.feed_forward),
     ),
     presets=PRESETS,

@@ -157,8 +157,8 @@ def feed_forward(run: Run, view: View) -> Panel:
     return Panel(
         f"W_F is closest to the bigrams at step {run['curve/step'][least]}",
         "How far the predictions of W_F alone are from the bigram distribution. It falls while W_F learns the bigrams. "
-        "Where it rises again W_F has come to serve something else too: what it reads now holds what the induction head "
-        "writes. Were W_F a store of bigrams alone, it would go on falling.",
+        "Where it rises again W_F has come to serve something else too: what it reads now holds what the induction "
+        "head writes. Were W_F a store of bigrams alone, it would go on falling.",
         over_steps(run, view, series, "KL(π_b || softmax), nats"),
         data=_table(run, ("recall_kl_W_F",)),
     )

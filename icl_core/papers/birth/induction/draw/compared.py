@@ -25,8 +25,8 @@ def rows(run: Run, view: View) -> Panel:
     return Panel(
         title if run.finished else "Early and late rows of W_K¹ so far",
         f"Early rows are the queries at the first {early} positions, late ones all others; both choose among all keys. "
-        f"The paper's probe of early positions lets the first {early} keys alone compete, the dotted line. A layer that "
-        "had stored all positions alike would show one line.",
+        f"The paper's probe of early positions lets the first {early} keys alone compete, the dotted line. A layer "
+        "that had stored all positions alike would show one line.",
         over_steps(run, view, series, "recall", y_range=(0, 1.02)),
         data=pd.DataFrame({"step": x, "early rows": first, "late rows": late, "early keys alone": window}),
     )
@@ -55,8 +55,8 @@ def opposite(run: Run, view: View) -> Panel:
     return Panel(
         f"W_K² without W_K¹ recalls {second:.2f}; W_K¹ without W_K², {first:.2f}",
         "Two trainings from the same start, in each of which one of the two is frozen up to the thaw. The paper reads "
-        "from them that the second layer is learned before the first. If neither needed the other, all lines would rise "
-        "alike.",
+        "from them that the second layer is learned before the first. If neither needed the other, all lines would "
+        "rise alike.",
         figures.curves(series, "training step", "recall", y_range=(0, 1.02)),
         data=pd.DataFrame({"recall": [curve.name for curve in series], "at the thaw": [c.mean()[-1] for c in series]}),
     )

@@ -26,8 +26,8 @@ def looks(run: Run, view: View) -> Panel:
     return Panel(
         f"Step {run.snapshot_steps[snapshot]}: {layer} puts {masses['triggers'][0]:.0%} on what followed a trigger, "
         f"{masses['others'][0]:.0%} on what followed others",
-        "The share of attention that goes to what followed earlier occurrences of the character just read, the mean over "
-        "held-out sequences. An induction head puts it there wherever a character comes again; one that knows its "
+        "The share of attention that goes to what followed earlier occurrences of the character just read, the mean "
+        "over held-out sequences. An induction head puts it there wherever a character comes again; one that knows its "
         "triggers, at those alone. The pale bars are what attention spread evenly would give.",
         figures.bars(labels, values, "attention on what followed", kinds=kinds, y_range=(0, 1.05)),
         note=_before(run),
@@ -55,7 +55,7 @@ def errors(run: Run, view: View) -> Panel:
     known = {name: pair for name, pair in shares.items() if np.isfinite(pair[0])}
     values, spreads = ([pair[i] for pair in shares.values()] for i in (0, 1))
     figure = figures.bars(list(shares), values, "wrong in context", errors=spreads, y_range=(0, 1.1))
-    first, last = list(known)[0], list(known)[-1]
+    first, last = next(iter(known)), list(known)[-1]
     return Panel(
         f"Step {run.snapshot_steps[snapshot]}: of triggers first met at {first}, {known[first][0]:.1%} are missed; at "
         f"{last}, {known[last][0]:.0%}",
