@@ -61,7 +61,7 @@ PRESETS = (
     Preset("by hand", "Constructed, beside a trained model", Config(beside=300),
            "What training gains is free of the cross-talk of W_O² and W_K².", seeds=6),
     Preset("by hand, paper size", "Constructed, at T = 256", Config(T=256, beside=300),
-           "More positions than dimensions: cross-talk cannot be removed altogether.", "Paper's setting", 6),
+           "More positions than dimensions, and the gap is cross-talk all the same.", "Paper's setting", 6),
     Preset("bigrams fail", "Bigrams in W_F, random embeddings", Config(feed_forward=True, d=256),
            "W_F reads what W_O² writes too, not only the current character.", seeds=6),
     Preset("bigrams, orthonormal", "Bigrams in W_F, orthonormal embeddings", replace(ORTHONORMAL, triggers="fixed"),

@@ -78,7 +78,7 @@ EXPERIMENT = Experiment(
         Drawing("graft", grafts.draw, ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength"), GRAFT),
         Drawing("attention", attention.draw, (*SEQUENCE, "sample", "length"), OWN, wide=True),
         Drawing("looks", looks.looks, (), OWN),
-        Drawing("errors", looks.errors, (), OWN),
+        Drawing("errors", looks.errors, (), OWN, applies=lambda config: config.layers == 2),
         Drawing("matrix", matrices.draw, ("memory", "raw", "wrong"), BESIDE, wide=True),
         Drawing("spectrum", matrices.spectrum, (), BESIDE),
         Drawing("memories", curves.memories, ("orientation", "weighted"), CURVES, live=True),

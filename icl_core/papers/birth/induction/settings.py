@@ -56,29 +56,32 @@ CLASSROOM = (
     ("order", "The order in which memories form", ORDER, "W_O2",
      "W_O² first; the matrices that decide where to look follow."),
     ("both", "Both kinds of knowledge", BOTH, "W_F",
-     "W_F learns the bigrams within 30 steps; the induction head comes later."),
+     "W_F learns the bigrams first; the induction head comes later."),
     ("one layer", "One layer fails", replace(FASTEST, layers=1, learning_rate=0.1, steps=600), "W_O2",
-     "Without a previous-token head a model can only count."),
+     "Without a layer that looks one back little more than half is right."),
 )  # fmt: skip
 FREEZING = (
     ("only W_O2 learns", "W_K¹ and W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K1=True, freeze_W_K2=True),
-     "W_O2", "W_O² learns alone, on uniform attention."),
+     "W_O2", "W_O² learns alone, while attention stays as it was at random."),
     ("W_O2 frozen", "W_O² frozen to step 300", replace(FIGURE_3, freeze_W_O2=True), "W_O2",
      "While W_O² is frozen nothing is learned."),
     ("W_K1 frozen", "W_K¹ frozen to step 300", replace(FIGURE_3, freeze_W_K1=True), "W_K2",
-     "W_K² learns without W_K¹."),
-    ("W_K2 frozen", "W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K2=True), "W_K1", "W_K¹ waits for W_K²."),
+     "W_K² forms without W_K¹. All curves have the reverse beside it."),
+    ("W_K2 frozen", "W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K2=True), "W_K1",
+     "W_K¹ hardly forms without W_K². All curves have the reverse beside it."),
 )  # fmt: skip
 DATA = (
     ("one frequent", "One fixed, frequent trigger", replace(FIGURE_4, triggers="fixed", K=1), "W_O2",
-     "One trigger gives few outputs to learn from: W_O² is slow."),
+     "A trigger that every sequence is full of: the head comes soonest."),
     ("five rare", "Five fixed, rare triggers", replace(FIGURE_4, triggers="fixed rare", K=5), "W_O2",
-     "Rare triggers give few outputs to learn from: W_O² is slow."),
-    ("random 1", "One random trigger", replace(FIGURE_4, K=1), "W_K2", "The slowest of the random ones."),
-    ("random 3", "Three random triggers", FIGURE_4, "W_O2", "W_F and W_O² rise together, then compete."),
-    ("random 5", "Five random triggers", replace(FIGURE_4, K=5), "W_K2", "More triggers, faster learning."),
+     "Rare triggers are seldom met: the head comes later, and W_O² stays below one half."),
+    ("random 1", "One random trigger", replace(FIGURE_4, K=1), "W_K2",
+     "The slowest of all: compare three triggers, and five."),
+    ("random 3", "Three random triggers", FIGURE_4, "W_O2",
+     "W_F and W_O² are learned first; later both give some of it back."),
+    ("random 5", "Five random triggers", replace(FIGURE_4, K=5), "W_K2", "More triggers, and the head comes sooner."),
     ("bigram outputs", "Three random triggers, bigram outputs", replace(FIGURE_4, outputs="bigram"), "W_O2",
-     "Trained on predictable outputs, it fails on uniform ones."),
+     "Trained on likely outputs, it fails on unlikely ones."),
 )  # fmt: skip
 
 
@@ -89,6 +92,7 @@ def _preset(row: tuple, group: str, seeds: int) -> Preset:
 
 def _at_papers_size(row: tuple, steps: int) -> Preset:
     name, title, config, *rest = row
+    title = title.replace(f"{config.steps} steps", f"{steps} steps")
     return _preset((f"{name}, paper size", title, paper_size(config, steps), *rest), "Paper's setting", 3)
 
 
