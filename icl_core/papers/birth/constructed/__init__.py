@@ -3,11 +3,14 @@ It works where random vectors are nearly orthogonal. Where they are not, every m
 in the residual stream, and the sum of these whispers drowns the right answer.
 
 At a width where the construction recalls every pair and still fails, a trained model of the same size succeeds. Take
-the cross-talk with the rest of the stream out of the construction, and it catches up.
+the cross-talk with the rest of the stream out of the construction, and it catches up: out of W_O² and W_K², for that
+of W_K¹ hardly matters.
 
 Try:
 - "Constructed, beside a trained model": how much of the gap does the cross-talk explain?
-- "Bigrams in W_F, random embeddings": why do two kinds of knowledge not fit together at d = 256?
+- "Bigrams in W_F, random embeddings": why do two kinds of knowledge not fit together at d = 256? What should W_F not
+  read?
+- "Bigrams in W_F, orthonormal embeddings": triggers are predicted. What is the loss everywhere else?
 - Lower the attention score of a match to 5: what does softer attention cost?
 """
 
@@ -22,9 +25,10 @@ from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
 def headline(run: Run, view: View) -> str:
     """What you see: how well the construction of width d predicts."""
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in ("kept", "stream"))
-    start = f"Constructed at d = {run.config.d} it is right {kept:.0%} of the time, {clean:.0%} without cross-talk"
     if run.config.feed_forward:
-        return f"{start}; global loss {float(at_d(run, 'global_loss_kept').mean()):.1f} nats."
+        loss = float(at_d(run, "global_loss_kept").mean())
+        return f"Constructed at d = {run.config.d}: {kept:.0%} right at triggers; elsewhere a loss of {loss:.1f} nats."
+    start = f"Constructed at d = {run.config.d} it is right {kept:.0%} of the time, {clean:.0%} without cross-talk"
     return f"{start}{''.join(f'; trained, {value:.0%}' for value in sweep.trained(run))}."
 
 
@@ -55,7 +59,7 @@ EXPERIMENT = Experiment(
         Drawing("w_k1", stage.w_k1, ("cross_talk",), moving=False),
         Drawing("w_k2", stage.w_k2, ("cross_talk",), moving=False),
         Drawing("w_o2", stage.w_o2, ("cross_talk",), moving=False),
-        Drawing("gap", gap.gap, place=CROSS_TALK),
+        Drawing("gap", gap.gap, place=CROSS_TALK, wide=True),
         Drawing("errors", gap.errors, place=CROSS_TALK),
         Drawing("reads", gap.reads, place=CROSS_TALK, applies=lambda config: config.feed_forward),
         Drawing("readings", readings.readings, ("memory",), CROSS_TALK, wide=True),

@@ -78,7 +78,7 @@ DATA = (
     ("random 1", "One random trigger", replace(FIGURE_4, K=1), "W_K2",
      "The slowest of all: compare three triggers, and five."),
     ("random 3", "Three random triggers", FIGURE_4, "W_O2",
-     "W_F and W_O² are learned first; later both give some of it back."),
+     "W_F learns the bigrams first; later it and W_O² give some of it back."),
     ("random 5", "Five random triggers", replace(FIGURE_4, K=5), "W_K2", "More triggers, and the head comes sooner."),
     ("bigram outputs", "Three random triggers, bigram outputs", replace(FIGURE_4, outputs="bigram"), "W_O2",
      "Trained on likely outputs, it fails on unlikely ones."),

@@ -94,8 +94,8 @@ def global_loss(run: Run, view: View) -> Panel:
     series = [against_width(run, "global_loss", talk, TALK.get(talk, talk), *style(talk)[1:]) for talk in SHOWN]
     bigrams, found = float(run["baseline/bigrams_loss"][0]), float(at_d(run, "global_loss_kept").mean())
     lines = [("uniform guess", UNIFORM_GUESS, "floor"), ("the bigrams", bigrams, "floor")]
-    top = 1.05 * max(UNIFORM_GUESS + 0.5, *(float(np.nanmax(curve.mean())) for curve in series))
-    figure = over_widths(run, series, "global loss, nats", lines=lines, y_range=(0, top))
+    top = 1.2 * max(UNIFORM_GUESS, *(float(np.nanmax(curve.mean())) for curve in series))
+    figure = over_widths(run, series, "global loss, nats", lines=lines, log_y=True, y_range=(0.8 * bigrams, top))
     side = "above" if found > UNIFORM_GUESS else "below"
     return Panel(
         f"At d = {run.config.d} the global loss is {found:.1f} nats, {side} a uniform guess's {UNIFORM_GUESS:.1f}",

@@ -11,7 +11,7 @@ from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.model import forward
 from icl_core.papers.birth.shared.train import held_out, task_of
 
-GROUPS = {"triggers": "triggers", "others": "other characters that come again"}
+GROUPS = {"triggers": "at triggers", "others": "at others"}
 FEW = 8  # sequences on which the attention before training is measured
 
 
@@ -20,7 +20,7 @@ def looks(run: Run, view: View) -> Panel:
     snapshot = run.snapshot_at(view)
     masses = looking.on_followers(looking.at_snapshot(run, snapshot))
     rows = [(GROUPS[name], mass, "layer 2") for name, (mass, _) in masses.items()]
-    rows += [(f"{GROUPS[name]}, spread evenly", even, figures.colour("seed")) for name, (_, even) in masses.items()]
+    rows += [(f"{GROUPS[name]}, even", even, figures.colour("seed")) for name, (_, even) in masses.items()]
     labels, values, kinds = zip(*rows, strict=True)
     layer = "Layer 2" if run.config.layers == 2 else "The layer"
     return Panel(
@@ -28,7 +28,8 @@ def looks(run: Run, view: View) -> Panel:
         f"{masses['others'][0]:.0%} on what followed others",
         "The share of attention that goes to what followed earlier occurrences of the character just read, the mean "
         "over held-out sequences. An induction head puts it there wherever a character comes again; one that knows its "
-        "triggers, at those alone. The pale bars are what attention spread evenly would give.",
+        "triggers, at those alone; the others are those that come again and are none. The pale bars are what attention "
+        "spread evenly would give.",
         figures.bars(labels, values, "attention on what followed", kinds=kinds, y_range=(0, 1.05)),
         note=_before(run),
         data=pd.DataFrame({"query": labels, "attention": values}),
@@ -81,6 +82,6 @@ def _linked(run: Run, found: looking.Looked) -> str:
     if run.config.feed_forward and np.isfinite(named):
         said.append(
             f"{named:.0%} of the errors name one of the {looking.TOP} most frequent bigrams, {though:.0%} though layer "
-            "2 looks right: there W_F outweighs the head."
+            "2 looks right."
         )
     return " ".join(said)
