@@ -60,13 +60,18 @@ class Claim:
 
     def is_at(self, config: Any) -> bool:
         """Whether `config` is the setting that the claim speaks of."""
-        return self.at is not None and all(_agrees(getattr(config, name), wanted) for name, wanted in self.at.items())
+        return self.at is not None and agree(config, self.at)
 
     @property
     def setting_words(self) -> str:
         """The setting for a reader: "d = 128, T = 256"."""
         parts = [_worded(name, wanted) for name, wanted in (self.at or {}).items()]
         return ", ".join(filter(None, [self.setting, *parts])) or "any setting"
+
+
+def agree(config: Any, setting: Mapping[str, Any]) -> bool:
+    """Whether a config has the values of a `setting`, or one of a tuple or range of them."""
+    return all(_agrees(getattr(config, name), wanted) for name, wanted in setting.items())
 
 
 def _agrees(value: Any, wanted: Any) -> bool:

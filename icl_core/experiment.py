@@ -88,6 +88,14 @@ class Progress(Protocol):
         """Tell what the training that was taken has made."""
         ...
 
+    def earlier(self, name: str) -> Tensors:
+        """The state in which that training of a shorter run ended, if this run can go on from it; else empty."""
+        ...
+
+    def end(self, name: str, state: Callable[[], Tensors]) -> None:
+        """Tell the state in which a training ends, before its last evaluation: a longer run may go on from it."""
+        ...
+
     def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
         """Name for people what comes now: a training, "seed 2 of 5", of `steps` steps, which follow the `first` ones of
         the run; or, without steps, what is no training, "evaluating"."""
@@ -146,6 +154,7 @@ class Experiment:
     cost       work in giga-operations, for the estimate of time
     upgrade    the tensors of a run that was kept in an older form to those of today's
     milestones the training steps at which parts of the mechanism are first seen in a run, by their short names
+    goes_on    whether a run of this config is the beginning of one of more `steps`: no rate depends on their number
     """
 
     name: str
@@ -162,6 +171,7 @@ class Experiment:
     cost: Callable[[Any], float]
     upgrade: Callable[[Tensors], Tensors] = lambda tensors: tensors
     milestones: Callable[[Run], Mapping[str, float]] = lambda run: {}
+    goes_on: Callable[[Any], bool] = lambda config: False
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,9 @@ class Interrupted(Exception):
 class Recorder:
     """A progress that keeps nothing, or that stops at a step with the state in hand."""
 
-    def __init__(self, stop=None, saved=None):
+    def __init__(self, stop=None, saved=None, earlier=()):
         self.stop, self.saved, self.reports = stop, saved, []
+        self.ended, self.ended_before = {}, dict(earlier)  # the states of trainings, this run's and a shorter one's
         self.seen = {}  # the curves when it stopped
 
     def resume(self):
@@ -24,6 +25,12 @@ class Recorder:
 
     def give(self, name, made):
         pass
+
+    def earlier(self, name):
+        return self.ended_before.get(name, {})
+
+    def end(self, name, state):
+        self.ended[name] = {key: np.array(array) for key, array in state().items()}
 
     def enter(self, what, first=0, steps=0):
         pass

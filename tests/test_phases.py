@@ -33,6 +33,12 @@ class Checkpointed:
     def give(self, name, made):
         pass
 
+    def earlier(self, name):
+        return {}
+
+    def end(self, name, state):
+        pass
+
     def enter(self, what, first=0, steps=0):
         self.entered.append((what, first, steps))
 

@@ -8,6 +8,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.experiment import Cancelled, Taken, Tensors
 from icl_core.forms import from_kept
+from icl_core.jobs.ends import Ends
 from icl_core.jobs.folder import Job
 from icl_core.jobs.progress import CHECKPOINT, FIRST_CHECKPOINT, LOOK, THREADS, Stopped, identity_of
 from icl_core.jobs.shared import Shared
@@ -24,6 +25,7 @@ class Assisting:
         from icl_core import device  # imports torch
 
         self.job, self.shared, self.trained = job, shared, 0
+        self._ends = Ends(shared.identity)
         self._stopped, self._wanted, self._clock = stopped, wanted, device.clock
         self._name, self._first, self._began = "", 0, 0.0
         self._look = self._checkpoint_at = time.monotonic()
@@ -50,6 +52,14 @@ class Assisting:
         """See `icl_core.experiment.Progress`."""
         self.shared.give(name, made, self._clock() - self._began)
         self.trained += 1
+
+    def earlier(self, name: str) -> Tensors:
+        """See `icl_core.experiment.Progress`."""
+        return self._ends.earlier(name)
+
+    def end(self, name: str, state: Callable[[], Tensors]) -> None:
+        """See `icl_core.experiment.Progress`."""
+        self._ends.keep(name, state)
 
     def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
         """See `icl_core.experiment.Progress`."""

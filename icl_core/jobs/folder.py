@@ -1,6 +1,7 @@
 """The folder of a job: what was asked, how far it is, its checkpoint. All that pages and workers share.
 
-    <local>/jobs/<key>/request.json state.json checkpoint.safetensors live.safetensors cancel lock watched/ phases/
+    <local>/jobs/<key>/request.json state.json checkpoint.safetensors live.safetensors cancel lock
+                       watched/ phases/ ends/
 
 A worker holds `lock` while it trains; the system lets go of it when the worker dies, however it dies. What cannot be a
 file of a job (another form, a pipe, a folder) is set aside with a message, and counts as absent.
@@ -40,12 +41,13 @@ def asked() -> int:
 class Job:
     """The files of one job, by the key of the run it makes. `checkpoint` is all that is needed to go on, `live` the
     curves so far; `cancel` exists if somebody asked the running worker to give up; `watched` holds a file for each that
-    looks at it, `phases` what several workers at it leave to each other."""
+    looks at it, `phases` what several workers at it leave to each other, `ends` what a longer run goes on from."""
 
     def __init__(self, key: str) -> None:
         self.key, self.folder = key, jobs_folder() / key
         self.checkpoint, self.live = (self.folder / f"{name}.safetensors" for name in ("checkpoint", "live"))
-        self.cancel, self.watched, self.phases = (self.folder / name for name in ("cancel", "watched", "phases"))
+        names = ("cancel", "watched", "phases", "ends")
+        self.cancel, self.watched, self.phases, self.ends = (self.folder / name for name in names)
 
     def request(self) -> dict[str, Any] | None:
         """What was asked: experiment, version, config, asked (ns). None if there is no such job."""

@@ -12,6 +12,7 @@ import psutil
 
 from icl_core import registry
 from icl_core.experiment import Cancelled, Taken, Tensors
+from icl_core.jobs.ends import Ends
 from icl_core.jobs.folder import Job, trouble
 from icl_core.jobs.reading import plain_file
 from icl_core.jobs.shared import Shared
@@ -62,7 +63,7 @@ class JobProgress:
         self.first_step, self.total, self.loss, self.deaths, self.tries = 0, 0, math.nan, 0, 0
         self._born = psutil.Process().create_time()
         self._trouble, self._step, self._phase, self._spare = "", 0, ("", 0, 0), 0
-        self._shared = Shared(job, identity)
+        self._shared, self._ends = Shared(job, identity), Ends(identity)
         self._before = 0.0  # seconds of computing by earlier workers
         self._state: Tensors | None = None
         self._read_checkpoint()
@@ -95,6 +96,14 @@ class JobProgress:
     def give(self, name: str, made: Tensors) -> None:
         """See `icl_core.experiment.Progress`."""
         self._shared.give(name, made, self._clock() - self._taken_at)
+
+    def earlier(self, name: str) -> Tensors:
+        """See `icl_core.experiment.Progress`."""
+        return self._ends.earlier(name)
+
+    def end(self, name: str, state: Callable[[], Tensors]) -> None:
+        """See `icl_core.experiment.Progress`."""
+        self._ends.keep(name, state)
 
     def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
         """See `icl_core.experiment.Progress`. What is no training counts as all the steps before it."""

@@ -50,7 +50,7 @@ def run(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensor
         progress.enter(_label(plan, phase), before, phase.steps)
         report = _reporter(plan, phase, before, progress, made, show, loss)
         given = (made[name] for name in phase.given)
-        resumed = current.get(phase.name) or dict(taken.resumed)
+        resumed = current.get(phase.name) or dict(taken.resumed) or dict(progress.earlier(phase.name))
         made[phase.name] = phase.train(*given, resumed, report)
         progress.give(phase.name, made[phase.name])
     progress.enter(EVALUATING)  # what the run measures of all of them
@@ -92,7 +92,9 @@ def _reporter(
 
         last = float(np.mean(state.batch[loss][-1])) if loss in state.batch else float("nan")
         progress.report(before + state.step, total, last, live, whole)
-        if state.step == phase.steps:  # what is left of it is to evaluate what it has trained
+        if state.step == phase.steps:
+            progress.end(phase.name, save)
+            # what is left of it is to evaluate what it has trained
             progress.enter(": ".join(filter(None, (_label(plan, phase), EVALUATING))))
 
     return report

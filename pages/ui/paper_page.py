@@ -9,7 +9,7 @@ from icl_core import findings, forms, knobs, registry
 from icl_core.experiment import Paper, Run
 from icl_core.jobs import start
 from icl_core.runs import store
-from pages.ui import address, at_once, choose, drawers, menu, sharing, stage, training, verdicts, widgets
+from pages.ui import address, at_once, choose, drawers, longer, menu, sharing, stage, training, verdicts, widgets
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 from pages.ui.training import Pending
@@ -81,6 +81,7 @@ def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
         st.caption(f"{origin}: {time} on {plain(device)}.")
         if found.info.get("message"):
             st.warning(plain(found.info["message"]))
+        longer.offer(setting)
     elif pending is not None and training.growing(pending.job()):
         st.caption("In training: see its progress on the page.")
     elif pending is not None:

@@ -3,6 +3,7 @@
 import math
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -52,12 +53,13 @@ def run_button(setting: Setting, where: str, again: bool = False) -> None:
     """The button that asks for the setting to be trained."""
     time = duration(estimate(setting.id, setting.config))
     label = f"{'Run again' if again else 'Train it here'} · {time} on this machine"
-    st.button(label, type="primary", key=f"run {where}", on_click=_submit, args=(setting,))
+    st.button(label, type="primary", key=f"run {where}", on_click=submit, args=(setting.id, setting.config))
 
 
-def _submit(setting: Setting) -> None:
+def submit(experiment_id: str, config: Any) -> None:
+    """Ask for a run; say why where that cannot be."""
     try:
-        queue.submit(setting.id, setting.config)
+        queue.submit(experiment_id, config)
         start.ensure_workers()
     except (BadSetting, OSError) as problem:
         told = trouble(problem) if isinstance(problem, OSError) else str(problem)

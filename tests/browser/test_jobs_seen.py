@@ -75,6 +75,18 @@ def test_a_setting_of_seconds_trains_when_its_slider_is_released(server: str, wi
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 
 
+def test_a_run_made_here_trains_on_from_where_it_ended(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?seed=9&steps=500&at_once=false")
+    train(tab)
+    expect(tab.get_by_text("Trained here: about")).to_be_visible()
+    tab.get_by_role("button", name="Train on").click()
+    expect(tab.get_by_text("Goes on from step 500")).to_be_visible()
+    tab.get_by_role("button", name="1,000 steps").click()
+    tab.wait_for_url("**steps=1000*")
+    expect(tab.get_by_text("Trained here: about")).to_be_visible()
+    expect(tab.locator(".headline")).to_contain_text("1000")
+
+
 def test_the_switch_turns_that_off_for_the_visit(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?d=30")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()

@@ -58,7 +58,8 @@ def test_the_stage_is_the_first_screen_and_every_drawer_opens(server: str, windo
         tab.get_by_test_id("stMain").get_by_text(drawer, exact=True).click()
         for drawing in (each for each in shown if each.place == drawer):
             key = f"panel-{'wide' if drawing.wide else 'half'}-{drawing.name}".replace(" ", "-")
-            expect(tab.locator(f".st-key-{key}").locator(".main-svg, table").first).to_be_visible()
+            drawn = tab.locator(f".st-key-{key}").locator(".main-svg, table, [data-testid=stDataFrame]")
+            expect(drawn.locator("visible=true").first).to_be_visible()
         settled(tab)
     assert "nan" not in tab.get_by_test_id("stMain").inner_text().lower().split()
 

@@ -12,7 +12,7 @@ from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.draw import depth, optimiser, overfit, trajectory
 from icl_core.papers.memformers.methods.settings import Config, View
 from icl_core.papers.memformers.methods.train import run as train
-from icl_core.papers.memformers.shared import variants
+from icl_core.papers.memformers.shared import known_methods, variants
 from icl_core.papers.memformers.shared.baselines import mean_coefficients
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.read_run import iterates, parameters_at, prompt_of, root_of
@@ -120,27 +120,27 @@ def prompts():
 
 
 def test_gradient_descent_has_no_memory():
-    table = decoded.gradient_descent(4, 0.3)
+    table = known_methods.gradient_descent(4, 0.3)
     assert np.array_equal(table, np.diag([0.3] * 4)) and decoded.memory(table) == 0
 
 
 def test_momentum_forgets_by_beta():
-    table = decoded.momentum(5, 0.3, 0.8)
+    table = known_methods.momentum(5, 0.3, 0.8)
     assert table[4] == pytest.approx([0.3 * 0.8 ** (4 - j) for j in range(5)])
     assert not np.triu(table, 1).any()
 
 
 @pytest.mark.parametrize("beta", [0.0, 0.7, 0.999])
-@pytest.mark.parametrize(("method", "table"), [(momentum, decoded.momentum), (nesterov, decoded.nesterov)])
+@pytest.mark.parametrize(("method", "table"), [(momentum, known_methods.momentum), (nesterov, known_methods.nesterov)])
 def test_decoded_methods_make_the_same_iterates(prompts, method, table, beta):
-    made = decoded.replay(table(6, 0.4, beta), *prompts)
+    made = known_methods.replay(table(6, 0.4, beta), *prompts)
     assert torch.allclose(made, method(*prompts, 6, 0.4, beta), atol=1e-5)
 
 
 def test_summed_counts_from_the_start(prompts):
     S, target = prompts
-    table = decoded.nesterov(5, 0.4, 0.7)
-    w = decoded.replay(table, S, target)
+    table = known_methods.nesterov(5, 0.4, 0.7)
+    w = known_methods.replay(table, S, target)
     gradients = torch.einsum("ijp,ljp->lip", S, w[:-1] - target)
     again = -torch.einsum("kl,lip->kip", torch.tensor(np.cumsum(table, axis=0)), gradients)
     assert torch.allclose(again, w[1:], atol=1e-10)
@@ -151,16 +151,16 @@ def test_decoded_conjugate_gradient_makes_the_same_iterates(prompts):
     for prompt in range(S.shape[-1]):
         one = S[..., prompt : prompt + 1], target[..., prompt : prompt + 1]
         done = conjugate_gradient(*one, 3)
-        assert torch.allclose(decoded.replay(mean_coefficients(done), *one), done.iterates, atol=1e-5)
+        assert torch.allclose(known_methods.replay(mean_coefficients(done), *one), done.iterates, atol=1e-5)
 
 
-@pytest.mark.parametrize("table", [decoded.momentum(3, 0.4, 0.1), np.diag([0.3, 0.9, 1.7])])
+@pytest.mark.parametrize("table", [known_methods.momentum(3, 0.4, 0.1), np.diag([0.3, 0.9, 1.7])])
 def test_equivalent_steps_end_where_the_table_does(prompts, table):
     steps = decoded.equivalent(table)
     if np.iscomplexobj(steps):
         pytest.skip("no linear transformer does the same")
-    same = decoded.replay(np.diag(steps), *prompts)[-1]
-    assert torch.allclose(same, decoded.replay(table, *prompts)[-1], atol=1e-8)
+    same = known_methods.replay(np.diag(steps), *prompts)[-1]
+    assert torch.allclose(same, known_methods.replay(table, *prompts)[-1], atol=1e-8)
 
 
 def test_equivalent_steps_of_a_transformer_are_its_own():
@@ -178,7 +178,9 @@ def test_the_learned_table_is_the_model_where_it_holds_all_of_it(variant):
     S = gram(U[..., None])
     batch = Batch(S[None], target[None, :, None, None], U[None, ..., None])
     path = iterates(parameters, run.config, root, batch)
-    assert share == pytest.approx(1) and torch.allclose(decoded.replay(table, S, target[:, None]), path, atol=1e-5)
+    assert share == pytest.approx(1) and torch.allclose(
+        known_methods.replay(table, S, target[:, None]), path, atol=1e-5
+    )
 
 
 def test_the_units_of_original_coordinates():

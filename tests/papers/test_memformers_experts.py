@@ -9,6 +9,7 @@ import torch
 from icl_core.experiment import STAGE, Panel, Run
 from icl_core.number_lists import numbers, shares
 from icl_core.papers.memformers import mixture, variances
+from icl_core.papers.memformers.mixture import components, protocol
 from icl_core.papers.memformers.mixture import heads as learning
 from icl_core.papers.memformers.mixture import prompts as drawn
 from icl_core.papers.memformers.mixture import settings as gaussians
@@ -27,11 +28,15 @@ TINY = {
         layers=2, steps=20, gate_steps=10, gate_prompts=20, unseen="0.5", variances="1, 2", d=3, n=6
     ),
     "mixture": gaussians.Config(layers=2, steps=20, gate_steps=10, gate_prompts=20, batch=20, n=6),
+    "components": gaussians.Config(
+        prompts="components", layers=2, steps=20, gate_steps=10, gate_prompts=20, batch=20, n=6, learning_rate=0.01
+    ),
 }
-EXPERIMENTS = {"variances": variances.EXPERIMENT, "mixture": mixture.EXPERIMENT}
+EXPERIMENTS = {"variances": variances.EXPERIMENT, "mixture": mixture.EXPERIMENT, "components": mixture.EXPERIMENT}
 ODD = {
     "variances": {"seeds": 2, "rotations": "own", "variances": "0.01, 100", "start": "zeros", "gate_prompts": 1},
     "mixture": {"seeds": 2, "means": "3", "variances": "0.01", "weights": "1", "gate_prompts": 1, "layers": 1},
+    "components": {"seeds": 2, "means": "3", "variances": "0.01", "weights": "1", "gate_prompts": 1, "layers": 1},
 }
 
 
@@ -42,6 +47,8 @@ def quick(monkeypatch):
         monkeypatch.setattr(test_set, name, test_set.BLOCK)
     monkeypatch.setattr(variances_test_time, "FEWER", test_set.BLOCK)
     monkeypatch.setattr(drawn, "POOL", 2**12)
+    monkeypatch.setattr(components, "FRESH", components.BLOCK)
+    monkeypatch.setattr(protocol, "PICKED_STEPS", 10)
 
 
 def heads(seeds=2, H=3, L=3, d=4, seed=0) -> Heads:
@@ -83,7 +90,7 @@ def test_a_head_moved_to_another_variance_is_itself_with_the_right_gate(variance
     learned = [{"A": torch.randn(2, 1, 3, 5, 5), "Gamma": torch.randn(2, 3, 3)} for _ in range(2)]
     for h, own in enumerate((1.0, 2.0)):
         only = torch.eye(2)[h].expand(2, 2)
-        home, moved = heads_at(config, learned, own), heads_at(config, learned, variance)
+        home, moved = heads_at(config, learned, own, 0), heads_at(config, learned, variance, 0)
         gate = only * own / variance
         torch.testing.assert_close(
             experts.table(only, home.Gamma, home.A),

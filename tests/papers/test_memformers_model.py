@@ -7,20 +7,20 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from icl_core.papers.memformers.methods.token_form import forward, original, takes_whitened
 from icl_core.papers.memformers.shared import first_order, model, variants
 from icl_core.papers.memformers.shared.settings import Model as Config
 from icl_core.papers.memformers.shared.task import Batch, covariances, integrated
+from icl_core.papers.memformers.shared.token_form import forward, original, takes_whitened
 from icl_core.papers.memformers.shared.variants import VARIANTS, distances
 from icl_core.regression import conjugate_gradient, covariates, floors, gradient_descent, gram, grams, momentum
 
 SHAPES = [(5, 20, 4), (7, 4, 5), (2, 2, 1)]  # d, n, L: the paper's, underdetermined, the smallest
-SINGLE_W = [name for name in VARIANTS if name not in ("token", "gd++")]  # every token agrees on one w
+SINGLE_W = [name for name, each in VARIANTS.items() if each.has_one_w]  # every token agrees on one w
 
 
 def legal():
     for variant, preconditioner, coordinates, heads in itertools.product(
-        VARIANTS, ("full", "scalar"), ("original", "whitened"), (1, 3)
+        VARIANTS, ("full", "scalar"), ("original", "authors", "whitened"), (1, 3)
     ):
         settings = {"preconditioner": preconditioner, "coordinates": coordinates, "heads": heads}
         try:
@@ -160,7 +160,9 @@ def test_a_passage_holds_together(variant):
     assert passage.predictions.equal(-passage.labels[:, :, -1])
     torch.testing.assert_close(passage.labels.diff(dim=0), passage.update[:, :, -1])
     assert (passage.attention[:, :, -1] == 0).all()  # no token attends to the query
-    assert bool((passage.update[:, :, :-1] != 0).any()) == (variant == "gd++")  # only there do covariates move
+    assert (
+        bool((passage.update[:, :, :-1] != 0).any()) == VARIANTS[variant].moves_covariates
+    )  # only there do covariates move
 
 
 def scalar(layers, d=5, n=20, **change):
@@ -248,7 +250,7 @@ def test_heads_equal_one_head_with_their_sum(variant):
 
 def test_preconditioners_in_original_coordinates_undo_their_units():
     for config in CONFIGS:
-        if config.variant != "gd++" and config.heads == 1:
+        if not VARIANTS[config.variant].moves_covariates and config.heads == 1:
             parameters, root, _ = setting(config)
             A = original(parameters, config, root)  # [L, registers, 1, d, d]
             white = (root[0] @ A.sum((1, 2)) @ root[0])[None]
@@ -287,7 +289,7 @@ def test_no_memory_gets_below_the_floor(pool):
     assert (found > best.loss * (1 - 1e-9)).all()
 
 
-@pytest.mark.parametrize("variant", ["lfom", "coordinate", "gd++", "token"])
+@pytest.mark.parametrize("variant", ["lfom", "coordinate", "gd++", "token", "gd++ entry"])
 def test_integrated_loss_is_the_mean_over_sampled_prompts(variant):
     config = Config(variant=variant, d=3, n=4, layers=2)
     parameters, root, _ = setting(config)

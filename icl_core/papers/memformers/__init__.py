@@ -15,7 +15,15 @@ PAPER = Paper(
         "of gradient descent on the examples. With registers that keep what earlier layers computed, a Memformer can "
         "learn any method that combines past gradients linearly, as momentum and conjugate gradient do."
     ),
-    experiments={"methods": 3, "convergence": 3, "variances": 2, "mixture": 2, "learned": 3},
+    experiments={
+        "methods": 4,
+        "convergence": 4,
+        "speed": 1,
+        "variances": 3,
+        "mixture": 3,
+        "learned": 4,
+        "theorems": 2,
+    },
     glossary=(
         ("Sigma", "Σ", "covariance of the examples, σ² Uᵀ D U"),
         ("target", "w*", "the weights that made the labels, drawn anew for every prompt from N(0, Σ⁻¹)"),
@@ -24,6 +32,9 @@ PAPER = Paper(
         ("B", "B_l", "how layer l moves the covariates, GD++"),
         ("Gamma", "Γ_j^l", "how much layer l uses of what layer j found"),
         ("alpha, gamma", "α_l, γ_l", "step size and deflection of the CGD-like Memformer"),
+        ("register", "R_l", "what a layer's attention leaves for later ones; with B = 0 a row of labels alone"),
+        ("steps", "a_l = 1 / r_l", "inverse roots of the best polynomial: A_l = a_l Σ⁻¹ attains the floor"),
+        ("batch", "B", "prompts in a test batch; CGD computes 2 B numbers for each iteration"),
         ("Lambda", "Λ_i^k", "coefficients of a first-order method on its past gradients, eq. 1.1"),
         ("root", "Σ^½", "turns white noise into covariates; Σ^½ A Σ^½ is A in whitened coordinates"),
         ("log-loss", "log E", "natural logarithm of the mean squared error on the query"),

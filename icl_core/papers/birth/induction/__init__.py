@@ -92,4 +92,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     milestones=milestones,
+    goes_on=lambda config: True,
 )

@@ -19,6 +19,7 @@ from icl_core.papers.memformers.convergence.metrics import metrics
 from icl_core.papers.memformers.convergence.settings import PRESETS, Config, View
 from icl_core.papers.memformers.convergence.train import run
 from icl_core.papers.memformers.shared.draw.preconditioner import distances_at
+from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.upgrade import upgrade
 
 
@@ -60,4 +61,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    goes_on=goes_on,
 )

@@ -6,17 +6,21 @@ TASK = {"variant": "linear", "d": 5, "n": 20, "spectrum": "paper", "layers": 3}
 
 CLOSE = Claim(
     id="sigma-inverse", label="largest distance from Σ⁻¹", kind="paper",
-    text="Every layer's A_l converges to a multiple of Σ⁻¹: Dist(Σ^½ A_l Σ^½, I) falls to about 0.02.",
+    text="Every layer's A_l converges to a multiple of Σ⁻¹: Dist(Σ^½ A_l Σ^½, I), the mean of the runs, falls to about "
+    "0.02, at the schedule of the authors' code.",
     source="Appendix D, Figures 18 to 21",
     quote="we present here an empirical verification of our results per Theorem 3",
-    at={**TASK, "batches": "resampled", "batch": 20_000, "clip": 0.01}, at_most=0.03,
+    at={
+        **TASK, "batches": "resampled", "batch": 20_000, "clip": 0.01, "schedule": "halved", "learning_rate": 0.02,
+        "beta_1": 0.99, "beta_2": 0.9, "steps": range(20_000, 30_001), "seeds": range(3, 6),
+    }, at_most=0.02, tolerance=0.01,
 )  # fmt: skip
 STEPS = Claim(
     id="constructed-steps", label="a_l off the constructed 1/r_l", kind="ours",
     text="The multiples a_l are the steps 1/r_l of the best polynomial, in some order; for three layers 0.42, 0.69, "
     "1.71.",
     source="not in the paper; known for n = 20, d = 5",
-    at={**TASK, "steps": range(1000, 10_001)}, near=0.0, tolerance=0.1,
+    at={**TASK, "steps": range(1000, 30_001)}, near=0.0, tolerance=0.1,
 )  # fmt: skip
 
 ALL = (CLOSE, STEPS)

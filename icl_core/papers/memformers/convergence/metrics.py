@@ -5,11 +5,12 @@ import numpy as np
 from icl_core.experiment import Metric, Run
 from icl_core.papers.memformers.convergence import claims
 from icl_core.papers.memformers.shared.draw.preconditioner import multiples
+from icl_core.papers.memformers.shared.read_run import mean_and_error
 from icl_core.trend import still_falling, tail
 
 
 def metrics(run: Run) -> list[Metric]:
-    """The largest distance of any layer and seed; how far the multiples are from the constructed ones."""
+    """The largest distance of any layer, the mean over seeds; how far the multiples are from the constructed ones."""
     found = [_distance(run)]
     if run.config.variant == "linear":
         learned = np.sort(multiples(run), 1)  # [seeds, L]
@@ -20,12 +21,12 @@ def metrics(run: Run) -> list[Metric]:
 
 def _distance(run: Run) -> Metric:
     curves = np.stack([run[f"curve/distance_{layer}"] for layer in range(run.config.layers)], 1)  # [seeds, L, points]
-    value = float(curves[..., -1].max())
+    last = curves[..., -1].mean(0)  # [L]
+    value, error = mean_and_error(curves[:, last.argmax(), -1])
     if claims.CLOSE.slack(value) >= 0:
-        return Metric(claims.CLOSE, value)
+        return Metric(claims.CLOSE, value, error)
     steps, layers = run["curve/step"], range(run.config.layers)
     falling = next(filter(None, (still_falling(curves[:, layer], steps=steps) for layer in layers)), "")
-    last = curves[..., -tail(steps, 2) :]
-    moved = float(np.ptp(last, axis=-1).max())
+    moved = float(np.ptp(curves[..., -tail(steps, 2) :], axis=-1).max())
     reason = f"Over the last tenth of the training a layer's distance still moves up and down by up to {moved:.2g}."
-    return Metric(claims.CLOSE, value, unfinished=falling, reason=reason)
+    return Metric(claims.CLOSE, value, error, falling, reason)

@@ -2,8 +2,9 @@
 are kept for the whole training. From few prompts the method learns these prompts: on them it beats conjugate gradient
 by far, and on fresh ones it fails. From many it learns the task.
 
-Theorem 5.1 bounds how much is lost by learning from N prompts only. Here the loss on fresh prompts stands against N,
-with what infinitely many prompts would give as the level it falls to.
+Theorem 5.1 says that what is lost by learning from N prompts only vanishes as N grows, for a loss that is bounded.
+The squared error is not, and rare prompts rule its mean. So it is measured: the excess on fresh prompts against N, of
+the mean and of the median, over what infinitely many prompts would give.
 
 Try:
 - Compare the two panels at the right: the same methods, on their own prompts and on fresh ones.

@@ -2,11 +2,13 @@
 what earlier layers found in a register and may use it again: so it can learn momentum, or any method that combines
 past gradients linearly, and the same learned numbers serve every prompt.
 
-One model is trained for every depth. Beside it stand the classical methods, and the floor: what the best method of its
-kind could do. Decode the trained model, and the method that it has learned lies open as a triangle of coefficients.
+One model is trained for every depth. Beside it stand the classical methods, and the floor: the best that fixed steps
+with one matrix can do. Decode the trained model, and the method that it has learned lies open as a triangle of
+coefficients.
 
 Try:
 - "Every variant, trained to the end": which gaps between the models of Figures 1 to 3 are left?
+- "GD++, covariates move" (Figures): far below conjugate gradient, until it meets a fresh prompt.
 - "A batch of ten prompts": compare the two panels on training and fresh prompts.
 - Follow the trajectories of one prompt layer by layer: who takes the straight way, and why?
 """
@@ -14,13 +16,14 @@ Try:
 import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
-from icl_core.papers.memformers.methods import claims
-from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, overfit, stage, trajectory
+from icl_core.papers.memformers.methods import claims, printed
+from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, overfit, products, stage, trajectory
 from icl_core.papers.memformers.methods.metrics import metrics
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
 from icl_core.papers.memformers.methods.train import companions, run
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.draw.losses import floor_of, written
+from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
@@ -61,7 +64,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
-    claims=claims.ALL,
+    claims=(*claims.ALL, *printed.CLAIMS),
     metrics=metrics,
     drawings=(
         Drawing("by_depth", stage.depth),
@@ -72,6 +75,7 @@ EXPERIMENT = Experiment(
         Drawing("loss", stage.loss, applies=stage.keeps_its_batch),
         Drawing("depth", depth.depth, ("overlay", "average"), METHODS, wide=True, moving=False),
         Drawing("overfit", overfit.overfit, (), METHODS, moving=False),
+        Drawing("products", products.by_products, (), METHODS, moving=False, applies=products.applies),
         Drawing("optimiser", optimiser.optimiser, ("unit", *MODEL), BESIDE, wide=True, applies=optimiser.applies),
         Drawing("trajectory", trajectory.trajectory, (*PLANE, "after"), PROMPTS, wide=True),
         Drawing("forms", forms.forms, (*PROMPT, "reading", "layer"), PROMPTS, wide=True),
@@ -84,4 +88,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    goes_on=goes_on,
 )

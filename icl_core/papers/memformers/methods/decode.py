@@ -1,19 +1,13 @@
-"""Every first-order method as one table: w_{l+1} = w_l − Σ_{j≤l} Λ_j^l ∇R(w_j), Λ a number, [L, L] over (l, j).
-
-A plain linear transformer has its steps on the diagonal. The rows of a table added up are Λ_i^k of eq. 1.1, which
-counts from w_0: w_{k+1} = w_0 − Σ_i Λ_i^k ∇R(w_i).
-"""
+"""The table (`shared.known_methods`) that a trained model amounts to, and what is read off a table."""
 
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.polynomial import Polynomial
 from torch import Tensor
 
 from icl_core.papers.memformers.shared import variants
 from icl_core.papers.memformers.shared.variants import Parameters
-from icl_core.regression import product
 
 
 def learned(parameters: Parameters, config: Any, root: Tensor) -> tuple[np.ndarray, float]:
@@ -29,25 +23,6 @@ def learned(parameters: Parameters, config: Any, root: Tensor) -> tuple[np.ndarr
         return table.numpy(), 1.0
     share = d * table.square().sum() / W.square().sum().clamp(min=1e-300)
     return table.numpy(), float(share)
-
-
-def gradient_descent(layers: int, rate: float) -> np.ndarray:
-    """`rate` on the newest gradient, nothing on the others."""
-    return rate * np.eye(layers)
-
-
-def momentum(layers: int, rate: float, beta: float) -> np.ndarray:
-    """Heavy ball: v_{l+1} = β v_l − rate ∇R(w_l), so Λ_j^l = rate β^{l−j}."""
-    age = np.arange(layers)[:, None] - np.arange(layers)
-    return np.where(age >= 0, rate * float(beta) ** np.maximum(age, 0), 0.0)
-
-
-def nesterov(layers: int, rate: float, beta: float) -> np.ndarray:
-    """As `momentum` on gradients at w_l + β (w_l − w_{l−1}). R is quadratic, so such a gradient is
-    (1 + β) ∇R(w_l) − β ∇R(w_{l−1}), and Nesterov too is a table on gradients at the iterates."""
-    ahead = (1 + beta) * np.eye(layers) - beta * np.eye(layers, k=-1)
-    ahead[0] = np.eye(layers)[0]  # no step has been taken: nothing to look ahead along
-    return momentum(layers, rate, beta) @ ahead
 
 
 def memory(table: np.ndarray) -> float:
@@ -70,16 +45,3 @@ def equivalent(table: np.ndarray) -> np.ndarray:
     coefficients[: len(done[-1].coef)] = done[-1].coef
     steps = np.sort_complex(np.roots(coefficients))
     return steps.real if np.allclose(steps.imag, 0, atol=1e-9 * np.abs(steps).max(initial=1)) else steps
-
-
-def replay(table: Any, S: Tensor, target: Tensor) -> Tensor:
-    """The iterates [L + 1, d, prompts] that a table makes on prompts S [d, d, prompts] with target [d, prompts].
-
-    `table` is [L, L], or [L, L, prompts] where each prompt has its own."""
-    weights = torch.as_tensor(table).to(S)
-    iterates, gradients = [torch.zeros_like(target)], []
-    for row in weights:
-        gradients.append(product(S, iterates[-1] - target))
-        past = sum((weight * gradient for weight, gradient in zip(row, gradients, strict=False)), torch.zeros(()))
-        iterates.append(iterates[-1] - past)
-    return torch.stack(iterates)

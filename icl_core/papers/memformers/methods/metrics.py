@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from icl_core.experiment import Claim, Metric, Run
-from icl_core.papers.memformers.methods import claims, token_form
-from icl_core.papers.memformers.shared import read_run
-from icl_core.papers.memformers.shared.read_run import log_from_least, mean_and_error
+from icl_core.papers.memformers.methods import claims, protocol
+from icl_core.papers.memformers.shared import read_run, token_form
+from icl_core.papers.memformers.shared.read_run import log_from_least
 from icl_core.papers.memformers.shared.task import eigenvalues_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.trend import still_falling
@@ -23,7 +23,6 @@ EXACT = {  # natural logarithms for one to four layers; d = 5, n = 20, eigenvalu
 }
 SHARED_VALUES = (0.143, -0.127, -0.594, -0.895)
 FEW = 100  # prompts up to which a fixed batch counts as few
-READ_OFF = 0.01  # how exactly the paper's curves were read
 HEADS_ON = 256  # prompts on which heads are held against their sum
 
 
@@ -35,10 +34,12 @@ def metrics(run: Run) -> list[Metric]:
         found += [Metric(claims.KNOWN_LINES, _off_exact(run)), Metric(claims.NOISE, float(run["reference/noise"][3]))]
     if config.batches == "fresh":
         found += _floors(run) + _against_cgd(run)
+        if claims.FRESH_KEEPS_UP.is_at(config):
+            found.append(protocol.behind_cgd(run, claims.FRESH_KEEPS_UP, slice(5, 7)))
     elif config.batch <= FEW:
-        found += _overfitting(run)
+        found += protocol.few_prompts(run)
     else:
-        found += _figures(run)
+        found += protocol.figures(run)
     return found + _beside(run)
 
 
@@ -91,27 +92,9 @@ def _against_cgd(run: Run) -> list[Metric]:
     if variant.moves_covariates:
         return [_trained(run, claims.MOVING, (trained[:, -1] - given[-1]).max())]
     return [
-        _trained(run, claims.BEATS_CGD, (trained - cg).max()),
+        Metric(claims.BEATS_CGD, float((trained - cg).max())),
         _trained(run, claims.KNOWING, (given - trained).max()),
     ]
-
-
-def _overfitting(run: Run) -> list[Metric]:
-    """A batch of few prompts, as means over seeds at the deepest."""
-    own = (log_from_least(run["evaluated/train"]) - log_from_least(run["baseline/cg_train"]))[:, -1]
-    fresh = (_fresh(run) - log_from_least(run["baseline/cg"]))[:, -1]
-    return [Metric(claims.FITS_BATCH, *mean_and_error(own)), Metric(claims.OVERFITS, *mean_and_error(fresh))]
-
-
-def _figures(run: Run) -> list[Metric]:
-    """How far the authors' own training is, in the mean over seeds and at the worst depth, from the curves that they
-    print, in standard errors of these."""
-    found = []
-    for row in (row for row in claims.AS_PRINTED if row.claim.is_at(run.config)):
-        logs = log_from_least(run[f"{row.model}/loss"])[:, :4].mean(0)
-        noise = run[f"{row.model}/noise"][:, :4].mean(0) / 5**0.5
-        found.append(Metric(row.claim, float((np.abs(logs - row.curve) / np.hypot(noise, READ_OFF)).max())))
-    return found
 
 
 def _beside(run: Run) -> list[Metric]:
@@ -121,8 +104,7 @@ def _beside(run: Run) -> list[Metric]:
     found = []
     kept = config.batches != "fresh" and config.batch > FEW
     if config.beside == "linear" and kept and "linear" in others:
-        gap = mean_and_error((trained - others["linear"])[:, 1:].mean(1))
-        found.append(Metric(claims.BEATS_LINEAR, *gap, reason=_no_gap(run, gap[0])))
+        found.append(protocol.against_linear(run))
     if config.beside == "all" and VARIANTS[config.variant].equal_power:
         equal = [loss for name, loss in others.items() if name in VARIANTS and VARIANTS[name].equal_power]
         found.append(_trained(run, claims.EQUAL_POWER, np.ptp([trained, *equal], axis=0).max()))
@@ -130,7 +112,7 @@ def _beside(run: Run) -> list[Metric]:
         found.append(_trained(run, claims.SHARED, (trained - others["free"])[:, 3].min()))
     if config.heads > 1 and "one-head" in others:
         found.append(Metric(claims.HEADS, _off_their_sum(run)))
-        found.append(Metric(claims.HEADS_TRAIN, *mean_and_error((trained - others["one-head"])[:, -1])))
+        found += protocol.heads(run)
     return found
 
 
@@ -144,20 +126,6 @@ def _off_their_sum(run: Run) -> float:
     y = (X * torch.randn(HEADS_ON, config.d, 1, generator=generator)).sum(1)[:, : config.n]
     many, one = (token_form.forward(each, config, root, X, y).predictions for each in (parameters, merged))
     return float((many - one).abs().max() / one.abs().max())
-
-
-def _no_gap(run: Run, gap: float) -> str:
-    """What is measured of why memory may gain nothing: both at the floor, or the gain lies in the batch alone."""
-    if claims.BEATS_LINEAR.slack(gap) >= 0:
-        return ""
-    own, other = (log_from_least(run[f"{folder}/train"])[:, 1:4].mean() for folder in ("evaluated", "beside/linear"))
-    if run.config.preconditioner == "scalar":
-        above = (_fresh(run) - log_from_least(run["baseline/floor_scalar"]))[:, 1:4].mean()
-        return f"There is nothing left to gain: with memory the loss ends {above:.2f} above the floor of A = aI."
-    if own < other:
-        gain = f"{other - own:.2f}"
-        return f"On the batch that both learn from, the Memformer is {gain} lower: the gain is in that batch."
-    return ""
 
 
 def _fresh(run: Run) -> np.ndarray:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.experiment import Progress, names
+from icl_core.papers.memformers.methods.first_phase import with_first_phases
 from icl_core.papers.memformers.methods.settings import Config
 from icl_core.papers.memformers.shared.baselines import baselines
 from icl_core.papers.memformers.shared.train import EVALUATED, by_depth, every_depth, frozen, on_own_batch
@@ -27,6 +28,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """
     models = {MAIN: config, **companions(config)}
     plan = every_depth(models, {name: VARIANTS[model.variant].name for name, model in models.items()})
+    plan = with_first_phases(plan, models)
     made = phases.run(plan, progress, partial(_curves, config))
     same = {} if config.batches == "fresh" else on_own_batch(config)
     return {**_gathered(config, made), **baselines(config), **same, **frozen(config)}

@@ -26,8 +26,9 @@ def rows_of(config: Config, kind: str, layers: int) -> SimpleNamespace:
     distributions."""
     rows = config.seeds * len(distributions(config))
     model = {"variant": kind, "preconditioner": "full", "coordinates": "whitened", "heads": 1}
-    training = {"learning_rate": 0.05, "schedule": "cosine", "objective": "log", "clip": 0.0, "steps": config.steps}
-    return SimpleNamespace(d=1, n=config.n, layers=layers, seeds=rows, **model, **training)
+    training = {"learning_rate": config.learning_rate, "schedule": "cosine", "objective": "log", "clip": 0.0}
+    training |= {"beta_1": 0.9, "beta_2": 0.99, "initial": 0.1}
+    return SimpleNamespace(d=1, n=config.n, layers=layers, seeds=rows, steps=config.steps, **model, **training)
 
 
 def training_phase(config: Config, kind: str, layers: int) -> Phase:

@@ -8,14 +8,33 @@ from icl_core.papers.memformers.shared.read_run import mean_and_error
 
 
 def metrics(run: Run) -> list[Metric]:
-    """Both kinds of head with gates, with Γ learned, and with one scalar: on the same prompts."""
-    linear, gated, adapted = (_last(run, each) for each in ("linear/gated", "lfom/gated", "lfom/adapted"))  # [seeds]
-    heads = _last(run, "lfom/head_scalar") - _last(run, "linear/head_scalar")  # [seeds, H]
+    """Both kinds of head with gates and with Γ learned too, on the same fresh prompts; and what gates pick."""
+    linear, gated = (_last(run, each) for each in ("linear/gated", "lfom/gated"))  # [seeds]
+    if run.config.prompts == "tokens":
+        heads = _last(run, "lfom/head_scalar") - _last(run, "linear/head_scalar")  # [seeds, H]
+        return [
+            Metric(claims.TOKENS_ALIKE, *mean_and_error(gated - linear)),
+            Metric(claims.SAME_HEADS, float(np.abs(heads.mean(0)).max())),
+        ]
     return [
         Metric(claims.LINEAR_WINS, *mean_and_error(gated - linear)),
-        Metric(claims.OVERCOME, *mean_and_error(adapted - linear)),
-        Metric(claims.SAME_HEADS, float(np.abs(heads.mean(0)).max())),
+        Metric(claims.OVERCOME, *mean_and_error(_last(run, "lfom/adapted") - linear)),
+        Metric(claims.TURNS, *mean_and_error(gated - linear)),
+        Metric(claims.ONE_HOT, max(float(np.abs(_above(run, "one_hot", kind)).max()) for kind in run.names("kinds"))),
+        _worst(run),
     ]
+
+
+def _worst(run: Run) -> Metric:
+    """Gates learned for one component against its head, of the kind and component where they are worst."""
+    every = np.concatenate([_above(run, "picked", kind) for kind in run.names("kinds")], 1)  # [seeds, kinds × M]
+    return Metric(claims.PICKS, *mean_and_error(every[:, every.mean(0).argmax()]))
+
+
+def _above(run: Run, what: str, kind: str) -> np.ndarray:
+    """How far something of the deepest heads is above the head at home, in log-loss: [seeds, M]."""
+    found = run[f"{what}/{kind}"]
+    return np.log(found if what == "picked" else found[:, -1]) - np.log(run[f"head/{kind}"][:, -1])
 
 
 def _last(run: Run, method: str) -> np.ndarray:

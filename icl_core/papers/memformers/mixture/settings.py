@@ -1,12 +1,17 @@
 """The settings of the experiment on a Gaussian mixture: what is trained, what is drawn of it, and presets."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from icl_core.experiment import Preset
-from icl_core.knobs import settings, slider, text
+from icl_core.knobs import choice, settings, slider, text
 from icl_core.number_lists import numbers, shares
 
 TASK, HEADS, GATES, REPEATS = "the mixture", "the heads", "at test time", "repetition"
+PROMPTS = {
+    "components": "one component each (the paper)",
+    "tokens": "every token from the mixture",
+}
 MOST = 4  # components
 
 
@@ -44,16 +49,23 @@ class Distribution:
 @settings
 class Config:
     """What is trained, and what is met at test time; Section 4.2, Figures 9 and 10. One head for each component, in one
-    dimension as in the authors' code; then gates are learned on prompts of the whole mixture."""
+    dimension as in the authors' code; then gates are learned on prompts of the whole mixture. With prompts of one
+    component each, training is as in that code as well: P_l free, batches that stay, the mean of the loss, constant
+    rates; else heads and gates learn as those of `variances` do."""
 
+    FIRST = ("prompts", "layers", "steps", "learning_rate", "gate_steps", "gate_rate")
+
+    prompts: str = choice("a prompt's tokens", PROMPTS, default="tokens", group=TASK)
     means: str = text("means, a component each", 60, default="2.5, 0, -1", group=TASK)
     variances: str = text("variances", 60, default="0.5, 1, 2", group=TASK)
     weights: str = text("weights", 60, default="0.2, 0.3, 0.5", group=TASK, help="they sum to 1")
     n: int = slider("examples in a prompt, n", 2, 100, default=20, group=TASK)
     layers: int = slider("layers, up to L", 1, 6, default=4, group=HEADS, help="heads of their own for every depth")
     steps: int = slider("steps of training", 10, 3000, default=800, step=10, group=HEADS)
+    learning_rate: float = slider("learning rate", 0.001, 0.2, default=0.05, log=True, group=HEADS)
     batch: int = slider("prompts a batch", 10, 5000, default=1000, log=True, group=HEADS)
-    gate_steps: int = slider("steps at test time", 10, 1000, default=200, step=10, group=GATES)
+    gate_steps: int = slider("steps at test time", 10, 5000, default=200, step=10, group=GATES)
+    gate_rate: float = slider("learning rate at test time", 0.001, 0.2, default=0.05, log=True, group=GATES)
     gate_prompts: int = slider("prompts at test time", 1, 5000, default=1000, log=True, group=GATES)
     seed: int = slider("seed", 0, 19, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
@@ -79,14 +91,30 @@ class View:
     seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
 
 
+AUTHORS: dict[str, Any] = {
+    "prompts": "components", "steps": 300, "learning_rate": 0.001, "gate_steps": 5000, "gate_rate": 0.001,
+}  # fmt: skip
+
 PRESETS = (
-    Preset("figures 9 and 10", "The paper's mixture", Config(), "Three components, four layers.", "Figures", seeds=5),
     Preset(
-        "equal weights", "Equal weights", Config(weights="1/3, 1/3, 1/3"),
-        "Fewer tokens with small x: S is spread less, and the floor is lower.",
+        "figures 9 and 10", "The authors' protocol", Config(**AUTHORS),
+        "Each prompt from one component. The paper's order comes out: look at the rings.", "Figures", seeds=3,
     ),
     Preset(
-        "far apart", "Far apart", Config(means="8, 0, -1", weights="0.1, 0.4, 0.5"),
-        "A rare component with large x rules S: its spread is wide, and the floor rises.",
+        "trained longer", "Heads trained to their end", Config(**AUTHORS | {"steps": 3000, "learning_rate": 0.005}),
+        "The same, but heads that learn ten times as long, at five times the rate: does the order hold?",
+        "Beyond the paper", seeds=3,
+    ),
+    Preset(
+        "mixed tokens", "Every token from the mixture", Config(),
+        "Another problem: no prompt looks like one of a component.", "Beyond the paper", seeds=5,
+    ),
+    Preset(
+        "equal weights", "Mixed tokens, equal weights", Config(weights="1/3, 1/3, 1/3"),
+        "Fewer tokens with small x: S is spread less, and the floor is lower.", "Beyond the paper",
+    ),
+    Preset(
+        "far apart", "Mixed tokens, far apart", Config(means="8, 0, -1", weights="0.1, 0.4, 0.5"),
+        "A rare component with large x rules S: its spread is wide, and the floor rises.", "Beyond the paper",
     ),
 )  # fmt: skip

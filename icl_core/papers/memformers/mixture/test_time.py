@@ -56,21 +56,21 @@ def adapted(config: Config, made: phases.Made, depth: int) -> dict[str, np.ndarr
 def _methods(config: Config, kind: str, heads: Heads, alone: Heads, batch: Batch) -> list[Method]:
     """Name, gates, Γ and, where something was learned, how."""
     even = experts.starts(heads)["even"]
-    gated = experts.adapt(heads, batch, config.gate_steps, False, even)
+    gated = experts.adapt(heads, batch, config.gate_steps, False, even, config.gate_rate)
     methods: list[Method] = [
         ("gated", gated.gates, gated.Gamma, gated),
         ("even", even, heads.Gamma, None),
         ("mixture", torch.ones_like(even[:, :1]), alone.Gamma, None),
     ]
     if kind == "lfom":
-        both = experts.adapt(heads, batch, config.gate_steps, True, even)
+        both = experts.adapt(heads, batch, config.gate_steps, True, even, config.gate_rate)
         methods.append(("adapted", both.gates, both.Gamma, both))
     return methods
 
 
 def _each_head(config: Config, kind: str, heads: Heads, batch: Batch, fresh: Tensor) -> dict[str, Tensor]:
     """Every head alone, [seeds, H], as it is and with one scalar; and the best of these on the batch."""
-    scalars, best = experts.one_scalar(heads, batch, config.gate_steps)
+    scalars, best = experts.one_scalar(heads, batch, config.gate_steps, config.gate_rate)
 
     def evaluate(gates: Tensor) -> Tensor:
         found = expected_losses(experts.table(gates, heads.Gamma, heads.A), fresh[None, None, None])

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from icl_core import regression
 from icl_core.experiment import names
-from icl_core.papers.memformers.shared import task, test_set
+from icl_core.papers.memformers.shared import known_methods, task, test_set
 from icl_core.papers.memformers.shared.task import eigenvalues_of
 
 NESTEROV, MOMENTUM, BETA = 0.6, 0.1, 0.9  # the authors' 0.03 and 0.005 an example, on 20, as steps on R(w)
@@ -97,14 +97,8 @@ def _floor(name: str, S: Tensor, D: Tensor | None, layers: int) -> Lines:
 
 
 def mean_coefficients(done: regression.Conjugate) -> np.ndarray:
-    """What conjugate gradient makes of each past gradient, α_l γ_{j+1} … γ_l, as a mean over prompts: [L, L]."""
-    L = len(done.alpha)
-    table = np.zeros((L, L))
-    register = torch.zeros(0, done.alpha.shape[1], device=done.alpha.device)  # a row for each past gradient
-    for layer in range(L):
-        register = torch.cat([register * done.gamma[layer], torch.ones_like(done.gamma[layer])[None]])
-        table[layer, : layer + 1] = (done.alpha[layer] * register).double().mean(-1).cpu().numpy()
-    return table
+    """What conjugate gradient makes of each past gradient, as a mean over prompts: [L, L]."""
+    return np.array([row.double().mean(-1).cpu().numpy() for row in known_methods.deflected(done.alpha, done.gamma)])
 
 
 def _linear(S: Tensor, D: Tensor, steps: int, method: Callable[..., Tensor], settings: tuple[float, ...]) -> Tensor:

@@ -45,16 +45,16 @@ def table(gates: Tensor, Gamma: Tensor, A: Tensor) -> Tensor:
     return every.reshape(s, L * d, L * d)
 
 
-def adapt(heads: Heads, batch: Batch, steps: int, learn_Gamma: bool, start: Tensor) -> Adapted:
+def adapt(heads: Heads, batch: Batch, steps: int, learn_Gamma: bool, start: Tensor, rate: float = RATE) -> Adapted:
     """Learn the gates, and Γ too where asked, on the prompts of one batch by Adam, on the logarithm of the loss: one
     rate then serves every scale of it. `start` [seeds, H] counts in the `unit` of these prompts."""
     scale = unit(heads, batch)  # [seeds, 1]
     learned = {"gates": start.clone()} | ({"Gamma": heads.Gamma.clone()} if learn_Gamma else {})
-    optimiser = torch.optim.Adam(list(learned.values()), lr=RATE, betas=(0.9, 0.99))
+    optimiser = torch.optim.Adam(list(learned.values()), lr=rate, betas=(0.9, 0.99))
     losses, schedule = [], loop.cosine(steps)
     for step in range(steps):
         for group in optimiser.param_groups:
-            group["lr"] = RATE * schedule(step)
+            group["lr"] = rate * schedule(step)
         leaves = several_seeds.leaves(learned)
         made = table(leaves["gates"] * scale, leaves.get("Gamma", heads.Gamma), heads.A)
         loss, slopes = first_order.loss_and_slopes(made.detach(), batch)
@@ -75,13 +75,13 @@ def unit(heads: Heads, batch: Batch) -> Tensor:
     return tries.to(even)[best, None]
 
 
-def one_scalar(heads: Heads, batch: Batch, steps: int) -> tuple[Tensor, Tensor]:
+def one_scalar(heads: Heads, batch: Batch, steps: int, rate: float = RATE) -> tuple[Tensor, Tensor]:
     """Each head alone with one learned scalar, [seeds, H], and the gates [seeds, H] that take the best of them on the
     batch and no other."""
     seeds, H = heads.A.shape[:2]
     alone = Heads(heads.Gamma.flatten(0, 1)[:, None], heads.A.flatten(0, 1)[:, None])  # every head is a row of its own
     rows = Batch(batch.S.repeat_interleave(H, 0), batch.target.repeat_interleave(H, 0))
-    done = adapt(alone, rows, steps, False, torch.ones_like(alone.A[:, :, 0, 0, 0]))
+    done = adapt(alone, rows, steps, False, torch.ones_like(alone.A[:, :, 0, 0, 0]), rate)
     scalars = done.gates.view(seeds, H)
     best = done.losses[-1].view(seeds, H).nan_to_num(nan=torch.inf).argmin(1, keepdim=True)
     return scalars, torch.zeros_like(scalars).scatter(1, best, scalars.gather(1, best))

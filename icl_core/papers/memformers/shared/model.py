@@ -20,12 +20,11 @@ def errors(parameters: Parameters, config: Any, root: Tensor, batch: Batch) -> T
     if variant.has_one_w:
         return first_order.errors(variants.table(parameters, config, root), batch.S, batch.target)
     Gamma = variants.coefficients(parameters, variant.id)
-    if variant.needs_examples:
+    if not variant.moves_covariates:
         return _by_token(variants.preconditioners(parameters, config, root), Gamma, batch)
-    start = torch.eye(config.d, dtype=root.dtype, device=root.device).expand_as(root)
-    if variants.learned_in(config) == "original":
-        start = variants.unit_root(root)
-    return _moving(variants.matrices(parameters, config), parameters["B"], Gamma, start, batch)
+    start = variants.start_root(variants.learned_in(config), root)
+    form = _moving_tokens if variant.needs_examples else _moving
+    return form(variants.matrices(parameters, config), parameters["B"], Gamma, start, batch)
 
 
 def loss_and_gradient(
@@ -90,8 +89,38 @@ def _moving(A: Tensor, B: Tensor, Gamma: Tensor, start: Tensor, batch: Batch) ->
     return error
 
 
+def _moving_tokens(A: Tensor, B: Tensor, Gamma: Tensor, start: Tensor, batch: Batch) -> Tensor:
+    """GD++ with a Γ for every entry of Z: each token has covariates and a label of its own, O(n d²) a layer.
+
+    Gamma [seeds, L, L, d + 1, n + 1] over (l, j), the last column the query's, the last row the labels'. The
+    prediction is linear in the query's covariates, which therefore stand for d queries at once, the unit vectors.
+    """
+    if batch.U is None:
+        raise ValueError("batch must hold its examples U for a model with a Γ per entry, got none")
+    seeds, U, n = len(A), batch.U, batch.U.shape[2]
+    error = batch.target.expand(seeds, *batch.target.shape[1:])
+    labels = (U.unsqueeze(3) * error.unsqueeze(2)).sum(1)  # [seeds, n, m, prompts] y, later what is left of it
+    X = _mapped(start, U.expand(seeds, -1, -1, -1))  # [seeds, d, n, prompts]
+    query = start[..., None].expand(*start.shape, batch.prompts)  # [seeds, d, d, prompts]
+    registers: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
+    for layer in range(A.shape[1]):
+        seen = (X.unsqueeze(3) * labels.unsqueeze(1)).sum(2) / n  # the gradient, [seeds, d, m, prompts]
+        S, by_A = _times(X, X.transpose(1, 2)) / n, A[:, layer].mT
+        pulled, pulled_query = _mapped(by_A, X), _mapped(by_A, query)
+        moved, moved_query = (_mapped(B[:, layer], _times(S, each)) for each in (pulled, pulled_query))
+        registers.append((_times(pulled.transpose(1, 2), seen), _times(pulled_query.transpose(1, 2), seen),
+                          moved, moved_query))  # fmt: skip
+        for j, (label, missed, moved, moved_query) in enumerate(registers):
+            weights = Gamma[:, layer, j, :, :, None]  # [seeds, d + 1, n + 1, 1]
+            labels = labels - weights[:, -1, :-1, None] * label
+            error = error - weights[:, -1, -1:, None] * missed
+            X = X - weights[:, :-1, :-1] * moved
+            query = query - weights[:, :-1, -1:] * moved_query
+    return error
+
+
 def _times(P: Tensor, Q: Tensor) -> Tensor:
-    """The product of matrices [seeds, d, d, prompts] and [seeds, d, m, prompts] for every prompt."""
+    """The product of matrices [seeds, k, d, prompts] and [seeds, d, m, prompts] for every prompt."""
     return (P.unsqueeze(3) * Q.unsqueeze(1)).sum(2)
 
 

@@ -12,11 +12,23 @@ LABELS = {each.id: each.label for each in VARIANTS.values()}
 PRECONDITIONERS = {"full": "a full matrix a layer", "scalar": "a multiple of I a layer"}
 BATCHES = {
     "fresh": "fresh prompts every step",
-    "fixed": "one fixed batch (authors' code)",
+    "fixed": "one fixed batch for each seed",
+    "common": "one fixed batch, turned with each seed's U (authors' code)",
     "resampled": "a new batch every 100 steps (the paper)",
 }
+SCHEDULES = {"cosine": "cosine", "constant": "constant", "halved": "halved every 2,000 steps"}
 OBJECTIVES = {"log": "log of the batch mean", "mean": "batch mean"}
-COORDINATES = {"original": "original, A", "whitened": "whitened, Σ^½ A Σ^½"}
+COORDINATES = {
+    "original": "original, A in units of one over Σ's mean eigenvalue",
+    "authors": "original, A as the authors count it",
+    "whitened": "whitened, Σ^½ A Σ^½",
+}
+PROTOCOLS = {
+    "ours": "log of the mean, a rate that falls to zero (ours)",
+    "authors": "the mean, a constant rate, one batch (authors' code)",
+}
+# what is the same in all of the authors' trainings: Adam as torch has it
+AUTHORS_TRAINING: dict[str, Any] = {"schedule": "constant", "objective": "mean", "clip": 0.0, "beta_2": 0.999}
 
 
 @settings
@@ -46,11 +58,16 @@ class Training(Task):
     layers: int = slider("layers, up to L", 1, 10, default=4, group=MODEL, help="a model of its own for every depth")
     batches: str = choice("batches", BATCHES, default="fresh", group=TRAINING)
     batch: int = slider("prompts a batch", 1, 20_000, default=1000, log=True, group=TRAINING)
-    steps: int = slider("steps", 10, 10_000, default=1000, step=10, group=TRAINING)
+    steps: int = slider("steps", 10, 30_000, default=1000, step=10, group=TRAINING)
     learning_rate: float = slider("learning rate", 0.001, 1.0, default=0.05, log=True, group=TRAINING, was="rate")
-    schedule: str = choice("its schedule", ("cosine", "constant"), default="cosine", group=TRAINING)
+    schedule: str = choice("its schedule", SCHEDULES, default="cosine", group=TRAINING)
+    beta_1: float = slider("Adam's β₁", 0.0, 0.999, default=0.9, group=TRAINING)
+    beta_2: float = slider("Adam's β₂", 0.5, 0.9999, default=0.99, group=TRAINING)
+    initial: float = slider(
+        "A starts with deviation", 1e-5, 1.0, default=0.1, log=True, group=TRAINING, help="times the root of 5 / d"
+    )
     objective: str = choice("minimised", OBJECTIVES, default="log", group=TRAINING)
-    clip: float = slider("clip gradients at (0: not)", 0.0, 10.0, default=10.0, group=TRAINING)
+    clip: float = slider("clip each matrix's gradient at (0: not)", 0.0, 10.0, default=10.0, group=TRAINING)
     coordinates: str = choice("learned in coordinates", COORDINATES, default="whitened", group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)

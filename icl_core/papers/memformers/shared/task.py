@@ -114,12 +114,26 @@ def gaussian(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
 
 def kept(config: Any, generator: torch.Generator, examples: bool) -> Batch:
     """A batch that stays, from a generator of its own: with w* and query of each prompt, and the U where `examples`.
-    The same prompts for every model."""
-    shape = (config.d, config.n, config.batch)
-    U = [covariates(*shape, generator).to(device.device()) for _ in range(config.seeds)]
-    target = gaussian((config.seeds, config.d, 1, config.batch), generator)
-    query = gaussian((config.seeds, config.d, config.batch), generator)
-    return Batch(torch.stack([gram(each) for each in U]), target, torch.stack(U) if examples else None, query)
+    The same prompts for every model; a "common" one is drawn once and turned with every seed's rotation."""
+    common, shape = config.batches == "common", (config.d, config.n, config.batch)
+    drawn = 1 if common else config.seeds
+    U = torch.stack([covariates(*shape, generator).to(device.device()) for _ in range(drawn)])
+    target = gaussian((drawn, config.d, 1, config.batch), generator)
+    query = gaussian((drawn, config.d, config.batch), generator)
+    if common:
+        turn = rotations(config)
+        U, target, query = turned(turn, U[0]), turned(turn, target[0]), turned(turn, query[0])
+    return Batch(torch.stack([gram(each) for each in U]), target, U if examples else None, query)
+
+
+def rotations(config: Any) -> Tensor:
+    """Uᵀ of every seed, [seeds, d, d] float32: turns what is drawn in the eigenbasis of Σ into a seed's coordinates."""
+    return torch.stack([each.rotation.T for each in covariances(config)]).float().to(device.device())
+
+
+def turned(turn: Tensor, vectors: Tensor) -> Tensor:
+    """The same `vectors` [d, …] as every seed of `turn` [seeds, d, d] meets them, [seeds, d, …]."""
+    return (turn @ vectors.flatten(1)).unflatten(2, vectors.shape[1:])
 
 
 def integrated(S: Tensor, U: Tensor | None = None) -> Batch:

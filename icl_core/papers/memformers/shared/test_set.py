@@ -8,7 +8,7 @@ from torch import Tensor
 
 from icl_core import device
 from icl_core.papers.memformers.shared import model
-from icl_core.papers.memformers.shared.task import Batch, gaussian, integrated
+from icl_core.papers.memformers.shared.task import Batch, gaussian, integrated, rotations, turned
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.regression import covariates, gram
 
@@ -46,15 +46,21 @@ def losses(parameters: Parameters, config: Any, root: Tensor, blocks: Blocks) ->
     return torch.cat(found, -1)
 
 
-def noise(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
-    """The standard error of the logarithm of a mean over 1000 prompts, each with its own w* and query: [seeds]."""
+def batches(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
+    """The mean loss on each of 65 batches of 1000 prompts with their own w* and query, [seeds, 65]: what the authors
+    could have measured on theirs. As in their code one set of prompts is turned with every seed's rotation, so seeds,
+    depths and models can be compared batch by batch."""
     generator, found = torch.Generator().manual_seed(2**31 + 31), []
-    examples = VARIANTS[config.variant].needs_examples
-    for U, S in held_out(config.d, config.n, PROMPTS):
+    examples, turn = VARIANTS[config.variant].needs_examples, rotations(config)
+    for U, _ in held_out(config.d, config.n, PROMPTS):
         target, query = (gaussian((config.d, BLOCK), generator) for _ in range(2))
-        batch = Batch(S[None], target[None, :, None], U[None] if examples else None)
-        found.append((model.errors(parameters, config, root, batch)[:, :, 0] * query).sum(1).square())
-    return mean_and_log_error(torch.cat(found, -1))[1] * (PROMPTS / 1000) ** 0.5
+        U = turned(turn, U)  # [seeds, d, n, block]
+        S = torch.stack([gram(each) for each in U])
+        batch = Batch(S, turned(turn, target[:, None]), U if examples else None)
+        missed = model.errors(parameters, config, root, batch)[:, :, 0] * turned(turn, query)
+        found.append(missed.sum(1).square())
+    losses = torch.cat(found, -1)
+    return losses[:, : PROMPTS // 1000 * 1000].unflatten(1, (-1, 1000)).double().mean(-1)
 
 
 def mean_and_log_error(losses: Tensor) -> tuple[Tensor, Tensor]:

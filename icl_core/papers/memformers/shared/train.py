@@ -11,16 +11,23 @@ from torch import Tensor
 
 from icl_core.experiment import Diverged, Tensors
 from icl_core.papers.memformers.shared import model, test_set, variants
-from icl_core.papers.memformers.shared.task import Batch, Pool, covariances, gaussian, kept, roots
+from icl_core.papers.memformers.shared.task import FEWEST, Batch, Pool, covariances, gaussian, kept, roots
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
 from icl_core.regression import conjugate_gradient
-from icl_core.training import loop, several_seeds
+from icl_core.training import loop, phases, several_seeds
 from icl_core.training.phases import Made, Phase, Report
 
 EVALUATIONS = 10, 50  # every so many steps at first, and so many of these
-BETAS = (0.9, 0.99)
+HALVED = 2000  # steps after which the learning rate is halved, where it is (authors' code of Figures 18 to 21)
 RESAMPLED = 100  # steps that a batch is kept for in the paper's text
-EVALUATED = ("loss", "error", "median", "noise", "train")
+EVALUATED = ("loss", "error", "median", "batches", "train")
+
+
+SCHEDULES: dict[str, Callable[[int], Callable[[int], float]]] = {
+    "cosine": loop.cosine,
+    "constant": lambda steps: lambda step: 1.0,
+    "halved": lambda steps: lambda step: 0.5 ** (step // HALVED),
+}
 
 
 class Batches:
@@ -39,7 +46,7 @@ class Batches:
         if self.pool is not None:
             S, U = self.pool.take(self.config.seeds, self.config.batch, self.generator)
             return Batch(S, gaussian((len(S), self.config.d, 1, self.config.batch), self.generator), U)
-        period = 0 if self.config.batches == "fixed" else step // RESAMPLED
+        period = step // RESAMPLED if self.config.batches == "resampled" else 0
         if self.kept is None or self.period != period:
             # a generator of its own for each period: a run that is resumed meets the same batch
             own = torch.Generator().manual_seed(1_000_000 + 10_000 * self.config.seed + period)
@@ -67,14 +74,24 @@ def by_depth(made: Made, name: str, layers: int, measure: str) -> np.ndarray:
     return np.stack([made[f"{name} {depth}"][f"evaluated/{measure}"] for depth in range(1, layers + 1)], 1)
 
 
+def goes_on(config: Any) -> bool:
+    """Whether a training is the beginning of a longer one: neither its rate nor its prompts depend on the length."""
+    pooled = config.batches == "fresh" and config.batch * config.seeds * config.steps < FEWEST
+    return config.schedule != "cosine" and not pooled
+
+
 def curves(config: Any, state: loop.State) -> dict[str, np.ndarray]:
     """The curves of a training, NaN where it has not arrived yet."""
     return state.curves(loop.evaluations(config.steps, *EVALUATIONS))
 
 
-def _train(config: Any, name: str, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+def _train(config: Any, name: str, *given: Any) -> dict[str, np.ndarray]:
+    """`given` ends in what is resumed and the report; an earlier phase before them has made the first `final/…`."""
+    *first, resumed, report = given
     generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
     parameters, root = variants.initial(config, generator), roots(config)
+    for name_of, array in phases.final(first[0]).items() if first else ():
+        parameters[name_of].copy_(torch.from_numpy(array))
     batches, held = Batches(config), test_set.held(config, test_set.WATCHED)
     of = problem(config, parameters, root, batches, lambda step: _watched(config, parameters, root, held))
     state = trained(name.rpartition(" ")[0], config, of, resumed, report)
@@ -91,11 +108,11 @@ def _shown(state: loop.State) -> list[int]:
 
 
 def _evaluated(config: Any, parameters: Parameters, root: Tensor) -> dict[str, Tensor]:
-    """On the test set, [seeds]: mean loss, the error of its logarithm, median, and the noise of a small mean."""
+    """On the test set, [seeds]: mean loss, the error of its logarithm, median; and on batches of 1000, [seeds, 65]."""
     losses = test_set.losses(parameters, config, root, test_set.held(config, test_set.PROMPTS))
     mean, error = test_set.mean_and_log_error(losses)
-    noise = test_set.noise(parameters, config, root)
-    return {"loss": mean, "error": error, "median": losses.median(-1).values, "noise": noise}
+    batches = test_set.batches(parameters, config, root)
+    return {"loss": mean, "error": error, "median": losses.median(-1).values, "batches": batches}
 
 
 def problem(
@@ -105,20 +122,30 @@ def problem(
 
     def step(index: int):
         loss, gradient = model.loss_and_gradient(parameters, config, root, batches.at(index), config.objective)
-        clipped = several_seeds.clipped(gradient, config.clip) if config.clip else gradient
-        return clipped, {"loss": loss.cpu().numpy()}
+        found = clipped(gradient, config.clip, config.preconditioner == "full") if config.clip else gradient
+        return found, {"loss": loss.cpu().numpy()}
 
     return loop.Problem(
         parameters,
         step,
         watch,
-        lambda tensors: torch.optim.Adam(tensors, lr=config.learning_rate, betas=BETAS),
+        lambda tensors: torch.optim.Adam(tensors, lr=config.learning_rate, betas=(config.beta_1, config.beta_2)),
         (batches.generator,),
         loss="loss",
-        schedule=loop.cosine(config.steps) if config.schedule == "cosine" else lambda step: 1.0,
+        schedule=SCHEDULES[config.schedule](config.steps),
         # predicting zero loses d; of the logarithm every step is bounded, and rare prompts may be this bad
         ceiling=1e6 * config.d if config.objective == "mean" else 1e30,
     )
+
+
+def clipped(gradient: Parameters, limit: float, matrices: bool) -> Parameters:
+    """The gradient with each of the `matrices` A_l and B_l no longer than `limit`, head by head (Section 2's clipping,
+    as the authors' code does it); every other parameter of a seed as a whole."""
+    own = {name: value for name, value in gradient.items() if matrices and name in ("A", "B")}
+    squares = {name: value.square().sum((-2, -1), keepdim=True) for name, value in own.items()}
+    cut = {name: value * (limit / squares[name].sqrt().clamp(min=limit)) for name, value in own.items()}
+    return {name: cut[name] if name in cut else several_seeds.clipped({name: value}, limit)[name]
+            for name, value in gradient.items()}  # fmt: skip
 
 
 def trained(name: str, config: Any, problem: loop.Problem, resumed: Tensors, report: Report) -> loop.State:

@@ -3,7 +3,7 @@
 A  [seeds, H, L, d, d], or [seeds, H, L] if a multiple of I: preconditioners, the heads' sum is what counts
 alpha, gamma  [seeds, L]: the CGD-like Memformer's
 Gamma  [seeds, L, L, …] Γ_j^l, lower-triangular in (l, j): a number, one a coordinate [d] or one a token [n+1];
-       [seeds, L] or, learned directly, [seeds, L, d] where all layers share Γ_j
+       [seeds, L, …] where all layers share Γ_j: [d] learned directly, [n+1] a token, [d+1, n+1] an entry of Z
 B  [seeds, L, d, d]: GD++'s map of the covariates
 """
 
@@ -17,7 +17,6 @@ from icl_core import device
 from icl_core.papers.memformers.shared.task import gaussian
 
 Parameters = dict[str, Tensor]
-SMALL = 0.1  # standard deviation of the first A at d = 5: small enough that ten layers start without a spike
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Variant:
     """A model by what it remembers of past layers, and what it learns of that.
 
     memory   "none", "deflection" (α, γ of Theorem 3.1) or "Gamma" (Theorem 3.2)
-    per      what has a number of its own in Γ: a "layer", a "coordinate" or a "token"
+    per      what has a number of its own in Γ: a "layer", a "coordinate", a "token" or an "entry" of Z
     shared   whether all layers use one Γ_j
     """
 
@@ -46,12 +45,12 @@ class Variant:
     @property
     def needs_examples(self) -> bool:
         """Whether it needs the examples one by one; for all others S = U Uᵀ / n says everything."""
-        return self.per == "token"
+        return self.per in ("token", "entry")
 
     @property
     def has_one_w(self) -> bool:
         """Whether all tokens agree on one w, so that a layer is a step of a first-order method."""
-        return self.per != "token" and not self.moves_covariates
+        return not self.needs_examples and not self.moves_covariates
 
 
 VARIANTS = {
@@ -61,9 +60,13 @@ VARIANTS = {
         Variant("cgd", "CGD-like Memformer (α, γ)", "CGD-like", memory="deflection"),
         Variant("lfom", "LFOM Memformer, one Γ a pair of layers", "LFOM"),
         Variant("coordinate", "LFOM Memformer, Γ per coordinate", "LFOM, Γ per coordinate", per="coordinate"),
-        Variant("token", "LFOM Memformer, Γ per token", "LFOM, Γ per token", per="token"),
+        Variant("token", "LFOM Memformer, Γ per token and pair of layers", "LFOM, Γ per token and pair", per="token"),
+        Variant("token shared", "LFOM Memformer, Γ_j per token (authors' code)", "LFOM, Γ_j per token", per="token",
+                shared=True),
         Variant("shared", "LFOM Memformer, Γ shared by all layers", "Γ shared", shared=True),
         Variant("gd++", "GD++ with memory, covariates move too", "GD++", moves_covariates=True),
+        Variant("gd++ entry", "GD++, Γ_j per entry of Z (authors' code)", "GD++, Γ_j per entry", per="entry",
+                shared=True, moves_covariates=True),
         Variant("learned", "LFOM learned directly, no preconditioner", "learned LFOM", per="coordinate",
                 preconditioned=False),
         Variant("learned shared", "LFOM learned directly, Λ shared by all layers", "learned LFOM, Λ shared",
@@ -75,7 +78,7 @@ VARIANTS = {
 def initial(config: Any, generator: torch.Generator) -> Parameters:
     """The parameters of all seeds before training: A Gaussian, no memory yet."""
     s, L, d, H = config.seeds, config.layers, config.d, config.heads
-    variant, small = VARIANTS[config.variant], SMALL * (5 / d) ** 0.5
+    variant, small = VARIANTS[config.variant], config.initial * (5 / d) ** 0.5
     made: Parameters = {}
     if variant.preconditioned:
         made["A"] = small * gaussian((s, H, L) + ((d, d) if config.preconditioner == "full" else ()), generator)
@@ -85,22 +88,27 @@ def initial(config: Any, generator: torch.Generator) -> Parameters:
     if variant.memory == "Gamma":
         made["Gamma"] = _own_alone(config, variant) * (1 if variant.preconditioned else small)
     if variant.moves_covariates:
-        gaussian((1,), generator)  # a number that is not used: B is what it was when the shipped runs were made
         made["B"] = 0.1 * small * gaussian((s, L, d, d), generator)
     return made
 
 
 def _own_alone(config: Any, variant: Variant) -> Tensor:
-    """Γ by which every layer uses its own gradient alone; shared by all layers it can only use all alike."""
+    """Γ by which every layer uses its own gradient alone; shared by all layers it can only use all alike. The authors'
+    own, which a token or an entry has of its own, begins at 0."""
     s, L = config.seeds, config.layers
-    width = {"layer": (), "coordinate": (config.d,), "token": (config.n + 1,)}[variant.per]
-    own = torch.ones(s, L) if variant.shared else torch.eye(L).repeat(s, 1, 1)
+    width = {"layer": (), "coordinate": (config.d,), "token": (config.n + 1,), "entry": (config.d + 1, config.n + 1)}
+    width = width[variant.per]
+    if variant.shared:
+        own = torch.zeros(s, L) if variant.needs_examples else torch.ones(s, L)
+    else:
+        own = torch.eye(L).repeat(s, 1, 1)
     own = own.to(device.device())
     return own.reshape(*own.shape, *(1 for _ in width)).repeat(*(1 for _ in own.shape), *width)
 
 
 def coefficients(parameters: Parameters, variant: str) -> Tensor:
-    """Γ_j^l of any memory, [seeds, L, L] over (l, j), or [seeds, L, L, d] where each coordinate has its own."""
+    """Γ_j^l of any memory, [seeds, L, L] over (l, j), or [seeds, L, L, …] where each coordinate, token or entry has
+    its own."""
     kind = VARIANTS[variant]
     if kind.memory == "none":
         A = parameters["A"]
@@ -112,8 +120,12 @@ def coefficients(parameters: Parameters, variant: str) -> Tensor:
         Gamma = Gamma.unsqueeze(1).expand(-1, Gamma.shape[1], *Gamma.shape[1:])
     if Gamma.dim() == 3:
         return Gamma.tril()
-    past = torch.ones(Gamma.shape[1:3], dtype=Gamma.dtype, device=Gamma.device).tril()
-    return Gamma * past[..., None]
+    past = torch.ones(Gamma.shape[1:3], dtype=Gamma.dtype, device=Gamma.device).tril(-1 if kind.per == "entry" else 0)
+    found = Gamma * past.reshape(*past.shape, *[1] * (Gamma.dim() - 3))
+    if kind.per != "entry":
+        return found
+    own = torch.eye(len(past), dtype=Gamma.dtype, device=Gamma.device)  # of its own attention a layer uses all
+    return found + own[..., None, None]
 
 
 def _deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
@@ -129,7 +141,8 @@ def _deflected(alpha: Tensor, gamma: Tensor) -> Tensor:
 
 def learned_in(config: Any) -> str:
     """The coordinates that A counts in: those asked for, or the original ones where it is a multiple of I."""
-    return config.coordinates if config.preconditioner == "full" else "original"
+    whitened_multiple = config.preconditioner == "scalar" and config.coordinates == "whitened"
+    return "original" if whitened_multiple else config.coordinates
 
 
 def matrices(parameters: Parameters, config: Any) -> Tensor:
@@ -150,12 +163,20 @@ def preconditioners(parameters: Parameters, config: Any, root: Tensor) -> Tensor
 def whitened(A: Tensor, coordinates: str, root: Tensor) -> Tensor:
     """Σ^½ A Σ^½ of A [seeds, …, d, d]; in whitened coordinates that is what is learned, and nothing changes.
 
-    Learned in the original ones, A counts in units of one over Σ's mean eigenvalue, so that σ² changes nothing.
+    Learned in the "original" ones, A counts in units of one over Σ's mean eigenvalue, so that σ² changes nothing; the
+    "authors" count it as it is.
     """
     if coordinates == "whitened":
         return A
-    unit = unit_root(root).reshape(len(root), *[1] * (A.dim() - 3), *root.shape[1:])
+    unit = start_root(coordinates, root).reshape(len(root), *[1] * (A.dim() - 3), *root.shape[1:])
     return unit @ A @ unit
+
+
+def start_root(coordinates: str, root: Tensor) -> Tensor:
+    """What turns white covariates into those that A is learned for, [seeds, d, d]: I in whitened coordinates."""
+    if coordinates == "whitened":
+        return torch.eye(root.shape[-1], dtype=root.dtype, device=root.device).expand_as(root)
+    return unit_root(root) if coordinates == "original" else root
 
 
 def unit_root(root: Tensor) -> Tensor:

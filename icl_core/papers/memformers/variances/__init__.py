@@ -1,13 +1,14 @@
-"""Three heads have each learned prompts of one variance. Then prompts of a variance come that no head has seen. A
-mixture of experts keeps all weights and learns three numbers: a gate for each head, on a thousand prompts.
+"""Three heads have each learned prompts of one variance, each with a covariance of its own. Then prompts of a variance
+come that no head has seen, with the last head's U, as in the authors' code. A mixture of experts keeps all weights and
+learns three numbers: a gate for each head, on a thousand prompts.
 
-It works, and one number would have done. A preconditioner for variance σ² is off by a factor for another, so a single
-head with a single learned scalar is as good, and which gates are learned says where they started. Gates have something
-to find where heads differ in more than a factor: with a covariance for every head they pick the one that knows it.
+It works: the gates become σₕ²/σ² for the head that knows the prompts' U and nothing for the others, wherever they
+start. One number for the right head would have done. With one covariance for all, heads differ in a factor alone: a
+single head with a single number is as good, and which gates are learned says where they started.
 
 Try:
 - Type your own unseen variances: how far can they be from those in training?
-- "A covariance for every head": whom do the gates pick, and how many steps do they need?
+- "One covariance for all heads": do the gates still name a head?
 - "Gates from ten prompts": what is lost?
 - Let the gates start from the last head alone: do they stay there?
 """
@@ -29,9 +30,10 @@ def headline(run: Run, view: View) -> str:
     unseen = len(met_by(run.config))
     gated, scalar = (float(np.log(run[f"evaluated/{name}"][:, :unseen]).mean()) for name in ("gated", "scalar"))
     floor = float(np.log(run["baseline/floor"][-1]))
+    home = float(np.log(run["own/loss"][:, -1]).mean())
     return (
         f"On unseen variances a gate for each head reaches {written(gated)}, one head with one number "
-        f"{written(scalar)}; the floor is {written(floor)}."
+        f"{written(scalar)}; the head at home has {written(home)}, the floor is {written(floor)}."
     )
 
 

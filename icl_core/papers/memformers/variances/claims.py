@@ -5,23 +5,36 @@ from typing import Any
 from icl_core.experiment import Claim
 
 FIGURE: dict[str, Any] = {
-    "steps": range(600, 3001), "gate_steps": range(100, 1001),  # trained as long as there, or longer
+    "steps": range(500, 3001), "gate_steps": range(500, 1001),  # trained as long as there, or longer
     "variances": "1, 2, 3", "unseen": "0.5, 1.5, 3.5", "layers": 4, "d": 5, "n": 20, "spectrum": "paper",
     "gate_prompts": range(1000, 5001),
 }  # fmt: skip
+OWN = {**FIGURE, "rotations": "own"}  # as in the authors' code
+# Theorem 4.1 asks for heads that are near-optimal; and gates that start far off need as many steps to arrive
+TO_THE_END = {**OWN, "protocol": "ours", "steps": range(1000, 3001), "gate_steps": 1000}
+# what the authors' code prints of four layers, log-losses by σ²: with gates on unseen variances, of one head on its own
+PRINTED = {0.5: -2.14, 1.5: -0.74, 3.5: 0.79, 1.0: -1.19, 2.0: -0.42, 3.0: 0.10}
 
 ADAPTS = Claim(
-    id="gates-adapt", label="log-loss above the floor, unseen σ²", kind="paper",
-    text="Gates learned at test time make a mixture of heads robust to variances that no head has seen.",
+    id="gates-adapt", label="unseen σ², above the head at home", kind="paper",
+    text="With gates learned at test time a mixture of heads loses on variances that no head has seen what the head "
+    "that knows their U loses on the variance that it learned, in log-loss, where σ² itself drops out.",
     source="Section 4.2, Figure 8",
     quote="this design ensures robust generalization even when the variance differs from the training set",
-    at=FIGURE, at_most=0.2,
+    at={**OWN, "protocol": "authors"}, at_most=0.1,
 )  # fmt: skip
 REACHES = Claim(
     id="gates-reach-head", label="gates above the head at home", kind="ours",
     text="On a variance that one head was trained on, gates learned at test time do as well as that head.",
     source="Theorem 4.1 says that such gates exist",
-    at=FIGURE, at_most=0.1,
+    at=TO_THE_END, at_most=0.1,
+)  # fmt: skip
+FINDS = Claim(
+    id="gates-find-head", label="share of the head that knows U", kind="ours",
+    text="Gates learned at test time become σₕ²/σ² for the head that knows the prompts' covariance, one whole step of "
+    "its, as a mean over unseen variances: Theorem 4.1's choice is found by learning.",
+    source="Theorem 4.1; as the authors' code leaves the gates",
+    at=TO_THE_END, near=1.0, tolerance=0.15,
 )  # fmt: skip
 ONE_SCALAR = Claim(
     id="one-scalar-suffices", label="what gates gain over one scalar", kind="ours",
@@ -29,18 +42,12 @@ ONE_SCALAR = Claim(
     source="not in the paper; against Figure 8's reading",
     at={**FIGURE, "rotations": "common"}, near=0.0, tolerance=0.05,
 )  # fmt: skip
-FINDS = Claim(
-    id="gates-find-head", label="share of the head that knows U", kind="ours",
-    text="Where every head has a covariance of its own, gates learned at test time become one for the head that knows "
-    "the prompts' covariance and none for the others: Theorem 4.1's choice is found by learning.",
-    source="Theorem 4.1; not measured in the paper",
-    at={**FIGURE, "rotations": "own"}, near=1.0, tolerance=0.15,
-)  # fmt: skip
-LAST_HEAD = Claim(
-    id="gates-use-last-head", label="share of the last head", kind="ours",
-    text="The learned gates are about (0, 0, σ₃²/σ²): all that they do is done by the head of the largest variance.",
-    source="Section 4.2, as the authors' code leaves it",
-    at={**FIGURE, "rotations": "common"}, near=1.0, tolerance=0.1,
+NOT_IDENTIFIED = Claim(
+    id="gates-keep-their-start", label="last head's share, apart by start", kind="ours",
+    text="With a common U the gates are not identified: where they begin decides more than half a step of what the "
+    "last head ends with.",
+    source="not in the paper; heads that differ in a factor alone can share the work in any way",
+    at={**FIGURE, "rotations": "common"}, at_least=0.5,
 )  # fmt: skip
 
-ALL = (ADAPTS, REACHES, ONE_SCALAR, FINDS, LAST_HEAD)
+ALL = (ADAPTS, REACHES, FINDS, ONE_SCALAR, NOT_IDENTIFIED)

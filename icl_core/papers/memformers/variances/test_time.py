@@ -1,5 +1,7 @@
 """What is learned at test time on prompts of another variance, and what it is compared with."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -8,24 +10,25 @@ from icl_core import device
 from icl_core.experiment import names
 from icl_core.papers.memformers.shared import baselines, experts, first_order, test_set, variants
 from icl_core.papers.memformers.shared.experts import Heads
-from icl_core.papers.memformers.shared.task import Batch, covariances, eigenvalues_of, gaussian
+from icl_core.papers.memformers.shared.task import Batch, covariances, eigenvalues_of, gaussian, roots
 from icl_core.papers.memformers.shared.variants import Parameters
-from icl_core.papers.memformers.variances.settings import Config, met_by, model_of, trained_on
+from icl_core.papers.memformers.variances.settings import Config, home_of, model_of, trained_on
 from icl_core.regression import Covariance, coloured, grams
 
 FEWER = 2**13  # prompts on which what is far off is evaluated
+ONE_NUMBER = 100  # steps in which one is found
 METHODS = ("gated", "scalar", "last", "even")
 
 
 def adapted(config: Config, learned: list[Parameters], variance: float, index: int) -> dict[str, np.ndarray]:
     """Learn gates on prompts of one variance, the `index`-th, and evaluate them and what they are compared with."""
-    unseen = len(met_by(config))
-    home = index - unseen if config.rotations == "own" and index >= unseen else 0  # a head's prompts have its own U
+    home = home_of(config, index)
     heads, batch = heads_at(config, learned, variance, home), prompts(config, index)
     start = experts.starts(heads)
     done = experts.adapt(heads, batch, config.gate_steps, False, start[config.start])
-    _, scalar = experts.one_scalar(heads, batch, config.gate_steps)
-    constructed = start["last"] * trained_on(config)[-1] / variance
+    _, scalar = experts.one_scalar(heads, batch, min(config.gate_steps, ONE_NUMBER))
+    picked = torch.eye(len(learned))[home].to(start["even"]).expand_as(start["even"])
+    constructed = picked * trained_on(config)[home] / variance
     gates = {"gated": done.gates, "scalar": scalar, "last": constructed, "even": start["even"]}
     losses = {
         name: evaluate(config, heads, gates[name], FEWER if name == "even" else test_set.PROMPTS) for name in METHODS
@@ -51,7 +54,7 @@ def _alone(config: Config, heads: Heads, variance: float) -> np.ndarray:
 def from_all_starts(config: Config, learned: list[Parameters], variance: float, index: int) -> dict[str, np.ndarray]:
     """For each of `names/starts`, `start/gates` [seeds, starts, H] and `start/loss` [seeds, starts]: the gates learned
     when they begin there."""
-    heads, batch = heads_at(config, learned, variance), prompts(config, index)
+    heads, batch = heads_at(config, learned, variance, home_of(config, index)), prompts(config, index)
     starts = experts.starts(heads)
     gates = [experts.adapt(heads, batch, config.gate_steps, False, start).gates for start in starts.values()]
     return {
@@ -71,22 +74,25 @@ def prompts(config: Config, index: int) -> Batch:
     return Batch(S.to(target), target)
 
 
-def heads_at(config: Config, learned: list[Parameters], variance: float, home: int = 0) -> Heads:
+def heads_at(config: Config, learned: list[Parameters], variance: float, home: int) -> Heads:
     """The heads in the whitened coordinates of prompts of that variance: what was Σ_h^½ A Σ_h^½ becomes Σ^½ A Σ^½.
     `home` is the head whose U the prompts have."""
-    here = [_scaled(each, variance).root for each in covariances(model_of(config, home))]
+    here = [each.root for each in _covariances(config, home, variance)]
     A, Gamma = [], []
     for head, (own, parameters) in enumerate(zip(trained_on(config), learned, strict=True)):
-        there = covariances(model_of(config, head if config.rotations == "own" else 0))
-        change = torch.stack([h @ _scaled(t, own).inverse_root for h, t in zip(here, there, strict=True)]).float()
-        moved = parameters["A"].sum(1).to(change)  # [seeds, L, d, d]
+        inverses = [each.inverse_root for each in _covariances(config, head, own)]
+        change = torch.stack([root @ inverse for root, inverse in zip(here, inverses, strict=True)]).float()
+        model = model_of(config, head)
+        moved = variants.preconditioners(parameters, model, roots(model).cpu()).to(change)  # [seeds, L, d, d]
         A.append(change[:, None] @ moved @ change.transpose(1, 2)[:, None])
         Gamma.append(variants.coefficients(parameters, "lfom"))
     return Heads(torch.stack(Gamma, 1).to(device.device()), torch.stack(A, 1).to(device.device()))
 
 
-def _scaled(covariance: Covariance, variance: float) -> Covariance:
-    return Covariance(covariance.eigenvalues * variance, covariance.rotation)
+def _covariances(config: Config, head: int, variance: float) -> list[Covariance]:
+    """Of every seed, with that head's U or the one for all, and that variance."""
+    task = replace(model_of(config, head if config.rotations == "own" else 0), sigma2=variance)
+    return covariances(task)
 
 
 def evaluate(config: Config, heads: Heads, gates: Tensor, prompts: int = test_set.PROMPTS) -> np.ndarray:
@@ -98,7 +104,7 @@ def evaluate(config: Config, heads: Heads, gates: Tensor, prompts: int = test_se
 
 def references(config: Config) -> dict[str, np.ndarray]:
     """`baseline/floor` [K], `baseline/cg` [K] for one to `layers` steps: σ² changes neither."""
-    model = model_of(config, 0)
+    model = replace(model_of(config, 0), sigma2=1.0)
     D = eigenvalues_of(model)
     cg, _ = baselines.conjugate(coloured(baselines.prompts(model), D), D, config.layers)
     return {**baselines.construction(model), "baseline/cg": cg.double().mean(-1).cpu().numpy().astype(np.float32)}

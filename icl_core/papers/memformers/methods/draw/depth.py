@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 
 from icl_core.experiment import Panel, Run
+from icl_core.figure import Trace
 from icl_core.figures import Curve, mean_of
+from icl_core.papers.memformers.methods import printed
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.draw.losses import FULL, LABELS, NEUTRAL, SCALAR, tabled, trained_name, written
@@ -26,6 +28,10 @@ MEDIAN = (
     "This is the median over prompts: half of them lose less. The dotted line is what is best for the mean, and no "
     "bound here: a model may do better on most prompts, and worse on rare ones."
 )
+RINGS = (
+    " Rings are the paper's points; whiskers are two standard deviations of a mean over 1000 prompts, as many as the "
+    "authors test on. Their classical methods use 19 of the 20 examples."
+)
 CLOSE = 0.1  # log-losses that differ by less count as equal
 FEW = 1000  # prompts that the authors evaluate on
 
@@ -35,13 +41,26 @@ def depth(run: Run, view: View) -> Panel:
     if view.average == "median":
         run = typical(run)
     series, zero = [*_classical(run, view), *_trained(run, view), *_floors(run, view)], float(np.log(run.config.d))
+    figure = losses.over_layers(series, f"log of the {view.average} loss", limits(run, zero), zero)
+    ringed = view.average == "mean" and view.overlay != "trained"
     return Panel(
         _title(run, view),
-        _caption(run, view),
-        losses.over_layers(series, f"log of the {view.average} loss", limits(run, zero), zero),
+        _caption(run, view) + RINGS * bool(ringed and printed.fresh(run)),
+        figure.add_traces(rings(run, view.overlay)) if ringed else figure,
         data=_table(run),
         note=_note(run) if view.average == "mean" else "",
     )
+
+
+def rings(run: Run, overlay: str = "main") -> list[Trace]:
+    """What the paper prints for this setting, of the methods that are drawn."""
+    styles = {"evaluated/loss": ("trained", "trained")}
+    others = zip(run.names("beside"), losses.BESIDE, strict=False)
+    styles |= {f"beside/{name}/loss": (losses.LABELS.get(name, name), kind) for name, kind in others}
+    styles |= {f"baseline/{id}": (label, kind) for id, (label, kind, _, when) in METHODS.items()
+               if when in ("main", overlay)}  # fmt: skip
+    every = ((styles[name], *known) for name, known in printed.fresh(run).items() if name in styles)
+    return losses.printed((label, curve, kind, spread) for (label, kind), curve, spread in every)
 
 
 def typical(run: Run) -> Run:
@@ -166,7 +185,7 @@ def _shared(run: Run) -> str:
 
 
 def _knowing(run: Run) -> str:
-    """Finding 3: whoever knows Σ⁻¹ wins."""
+    """Finding 3: conjugate gradient that knows Σ⁻¹ wins."""
     cg, pcg, own = (mean_of(log_of(run[f])) for f in ("baseline/cg", "baseline/pcg", "evaluated/loss"))
     ahead = (pcg < cg - 1e-3) | ~np.isfinite(pcg)  # solved exactly
     if not ahead.all():
@@ -176,7 +195,7 @@ def _knowing(run: Run) -> str:
     return (
         "CGD preconditioned with Σ⁻¹ (dashed) is ahead of plain CGD at every depth"
         + (", and of the trained model too" if too else "")
-        + ": what beats CGD is knowing Σ⁻¹."
+        + ": it is Σ⁻¹, and the law of S, that lets fixed coefficients beat plain CGD."
     )
 
 

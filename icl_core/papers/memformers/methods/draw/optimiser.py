@@ -9,6 +9,7 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.settings import View
+from icl_core.papers.memformers.shared import known_methods
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.read_run import constructed, depth_of, parameters_at, root_of, step_of, tuned
 from icl_core.papers.memformers.shared.variants import VARIANTS
@@ -53,9 +54,9 @@ def references(run: Run, depth: int) -> Tables:
         BUILT: np.diag(_built(run, depth)),
         PRE: run["reference/pcg"][:depth, :depth].astype(float),
         CGD: unit * run["reference/cg"][:depth, :depth],
-        "gradient descent": unit * decoded.gradient_descent(depth, *tuned(run, "gd", depth)),
-        "momentum, tuned": unit * decoded.momentum(depth, *tuned(run, "momentum", depth)),
-        "Nesterov, tuned": unit * decoded.nesterov(depth, *tuned(run, "nesterov", depth)),
+        "gradient descent": unit * known_methods.gradient_descent(depth, *tuned(run, "gd", depth)),
+        "momentum, tuned": unit * known_methods.momentum(depth, *tuned(run, "momentum", depth)),
+        "Nesterov, tuned": unit * known_methods.nesterov(depth, *tuned(run, "nesterov", depth)),
     }
 
 

@@ -60,5 +60,6 @@ def _caption(run: Run) -> str:
 def _note(run: Run) -> str:
     if run.config.batches == "fresh":
         return "Every step has fresh prompts; what is dotted is the mean over the last tenth of the training."
-    kept = "kept throughout" if run.config.batches == "fixed" else "the last of those that change every 100 steps"
+    changing = run.config.batches == "resampled"
+    kept = "the last of those that change every 100 steps" if changing else "kept throughout"
     return f"One batch of {run.config.batch:,} prompts, {kept}, each with one w* and one query."

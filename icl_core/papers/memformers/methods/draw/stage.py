@@ -12,6 +12,7 @@ from icl_core.figures import Bowl, Curve, Track, mean_of
 from icl_core.figures.paths import window
 from icl_core.figures.style import COLOURS, PAPER
 from icl_core.papers.memformers.methods import decode as decoded
+from icl_core.papers.memformers.methods import printed
 from icl_core.papers.memformers.methods.draw import depth as by_depth
 from icl_core.papers.memformers.methods.draw import optimiser, trajectory
 from icl_core.papers.memformers.methods.settings import View
@@ -55,12 +56,13 @@ def depth(run: Run, view: View) -> Panel:
         Curve("floor", x, log_of(run[f"baseline/{key}"]), "floor"),
     ]
     zero = float(np.log(run.config.d))
-    figure = over_layers(series, "log-loss", by_depth.limits(run, zero), zero, HEIGHT)
+    figure, ringed = over_layers(series, "log-loss", by_depth.limits(run, zero), zero, HEIGHT), printed.fresh(run)
+    figure.add_traces(by_depth.rings(run))
     return Panel(
         f"{L} layer{'s' * (L > 1)}: log-loss {written(reached)}, CGD's {written(end(run, 'baseline/cg'))}",
         "Lower is better. The large dot is the deepest model as it trains; the lines are trained models of every "
-        "depth, conjugate gradient, also with Σ⁻¹ known, and the dotted floor, the best that fixed steps can "
-        "do. Without training the dot stays at predicting zero.",
+        "depth, conjugate gradient, also with Σ⁻¹ known, and the dotted floor, the best of fixed steps "
+        "with one matrix. Without training the dot stays at predicting zero." + by_depth.RINGS * bool(ringed),
         fitted(figure.add_trace(_dot(L, reached))),
     )
 
@@ -85,11 +87,16 @@ def batch(run: Run, view: View) -> Panel:
     fresh = [log_of(run[key]) for key in ("baseline/cg", "evaluated/loss")]
     y_range = losses.window([*fresh, [zero]], [each.y for each in series])
     own, new = (written(end(run, f"evaluated/{name}")) for name in ("train", "loss"))
+    as_printed = printed.own_batch(run.config)
+    points = ((styles[key][0], curve, styles[key][1], None) for key, curve in as_printed.items() if key in styles)
+    figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(losses.printed(points))
     return Panel(
         f"Its batch {own}, fresh prompts {new}",
         "The finished models. Dotted lines are the prompts trained on, full lines fresh ones. Had the model learned "
-        "the task and not its batch, both blue lines would lie on each other.",
-        fitted(over_layers(series, "log-loss", y_range, zero, HEIGHT)),
+        "the task and not its batch, both blue lines would lie on each other."
+        + " Rings are the paper's, which shows the batch alone."
+        * bool(as_printed),
+        fitted(figure),
     )
 
 

@@ -11,9 +11,8 @@ from torch import Tensor
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Bowl, Track
-from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.settings import View
-from icl_core.papers.memformers.shared import read_run
+from icl_core.papers.memformers.shared import known_methods, read_run
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.regression import conjugate_gradient, gradient_descent, gram, momentum, nesterov
 
@@ -93,8 +92,8 @@ def _construction(run: Run, depth: int, problem: Problem, white: Tensor, target:
     if not np.isfinite(steps).all():
         return {}
     if not is_white:
-        return {"construction": decoded.replay(np.diag(steps), problem.S, problem.target)}
-    path = decoded.replay(np.diag(steps), white, target)
+        return {"construction": known_methods.replay(np.diag(steps), problem.S, problem.target)}
+    path = known_methods.replay(np.diag(steps), white, target)
     return {"construction": torch.einsum("ia,lap->lip", back, path)}
 
 

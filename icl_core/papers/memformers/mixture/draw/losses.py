@@ -18,9 +18,9 @@ EVEN, OWN = "equal gates, not learned", "trained on the mixture"
 # of a method, by id: name, colour, dash; both kinds of head are alike in what is not here
 METHODS = {
     LINEAR: ("linear, gates (Fig. 9)", "layer 2", None),
-    GATED: ("Memformer, gates (Fig. 10 grey)", "layer 1", "dash"),
+    GATED: ("Memformer, gates (Fig. 10 grey)", "layer 3", "dash"),
     ADAPTED: ("Memformer, gates, Γ (Fig. 10 black)", "trained", "dot"),
-    "linear/scalar": (SCALAR, "layer 3", None),
+    "linear/scalar": (SCALAR, "layer 1", None),
     "linear/even": (EVEN, "gradient descent", None),
     "linear/mixture": (OWN, "layer 5", "dot"),
 }
@@ -165,18 +165,22 @@ def test_time(run: Run, view: View) -> Panel:
 
 def training(run: Run, view: View) -> Panel:
     """The loss of every head of the deepest models while it is trained; also of a run that is still going."""
-    x, rows = step(run), [*mixture_of(run.config).names, "mixture"]
+    x, rows = step(run), [*mixture_of(run.config).names, *["mixture"] * (run.config.prompts == "tokens")]
     kinds = run.names("kinds") if "names/kinds" in run.tensors else list(KINDS)  # a run may have nothing yet
     series = [_head_curve(run, x, kind, row, rows) for kind in kinds for row in range(len(rows))]
+    zeros = (
+        [0.0] if run.config.prompts == "tokens" else [2 * np.log(c.second) for c in mixture_of(run.config).components]
+    )
     figure = figures.curves(
-        series, "training step", "log of the mean loss", lines=[("predicting zero", 0.0, "floor")], height=430,
-        y_range=window([*(np.minimum(each.y, 1.5) for each in series), [0.0]]),
+        series, "training step", "log of the mean loss", height=430,
+        lines=[("predicting zero", 0.0, "floor")] if len(zeros) == 1 else [],
+        y_range=window([*(np.minimum(each.y, max(zeros) + 1.5) for each in series), [0.0]]),
     )  # fmt: skip
     return Panel(
         _training_title(run, series, len(rows)),
         f"Models of {run.config.layers} layers on prompts of their own distribution; full lines without memory, "
-        "dashed ones with Γ. A line that stays at 0 learns nothing. The narrower the distribution of S, the "
-        "deeper a line ends.",
+        "dashed ones with Γ. A head that learns nothing stays where it starts, at what predicting zero loses. A line "
+        "that still falls at its end says that its head is not trained to its end.",
         roomy(figure),
         data=tabled("step", x, series),
     )
@@ -184,7 +188,7 @@ def training(run: Run, view: View) -> Panel:
 
 def _head_curve(run: Run, x: np.ndarray, kind: str, row: int, rows: list[str]) -> Curve:
     """One head's loss; dashed with memory, and in CGD's colour what learns the mixture as a whole, the last row."""
-    name, whole = rows[row], row == len(rows) - 1
+    name, whole = rows[row], rows[row] == "mixture"
     logs = log_of(curve(run, f"curve/{kind}/{row}"))
     label, dash = {"linear": (name, "solid"), "lfom": (f"{name}, Γ", "dash")}.get(kind, (f"{name}, {kind}", "dot"))
     return Curve(label, x, logs, "conjugate gradient" if whole else f"layer {row + 1}", dash)

@@ -8,8 +8,9 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Run
-from icl_core.figure import Figure
+from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve
+from icl_core.figures.style import colour
 from icl_core.papers.memformers.shared.read_run import knows_covariance, log_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
@@ -64,6 +65,21 @@ def over_layers(
     x_range = (0.85, x[-1] + 0.15)
     figure = figures.curves(series, "layers", y_title, x_range=x_range, y_range=y_range, lines=[line], height=height)
     return roomy(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x]))
+
+
+def printed(points: Iterable[tuple[str, Any, str, Any]], at: Sequence[float] = ()) -> list[Trace]:
+    """What a paper prints, as rings on the axes: for each curve its name, its values from the first x on (or `at`), its
+    kind and, where it is known, how far up and down another sample of the authors' size could have moved it
+    [points]."""
+    found = []
+    for name, values, kind, spread in points:
+        ring = {"symbol": "circle-open", "size": 11, "color": colour(kind), "line": {"width": 2}}
+        x, shown = at or np.arange(1, len(values) + 1), {"legendgroup": "printed", "showlegend": not found}
+        bars = {} if spread is None else {"array": spread, "color": colour(kind), "thickness": 1, "width": 4}
+        hover = f"{name}, as printed: %{{y:.2f}}<extra></extra>"
+        found.append(Trace(x=x, y=values, mode="markers", name="as printed", marker=ring, error_y=bars,
+                           hovertemplate=hover, **shown))  # fmt: skip
+    return found
 
 
 def tabled(x_name: str, x: Any, series: Iterable[Curve], places: int = 4) -> pd.DataFrame:

@@ -12,24 +12,25 @@ from icl_core.papers.memformers.shared.draw.categories import Bar, dots, stacks
 from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, roomy, tabled, window, written
 from icl_core.papers.memformers.shared.experts import RATE
 from icl_core.papers.memformers.shared.read_run import curve, end, log_of, step
+from icl_core.papers.memformers.variances.metrics import at_home
 from icl_core.papers.memformers.variances.settings import STARTS, View, met_by, trained_on
 
 # by id: name, colour, marker
 METHODS = {
     "gated": ("gates for all heads", "trained", "circle"),
     "scalar": ("best head, one scalar", "layer 2", "square"),
-    "last": ("last head, scaled by σ₃²/σ²", "construction", "x"),
+    "last": ("head at home, scaled by σₕ²/σ²", "construction", "x"),
     "even": ("equal gates, not learned", "gradient descent", "diamond"),
     "alone": ("best head as it is", "layer 5", "triangle-down"),
 }
 SHORT = {"even": "equal", "ones": "ones", "zeros": "zero", "last": "last"}  # `STARTS` where there is little room
 SHARED = (
-    "The left bar is learned, the right one all on the last head, as the authors' code ends. Heads that learned the "
-    "same steps can share the work in any way, as long as the blocks add up to 1."
+    "The left bar is learned, the right one all on the last head. Heads that learned the same steps can share the work "
+    "in any way, as long as the blocks add up to 1."
 )
 PICKED = (
-    "The left bar is learned, the right one all on the one head that knows the prompts' covariance: the first for "
-    "unseen variances, its own for each seen one. Gates that find it have one block."
+    "The left bar is learned, the right one all on the one head that knows the prompts' U: the last for unseen "
+    "variances, as in the authors' code, its own for each seen one. Gates that find it have one block."
 )
 
 
@@ -61,8 +62,6 @@ def losses(run: Run, view: View) -> Panel:
 def by_method(run: Run) -> dict[str, np.ndarray]:
     """The logarithms [seeds, V] of what the run has evaluated, and of the best head as it is."""
     logs = {method: _logs(run[f"evaluated/{method}"]) for method in run.names("methods")}
-    if run.config.rotations == "own":
-        logs.pop("last", None)  # the last head's prompts are of another kind, not of another scale
     return {**logs, "alone": _logs(run["evaluated/head"]).min(-1)}
 
 
@@ -73,7 +72,7 @@ def _logs(losses: np.ndarray) -> np.ndarray:
 
 def _style(run: Run, method: str) -> tuple[str, str, str]:
     name, kind, marker = METHODS.get(method, (method, NEUTRAL, "circle"))
-    return name.replace("σ₃", "σ" + "₁₂₃₄"[len(trained_on(run.config)) - 1]), kind, marker
+    return name, kind, marker
 
 
 def categories_of(run: Run) -> list[str]:
@@ -102,9 +101,7 @@ def learned(run: Run, view: View) -> Panel:
 
 def _alone(run: Run) -> np.ndarray:
     """One step of one head for each variance, [V, H]: the last, or the one that knows the covariance."""
-    count, H = len(run["test_time/variance"]), len(trained_on(run.config))
-    last = [H - 1] * count
-    return np.eye(H)[last if run.config.rotations == "common" else [0] * (count - H) + list(range(H))]
+    return np.eye(len(trained_on(run.config)))[at_home(run)]
 
 
 def row(run: Run, view: View) -> int:
@@ -132,8 +129,7 @@ def starts(run: Run, view: View) -> Panel:
     seed, variance, names = row(run, view), met_by(run.config)[-1], run.names("starts")
     gates, loss = run["start/gates"][seed], log_of(run["start/loss"])[seed]
     share = gates * variance / np.array(trained_on(run.config))  # [starts, H]
-    head, who = (-1, "last head") if run.config.rotations == "common" else (0, "head that knows U")
-    right = share[:, head]
+    who, right = "last head" if run.config.rotations == "common" else "head that knows U", share[:, -1]
     labels = [f"{SHORT.get(name, name)}<br>{written(value)}" for name, value in zip(names, loss, strict=True)]
     begun = {"start": [STARTS.get(name, name) for name in names]}
     return Panel(

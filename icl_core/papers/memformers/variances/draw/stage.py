@@ -5,16 +5,20 @@ from dataclasses import replace
 import numpy as np
 
 from icl_core.experiment import Panel, Run
+from icl_core.figures.style import INK
 from icl_core.papers.memformers.shared.draw.categories import dots
+from icl_core.papers.memformers.shared.draw.losses import printed as rings
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.draw.stage import fitted, named
 from icl_core.papers.memformers.shared.read_run import end, log_of
+from icl_core.papers.memformers.variances.claims import ADAPTS, PRINTED
 from icl_core.papers.memformers.variances.draw import gates
 from icl_core.papers.memformers.variances.settings import View, met_by, trained_on
 
 # by id: name, colour, marker
 SHOWN = {
     "gated": ("gates", "trained", "circle"),
+    "met": ("prompts met", "trained", "line-ew-open"),
     "scalar": ("one number", "layer 2", "square"),
     "alone": ("not adapted", "layer 5", "triangle-down"),
 }
@@ -27,21 +31,34 @@ ROOM = 0.5  # of a log-loss above all that is adapted
 
 def comparison(run: Run, view: View) -> Panel:
     """Gates for all heads beside one scalar for one head, close enough to tell them apart."""
-    order, logs = _order(run), gates.by_method(run)
+    order, logs = _order(run), {**gates.by_method(run), "met": log_of(run["gate/curve"][:, :, -1])}
     floor, unseen = end(run, "baseline/floor"), len(met_by(run.config))
-    top = max(float(logs[name].max()) for name in ("gated", "scalar")) + ROOM
+    shown = _printed(run)
+    top = max(*(float(logs[name].max()) for name in ("gated", "scalar")), *shown.values()) + ROOM
     rows = [(*style, logs[name][:, order]) for name, style in SHOWN.items()]
     figure = dots(rows, _variances(run), min(top, float(np.log(run.config.d))), [("floor", floor, "floor")])
     figure.update_xaxes(title={"text": X})
+    figure.add_traces(rings([("gates, or the head at home", list(shown.values()), INK, None)], list(shown)))
     apart = float((logs["gated"] - logs["scalar"])[:, :unseen].mean())
     beside = "as good as" if abs(apart) < COUNTS else f"{written(abs(apart))} {'below' if apart < 0 else 'above'}"
     return Panel(
         f"Gates {beside} one number (log-loss)",
-        "The log-loss for every variance, unseen and learned: with a gate for each head, with one number for the best "
-        "head, and that head as it is. If several gates were needed, blue would lie well below green. What is not "
-        "adapted takes steps of a wrong size; a triangle at the upper edge is a loss beyond it.",
+        "The log-loss for every variance, unseen and learned, on fresh prompts: with a gate for each head (the dash: "
+        "on those that gates were learned on), with one number for the best head, and that head as it is. If several "
+        "gates were needed, blue would lie well below green. What is not adapted takes steps of a wrong size; a "
+        "triangle at the upper edge is a loss beyond it."
+        + " Rings are the paper's, of the prompts that the gates were learned on; their heads' covariates move too."
+        * bool(shown),
         fitted(figure, b=70),
     )
+
+
+def _printed(run: Run) -> dict[float, float]:
+    """What the authors' code prints, by the place of its variance: less 2 log σ², for there w* grows with σ² too."""
+    if run.config.protocol != "authors" or not ADAPTS.is_at(run.config):
+        return {}
+    places = {float(variance): place for place, variance in enumerate(np.sort(run["test_time/variance"]))}
+    return {float(places[at]): value - 2 * float(np.log(at)) for at, value in PRINTED.items() if at in places}
 
 
 def _order(run: Run) -> np.ndarray:

@@ -1,0 +1,114 @@
+"""What can be drawn of prompts of one component each: losses by depth, gates, what they pick, and how both learn."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.papers.memformers.mixture import claims
+from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR, SHORT, style_of
+from icl_core.papers.memformers.mixture.settings import View, mixture_of
+from icl_core.papers.memformers.shared.draw.categories import dots, stacks
+from icl_core.papers.memformers.shared.draw.losses import over_layers, printed, roomy, tabled, window, written
+from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted, named
+from icl_core.papers.memformers.shared.read_run import end, log_of
+
+METHODS = {LINEAR: "linear", GATED: "Memformer", ADAPTED: "Memformer, Γ too"}
+
+
+def comparison(run: Run, view: View) -> Panel:
+    """The log-loss of the figures' three methods by depth, on fresh prompts and on those that gates were learned on."""
+    series = _by_depth(run)
+    as_printed = claims.PRINTED if claims.LINEAR_WINS.is_at(run.config) else {}
+    rings = printed((METHODS[each], curve, style_of(each)[1], None) for each, curve in as_printed.items())
+    zero = float(np.log(run["baseline/zero"]))
+    y_range = window([*(each.y for each in series), *as_printed.values(), [1.2]])
+    figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(rings)
+    for trace in figure.data:
+        trace.update(showlegend=trace.get("name") != "prompts met" and trace.get("showlegend", True))
+    linear, gated = (written(end(run, f"evaluated/{each}")) for each in (LINEAR, GATED))
+    return Panel(
+        f"Gates: linear {linear}, Memformer {gated}",
+        "Each prompt comes from one component; heads of their own for every depth, put together by learned gates. Full "
+        "lines are fresh prompts, dotted ones those that the gates were learned on. Predicting zero gives "
+        f"{written(zero)}, above the picture. If Γ did no harm, the Memformer's line would not lie above the other."
+        + " Rings are the paper's, of the prompts met."
+        * bool(as_printed),
+        fitted(figure),
+        data=tabled("layers", run["depth/layers"], series),
+    )
+
+
+def _by_depth(run: Run) -> list[Curve]:
+    x, series = run["depth/layers"], []
+    for method, name in METHODS.items():
+        _, kind, _ = style_of(method)
+        series += [
+            Curve(name, x, log_of(run[f"evaluated/{method}"]), kind, markers=True),
+            Curve("prompts met", x, log_of(run[f"own/{method}"]).mean(0), kind, "dot"),
+        ]
+    return series
+
+
+def shares(run: Run, view: View) -> Panel:
+    """The gates of every method, as they are: a head's own step is one."""
+    row, seed = min(view.depth_shown, run.config.layers) - 1, min(view.seed_shown, run.config.seeds) - 1
+    methods = run.names("methods")
+    found = np.stack([run[f"gate/{method}"][seed, row] for method in methods])  # [methods, H]
+    names = [f"head of {each}" for each in mixture_of(run.config).names]
+    figure = stacks([(found, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in methods])
+    sums = ", ".join(written(float(each)) for each in found.sum(1))
+    return Panel(
+        f"Gates sum to {sums}",
+        f"The gates of the model of {row + 1} layers, from zero. No gate can be right for all prompts: each of them "
+        "comes from one component, and the same three numbers serve all. A gate alone at one would be Theorem 4.1's "
+        "choice for its component.",
+        named(figure.update_yaxes(title={"text": "gate"})),
+        data=pd.DataFrame(found, methods, names).round(4).reset_index(names="method"),
+    )
+
+
+def picked(run: Run, view: View) -> Panel:
+    """On each component: its head alone, gates learned for it, and the gates that serve all (Theorem 4.1)."""
+    names, kinds, rows = mixture_of(run.config).names, run.names("kinds"), []
+    for kind in kinds:
+        name, colour = METHODS.get(f"{kind}/gated", kind), style_of(f"{kind}/gated")[1]
+        rows += [
+            (f"{name}: its head", colour, "circle-open", log_of(run[f"head/{kind}"][:, -1])),
+            (name, colour, "circle", log_of(run[f"picked/{kind}"])),
+            (f"{name}: for all", colour, "x-thin-open", log_of(run[f"component/{kind}/gated"][:, -1])),
+        ]
+    above = max(float((log_of(run[f"picked/{k}"]) - log_of(run[f"head/{k}"][:, -1])).mean(0).max()) for k in kinds)
+    figure = dots(rows, names, max(float(values.max()) for *_, values in rows) + 0.2, [])
+    for trace in figure.data:  # of the marks once, of the colours once
+        trace.update(showlegend=not trace["name"].startswith(f"{METHODS[GATED]}:"))
+    return Panel(
+        f"One component: gates {'match its head' if above <= 0.02 else f'{written(above)} above its head'}",
+        "Theorem 4.1: a gate at one, the others at zero, is that head to rounding, whatever its loss (open marks). "
+        "Gates learned from zero on prompts of that component alone (full marks) may do better, for heads are not "
+        "trained to their end. Gates that serve all three components at once (crossed) pay for it.",
+        fitted(figure.update_xaxes(title={"text": "the prompts' component"}), t=46),
+        data=pd.DataFrame({"component": names} | {name: values.mean(0) for name, *_, values in rows}).round(4),
+    )
+
+
+def test_time(run: Run, view: View) -> Panel:
+    """The loss on the prompts met, while gates and Γ are learned."""
+    x, series = run["learning/step"], []
+    for method in run.names("methods"):
+        name, kind, dash = style_of(method)
+        series.append(Curve(name, x, log_of(run[f"learning/{method}"]), kind, dash))
+    still = {
+        name: series[i].mean()[-len(x) // 10] - series[i].mean()[-1] for i, name in enumerate(run.names("methods"))
+    }
+    return Panel(
+        f"With gates alone the last tenth of {run.config.gate_steps:,} steps still lowers log-loss by "
+        f"{written(max(float(still[LINEAR]), float(still[GATED])))}",
+        f"Adam at {run.config.gate_rate:g} on the {run.config.gate_prompts:,} prompts met, {run.config.layers} layers; "
+        "gates start at zero. A line that still falls at its end says that what is left is a matter of steps.",
+        roomy(
+            figures.curves(series, "step at test time", "log of the mean loss", y_range=window([s.y for s in series]))
+        ),
+        data=tabled("step", x, series),
+    )

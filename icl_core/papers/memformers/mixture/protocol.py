@@ -1,0 +1,159 @@
+"""Figures 9 and 10 as in the authors' code: every prompt of one component, P_l free, the heads trained for 300 steps of
+Adam at 1e-3 on one batch each, then their gates (and Γ) for 5,000 on prompts of the mixture. Both minimise the mean."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icl_core import device
+from icl_core.experiment import Tensors
+from icl_core.papers.memformers.mixture import components, tokens
+from icl_core.papers.memformers.mixture.components import Tokens
+from icl_core.papers.memformers.mixture.settings import Config, mixture_of
+from icl_core.papers.memformers.shared.train import EVALUATIONS
+from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
+from icl_core.training import loop, phases, several_seeds
+from icl_core.training.phases import Phase, Report
+
+KINDS = ("linear", "lfom")
+METHODS = ("linear/gated", "lfom/gated", "lfom/adapted")
+PICKED_STEPS, PICKED_RATE = 600, 0.05  # for gates on one component
+POINTS = 200  # of a curve at test time that are kept
+
+
+def plan(config: Config) -> list[Phase]:
+    """Every training, the deepest first: both kinds of heads, gates for them, and Γ too."""
+    found = []
+    for depth in range(config.layers, 0, -1):
+        found += [_heads_phase(config, kind, depth) for kind in KINDS]
+        found += [_gates_phase(config, kind, depth) for kind in KINDS]
+    return [*found, *(_picked_phase(config, kind) for kind in KINDS)]
+
+
+def _heads_phase(config: Config, kind: str, depth: int) -> Phase:
+    train = partial(_train_heads, config, kind, depth)
+    return Phase(f"{kind} {depth}", config.steps, train, partial(curves, config), label=_label(kind, depth))
+
+
+def _gates_phase(config: Config, kind: str, depth: int) -> Phase:
+    train, label = partial(_train_gates, config, kind), _label(kind, depth) + ", gates"
+    return Phase(f"{kind} gates {depth}", config.gate_steps, train, given=(f"{kind} {depth}",), label=label)
+
+
+def _picked_phase(config: Config, kind: str) -> Phase:
+    train, label = partial(_train_picked, config, kind), f"{VARIANTS[kind].name}, gates for one component"
+    return Phase(f"{kind} picked", PICKED_STEPS, train, given=(f"{kind} {config.layers}",), label=label)
+
+
+def _label(kind: str, depth: int) -> str:
+    return f"{VARIANTS[kind].name}, {depth} layer{'s' * (depth > 1)}"
+
+
+def _train_heads(config: Config, kind: str, depth: int, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+    """All heads of one kind and depth, rows seeds × components; their loss is watched on fresh prompts."""
+    batch, H = components.training(config), len(mixture_of(config).components)
+    parameters = _initial(config, kind, depth)
+    alone = torch.ones(len(batch.x), 1, device=device.device())
+    of = problem(parameters, lambda leaves: tokens.gated(leaves, alone), batch, config.learning_rate)
+    watched = [next(components.fresh(config, m)) for m in range(H)]  # the first block of each
+
+    def watch(step: int) -> loop.Measures:
+        every = _fresh_losses(config, tokens.gated(parameters, alone), watched)  # [rows, H]
+        return {"loss": every.view(-1, H, H).diagonal(dim1=1, dim2=2).reshape(-1).cpu().numpy()}
+
+    state = loop.train(
+        replace(of, evaluate=watch), config.steps, loop.evaluations(config.steps, *EVALUATIONS), resumed, report
+    )
+    return {**curves(config, state), **{f"final/{name}": array for name, array in state.snapshots[-1].items()}}
+
+
+def _initial(config: Config, kind: str, depth: int) -> Parameters:
+    """Every seed's heads before training, from a generator of its own; both kinds start from the same P and Q."""
+    rows, found = len(mixture_of(config).components), []
+    for seed in range(config.seed, config.seed + config.seeds):
+        generator = torch.Generator().manual_seed(110_000 + 100 * seed + depth)
+        found.append(tokens.initial(kind, rows, depth, config.n, generator))
+    return {name: torch.cat([each[name] for each in found]).to(device.device()) for name in found[0]}
+
+
+def problem(
+    parameters: Parameters, layers: Callable[[Parameters], tokens.Layers], prompts: Tokens, rate: float, held: int = 0
+) -> loop.Problem:
+    """What the loop trains: every row's mean loss on its prompts, by Adam as torch has it, at a constant rate. Γ stays
+    as it is in the first `held` rows."""
+
+    def step(index: int):
+        leaves = several_seeds.leaves(parameters)
+        losses = tokens.errors(layers(leaves), prompts).square().mean(1)  # [rows]
+        gradients = several_seeds.gradients(losses, leaves)
+        if held:
+            gradients["Gamma"][:held] = 0  # Adam takes no step where the gradient has always been zero
+        return gradients, {"loss": losses.detach().cpu().numpy()}
+
+    optimiser = partial(torch.optim.Adam, lr=rate)
+    return loop.Problem(parameters, step, lambda step: {}, optimiser, (), loss="loss", ceiling=1e9)
+
+
+def _train_gates(config: Config, kind: str, made: Tensors, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+    """Gates from zero on prompts of the mixture, a row for each seed; of a Memformer as many rows again that learn Γ
+    too. `final/*` [rows, …]; `own` [rows], the loss at the end; `learning` [rows, points] at `learning/step`."""
+    ways = 1 if kind == "linear" else 2
+    heads = {name: value.repeat(ways, *(1 for _ in value.shape[1:])) for name, value in heads_of(config, made).items()}
+    learned = {"gates": torch.zeros(heads["P"].shape[:2], device=device.device())}
+    if ways > 1:
+        learned["Gamma"] = heads.pop("Gamma")
+    met = components.met(config)
+    prompts = Tokens(met.x.repeat(ways, 1, 1), met.target.repeat(ways, 1))
+    of = problem(learned, partial(_with_gates, heads), prompts, config.gate_rate, config.seeds * (ways - 1))
+    state = loop.train(of, config.gate_steps, [config.gate_steps], resumed, report)
+    at = np.unique(np.linspace(0, config.gate_steps - 1, POINTS).astype(int))
+    own = tokens.errors(_with_gates(heads, learned), prompts).square().mean(1)
+    final = {f"final/{name}": array for name, array in state.snapshots[-1].items()}
+    curve = np.array(state.batch["loss"], np.float32).T[:, at]
+    return {**final, "own": own.cpu().numpy(), "learning": curve, "learning/step": at}
+
+
+def _with_gates(heads: Parameters, learned: Parameters) -> tokens.Layers:
+    return tokens.gated({**heads, **learned}, learned["gates"])
+
+
+def _train_picked(config: Config, kind: str, made: Tensors, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+    """Gates of the deepest heads on prompts of one component, rows seeds × components (Theorem 4.1)."""
+    heads = heads_of(config, made)
+    H = heads["P"].shape[1]
+    every = {name: value.repeat_interleave(H, 0) for name, value in heads.items()}
+    learned = {"gates": torch.zeros(len(every["P"]), H, device=device.device())}
+    of = problem(learned, partial(_with_gates, every), components.met_of_each(config), PICKED_RATE)
+    of = replace(of, schedule=loop.cosine(PICKED_STEPS))
+    state = loop.train(of, PICKED_STEPS, [PICKED_STEPS], resumed, report)
+    return {"final/gates": state.snapshots[-1]["gates"].reshape(config.seeds, H, H)}
+
+
+def heads_of(config: Config, made: Tensors) -> Parameters:
+    """What a phase has trained, its rows as heads: [seeds, H, …]."""
+    found = {name: torch.tensor(array).to(device.device()) for name, array in phases.final(made).items()}
+    return {name: value.reshape(config.seeds, -1, *value.shape[2:]) for name, value in found.items()}
+
+
+def _fresh_losses(config: Config, layers: tokens.Layers, blocks: list[Tensor]) -> Tensor:
+    """The expected loss of every row on a block of each component, [rows, components]."""
+    every = zip(mixture_of(config).components, blocks, strict=True)
+    return torch.stack([expected(layers, x, of.second).mean(1) for of, x in every], 1)
+
+
+def expected(layers: tokens.Layers, x: Tensor, second: float) -> Tensor:
+    """The loss of fresh prompts x [1, n + 1, prompts], whose query is 1, in the mean over query and w* of E x²
+    `second`: [rows, prompts]."""
+    rows = layers.own.shape[0]
+    prompts = Tokens(x.expand(rows, -1, -1), torch.ones(rows, x.shape[-1], device=x.device))
+    return tokens.errors(layers, prompts).square() * second**2
+
+
+def curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:
+    """`curve/step` and `curve/loss` [seeds, components, evaluations] of heads; NaN for what has not been reached."""
+    found = state.curves(loop.evaluations(config.steps, *EVALUATIONS))
+    return {**found, "curve/loss": found["curve/loss"].reshape(config.seeds, -1, len(found["curve/step"]))}

@@ -1,0 +1,1 @@
+"""What is drawn of the speed of training."""

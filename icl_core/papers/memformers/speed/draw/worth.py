@@ -1,0 +1,98 @@
+"""How many times sooner than a linear transformer the others arrive, at equal rates and at the best rate of each."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure, Trace
+from icl_core.figures import references
+from icl_core.figures.series import ranged
+from icl_core.figures.style import PAPER, axis, colour, layout, legend
+from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
+from icl_core.papers.memformers.speed.crossings import Factors, at_best, at_equal
+from icl_core.papers.memformers.speed.draw.arrivals import OTHER
+from icl_core.papers.memformers.speed.models import CGD, LFOM, STEPPED, Timed
+from icl_core.papers.memformers.speed.settings import View
+
+COMPARED = (STEPPED, CGD, LFOM)
+PALE = 0.45  # the coordinates that the view does not ask for
+Places = dict[str, Factors | None]  # by rate, and "best"
+
+
+def worth(run: Run, view: View) -> Panel:
+    """The factor of each model over the linear transformer."""
+    figure = Figure(layout=layout(HEIGHT))
+    places = [*(f"{rate:g}" for rate in run["rate/values"]), "best"]
+    kept = []
+    for side, coordinates in enumerate((view.coordinates, OTHER[view.coordinates])):
+        for number, model in enumerate(COMPARED):
+            found = _found(run, coordinates, model)
+            x = np.arange(len(places)) + (3 * side + number - 2.5) * 0.13
+            figure.add_traces(_traces(model, coordinates, found, x, side == 1))
+            kept += [each.values for each in found.values() if each is not None and each.mean > 0]
+    seen = np.concatenate([[1.0], *kept])
+    limits = (seen.min() / 1.5, max(3.0, seen.max() * 1.2))
+    lines = references([("no faster", 1.0, "floor")], True, limits)
+    figure.update_layout(lines | {"legend": legend(1), "showlegend": True})
+    ticks = {"tickvals": list(range(len(places))), "ticktext": places, "range": [-0.5, len(places) - 0.5]}
+    figure.update_xaxes(axis("learning rate of both, or each at its best", showgrid=False, **ticks))
+    figure.update_yaxes(axis("times sooner (log scale)", **ranged(limits, True)))
+    return Panel(
+        _title(run, view.coordinates),
+        "The linear transformer's steps divided by each model's, seed by seed on the same prompts: the geometric mean "
+        f"and the range over seeds, in {view.coordinates} coordinates and, paler, in the other ones. Diamonds have a "
+        "step size α for every layer but no memory: what a Memformer gains beyond them is memory's. An open triangle "
+        "is a bound: the linear transformer never arrives.",
+        fitted(figure),
+        data=_data(run),
+    )
+
+
+def _found(run: Run, coordinates: str, model: Timed) -> Places:
+    rates = [f"{rate:g}" for rate in run["rate/values"]]
+    equal = dict(zip(rates, at_equal(run, coordinates, model), strict=True))
+    return {**equal, "best": at_best(run, coordinates, model)}
+
+
+def _traces(model: Timed, coordinates: str, found: Places, x: np.ndarray, pale: bool) -> list[Trace]:
+    """Full marks where all seeds arrive, open triangles where the mean is a bound; none where neither arrives."""
+    traces, tint = [], colour(model.kind)
+    for bound in (False, True):
+        at = [i for i, each in enumerate(found.values()) if each is not None and bool(each.at_least.any()) == bound]
+        some = [each for i, each in enumerate(found.values()) if i in at and each is not None]
+        mean = np.array([each.mean for each in some])
+        mean = np.where(mean > 0, mean, np.nan)
+        low, high = (np.array([of(each.values) for each in some]) for of in (np.min, np.max))
+        mark = {"size": 11, "color": tint, "symbol": "triangle-up-open" if bound else model.symbol}
+        mark["line"] = {"color": tint if bound else PAPER, "width": 2 if bound else 1}
+        bars = {"array": high - mean, "arrayminus": mean - low, "symmetric": False, "color": tint, "thickness": 1.5}
+        trace = Trace(x=x[at], y=mean, mode="markers", name=model.name, marker=mark, legendgroup=model.id)
+        trace.update(error_y={**bars, "width": 3}, opacity=PALE if pale else 1.0, showlegend=not (bound or pale))
+        said = "at least " * bound
+        hover = f"{model.name}, {coordinates}: {said}%{{y:.3g}} times sooner<extra></extra>"
+        traces.append(trace.update(hovertemplate=hover))
+    return traces
+
+
+def _title(run: Run, coordinates: str) -> str:
+    found = {each.id: at_best(run, coordinates, each) for each in COMPARED}
+    said = [f"{model.name} {times(found[model.id])}" for model in (CGD, STEPPED)]
+    return f"Sooner, at best rates: {', '.join(said)}"
+
+
+def times(found: Factors | None) -> str:
+    """A factor in words: "3.2 times", "more than 3.2 times"."""
+    if found is None or not np.isfinite(found.mean):
+        return "not known"
+    return "more than " * bool(found.at_least.any()) + f"{found.mean:.1f} times"
+
+
+def _data(run: Run) -> pd.DataFrame:
+    rows = [
+        {"coordinates": coordinates, "model": model.name, "rate": place, "times sooner": round(each.mean, 3),
+         "lowest": round(float(each.values.min()), 3), "highest": round(float(each.values.max()), 3),
+         "a lower bound": bool(each.at_least.any())}
+        for coordinates in run.names("coordinates") for model in COMPARED
+        for place, each in _found(run, coordinates, model).items() if each is not None
+    ]  # fmt: skip
+    return pd.DataFrame(rows)

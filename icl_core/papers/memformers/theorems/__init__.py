@@ -1,0 +1,67 @@
+"""What the paper's theorems say, computed rather than trained: conjugate gradient's own coefficients, heavy ball's and
+Nesterov's are put into the tokens of a Memformer, and its iterates are theirs, to rounding.
+
+Beside it stands what they do not say. The coefficients of one prompt are wrong for another, so no fixed numbers are
+conjugate gradient for all. What fixed numbers can be best is another question: at A_l = a_l Σ⁻¹ the gradient of the
+expected loss vanishes. The misprints on the way are listed, each with the number that shows it.
+
+Try:
+- Choose another prompt: the rings stay on their lines, to the thirteenth digit.
+- "Another prompt": what happens to conjugate gradient with coefficients that belong to its neighbour?
+- "The errata": which of them would have sent a program the wrong way?
+"""
+
+from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.memformers.theorems import claims
+from icl_core.papers.memformers.theorems.draw import coefficients, stage, tables
+from icl_core.papers.memformers.theorems.draw.words import power
+from icl_core.papers.memformers.theorems.metrics import apart, metrics
+from icl_core.papers.memformers.theorems.run import run
+from icl_core.papers.memformers.theorems.settings import PRESETS, Config, View
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: how exactly the tokens are the methods, and how little that says of another prompt."""
+    largest = max(apart(run, name) for name in run.names("methods"))
+    own, other = (f"{run[f'others/loss/{name}'][-1]:.2g}" for name in ("own", "other"))
+    return (
+        f"With a prompt's own coefficients the tokens are conjugate gradient, to {power(largest)} (loss {own}); "
+        f"with another prompt's they are not (loss {other})."
+    )
+
+
+def cost(config: Config) -> float:
+    """Giga-operations: attention of d queries a prompt for every method, and the gradient at four places."""
+    attention = 12 * config.prompts * config.d * config.layers * (config.n + 1) ** 2 * config.d
+    diagonal = attention * config.d / 12
+    gradient = 2**config.pool * config.d**2 * (16 * config.layers * config.d * (config.layers + 4) + 20 * config.n)
+    return (attention + diagonal + gradient + 2e9) / 1e9
+
+
+PUT_IN, OTHER, ERRATA, PARAMETERS = "What is put in", "Another prompt", "The errata", "Parameters"
+
+EXPERIMENT = Experiment(
+    name="theorems",
+    title="Theorems on screen",
+    about=__doc__ or "",
+    config=Config,
+    view=View,
+    run=run,
+    claims=claims.ALL,
+    metrics=metrics,
+    drawings=(
+        Drawing("paths", stage.paths, ("prompt",), moving=False),
+        Drawing("differences", stage.differences, moving=False),
+        Drawing("gradient", stage.gradient, moving=False),
+        Drawing("count", stage.count, ("batch",), moving=False),
+        Drawing("table", coefficients.table, ("method", "prompt"), PUT_IN, wide=True, moving=False),
+        Drawing("theorems", tables.theorems, (), PUT_IN, wide=True, moving=False),
+        Drawing("losses", coefficients.losses, (), OTHER, moving=False),
+        Drawing("distances", coefficients.distances, (), OTHER, moving=False),
+        Drawing("errata", tables.errata, (), ERRATA, wide=True, moving=False),
+        Drawing("counts", tables.counts, ("batch",), PARAMETERS, wide=True, moving=False),
+    ),
+    presets=PRESETS,
+    headline=headline,
+    cost=cost,
+)

@@ -1,0 +1,113 @@
+"""What is put into the tokens: Γ_j^l of a method; and what one prompt's coefficients do to others."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure
+from icl_core.figures import Curve
+from icl_core.papers.memformers.shared.draw.losses import roomy
+from icl_core.papers.memformers.theorems.draw.words import power
+from icl_core.papers.memformers.theorems.metrics import apart
+from icl_core.papers.memformers.theorems.settings import METHODS, View
+
+MAPS = 3  # prompts or coordinates beside each other
+DIFFER = {"cgd": "prompt", "cgd-gamma": "prompt", "diagonal": "coordinate"}  # of what each has a table of its own
+WRITTEN = 6  # layers up to which the numbers are written
+LEAST, MOST = 1e-6, 1e3  # drawn of a loss or distance
+LOSSES = {"own": ("its own α, γ: CGD", "conjugate gradient"), "other": ("another prompt's", "layer 2"),
+          "mean": ("the mean over prompts", "layer 3")}  # fmt: skip
+SAID = {
+    "cgd": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts: each has its own, so no fixed Γ is CGD for all.",
+    "cgd-gamma": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts: each has its own, so no fixed Γ is CGD for all.",
+    "momentum": "Γⱼˡ = η βˡ⁻ʲ: an older gradient counts less, by β a layer.",
+    "nesterov": "v becomes β v − η ∇R(w + β v), and R is quadratic: that gradient is (1 + β) ∇R(wₗ) − β ∇R(wₗ₋₁). "
+    "So row l is β times the row above, plus η (1 + β) on the diagonal, less η β left of it; the first row is η.",
+    "any": "Random numbers Λ of eq. 1.1, as the differences that a layer needs: Γⱼˡ = Λⱼˡ⁻¹ − Λⱼˡ.",
+    "diagonal": "One map a coordinate of w, of random diagonal matrices Λ. One register has a factor for each token, "
+    "and so cannot hold them; d registers can.",
+}
+
+
+def table(run: Run, view: View) -> Panel:
+    """Γ_j^l of the chosen method: of three prompts or coordinates where these differ, else beside its sums."""
+    shown, L = _maps(run, view), run.config.layers
+    after, past = ([str(layer + first) for layer in range(L)] for first in (1, 0))
+    figure = figures.maps(
+        list(shown), list(shown.values()), after, past, "coefficient", row_title="after layer",
+        column_title="past gradient", written=L <= WRITTEN, columns=MAPS,
+    )  # fmt: skip
+    return Panel(
+        f"{METHODS[view.method]}: with these Γ the tokens are {power(apart(run, view.method))} from the method",
+        f"wₗ₊₁ = wₗ − Σⱼ Γⱼˡ ∇R(wⱼ): a row is a layer, a column a past gradient. {SAID[view.method]} Were the table "
+        "another, the tokens would leave the method's path from that layer on.",
+        figure,
+        data=_tabled(shown),
+    )
+
+
+def _maps(run: Run, view: View) -> dict[str, np.ndarray]:
+    every, triangle = run[f"table/{view.method}"], np.tri(run.config.layers, dtype=bool)  # [L, L, prompts or d]
+    if view.method not in DIFFER:
+        step = every[..., 0]
+        tables = {"Γ of eq. 3.4, a layer's own": step, "−Γ of eq. 1.1, from w₀ on": step.cumsum(0)}
+    else:
+        count, first = every.shape[-1], 0 if view.method == "diagonal" else view.prompt
+        chosen = [(first + i) % count for i in range(min(MAPS, count))]
+        tables = {f"{DIFFER[view.method]} {i}": every[..., i] for i in chosen}
+    return {name: np.where(triangle, each, np.nan) for name, each in tables.items()}
+
+
+def _tabled(shown: dict[str, np.ndarray]) -> pd.DataFrame:
+    rows = [
+        (name, layer + 1, j, each[layer, j])
+        for name, each in shown.items()
+        for layer in range(len(each))
+        for j in range(layer + 1)
+    ]
+    return pd.DataFrame(rows, columns=["of", "after layer", "gradient", "coefficient"]).round(6)
+
+
+def losses(run: Run, view: View) -> Panel:
+    """The median loss of conjugate gradient, with its own coefficients and with others."""
+    x = np.arange(run.config.layers + 1)
+    rows = {name: run[f"others/loss/{name}"] for name in LOSSES}
+    low = max(float(rows["own"].min()), LEAST)
+    series = [Curve(LOSSES[name][0], x, row.clip(low, MOST), LOSSES[name][1], markers=True)
+              for name, row in rows.items()]  # fmt: skip
+    own, other, mean = (f"{rows[name][-1]:.2g}" for name in LOSSES)
+    after = f"{x[-1]} layer{'s' * (len(x) > 2)}"
+    return Panel(
+        f"Loss after {after}: {own} with its own α and γ; another prompt's {other}; their mean {mean}",
+        "Theorem 3.1 lets the Memformer be conjugate gradient on one prompt, by numbers that were computed from that "
+        "prompt. On others they are steps of wrong sizes. If fixed parameters could be CGD for all prompts, the lines "
+        "would lie on each other. What a trained Memformer has is another method, with one set of numbers for all. "
+        f"Medians over {run.config.prompts} prompts.",
+        _over(series, "median loss"),
+        data=pd.DataFrame({"layers": x} | rows).round(6),
+    )
+
+
+def distances(run: Run, view: View) -> Panel:
+    """How far predictions with others' coefficients are from conjugate gradient's."""
+    x = np.arange(1, run.config.layers + 1)
+    rows = {name: run[f"others/distance/{name}"] for name in ("other", "mean")}
+    series = [Curve(LOSSES[name][0], x, row.clip(LEAST, MOST), LOSSES[name][1], markers=True)
+              for name, row in rows.items()]  # fmt: skip
+    step = f"{float(run['others/first_step']):.0%}"
+    return Panel(
+        f"No first step serves all prompts: the best is {step} off theirs",
+        "How far predictions are from conjugate gradient's, as a share of their size, the median over prompts. The "
+        "title's number is the root mean square over prompts of the difference between one α₀ for all, the best there "
+        "is, and a prompt's own, as a share of these: no fixed parameters come closer. On the left panel's scale 0 is "
+        "the prompt's own.",
+        _over(series, "distance from CGD"),
+        data=pd.DataFrame({"layers": x} | rows).round(6),
+    )
+
+
+def _over(series: list[Curve], y_title: str) -> Figure:
+    x = series[0].x
+    figure = figures.curves(series, "layers", y_title, log_y=True, x_range=(x[0] - 0.15, x[-1] + 0.15))
+    return roomy(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x]))

@@ -1,0 +1,146 @@
+"""What is on stage: one prompt's paths both ways, their differences, the vanishing gradient, the count."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figure import Trace
+from icl_core.figures import Bowl, Curve, Track
+from icl_core.figures.style import INK
+from icl_core.papers.memformers.shared.draw.losses import written
+from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
+from icl_core.papers.memformers.theorems import parameters
+from icl_core.papers.memformers.theorems.draw.words import power
+from icl_core.papers.memformers.theorems.metrics import apart, expected, slope, told_apart
+from icl_core.papers.memformers.theorems.settings import View
+
+PATHS = {"cgd": ("CGD", "conjugate gradient"), "momentum": ("heavy ball", "momentum"),
+         "nesterov": ("Nesterov", "nesterov")}  # fmt: skip
+LINES = PATHS | {"any": ("any, eq. 1.1", "layer 2")}
+EPSILON, LEAST, ENDS = 2.0**-52, 1e-17, (1e-18, 30.0)  # a float64's rounding; what is less; the axis
+PLACES = {
+    "construction": ("aΣ⁻¹", "construction"),
+    "identity": ("best aI", "layer 2"),
+    "near": ("a tenth away", "layer 3"),
+}
+BARS = {
+    "linear": "linear", "cgd": "CGD-like", "lfom": "LFOM", "coordinate": "per coord.", "token": "token, pair",
+    "token shared": "per token", "shared": "Γ shared", "gd++": "GD++", "gd++ entry": "GD++, entry",
+    "learned": "Λ alone", "learned shared": "Λ shared",
+}  # fmt: skip
+
+
+def paths(run: Run, view: View) -> Panel:
+    """One prompt's iterates as the methods make them and as the tokens hold them."""
+    prompt, values = min(view.prompt, run.config.prompts - 1), run["path/eigenvalues"]
+    plane = [int(values.argmin()), int(values.argmax())]
+    if plane[0] == plane[1]:
+        plane[1] = (plane[0] + 1) % len(values)
+    S, goal = run["path/S"][prompt], run["path/target"][prompt]
+    bowl = Bowl(S[np.ix_(plane, plane)], tuple(goal[plane].tolist()))
+    both = {name: run[f"path/{name}"][:, prompt] for name in PATHS if name in run.names("methods")}  # [2, L + 1, d]
+    tracks = [_track(name, each[0], plane, (each[0] - goal) ** 2 @ values) for name, each in both.items()]
+    titles = [f"eigenvector {axis + 1} (λ = {values[axis]:.3g})" for axis in plane]
+    figure = figures.paths(tracks, bowl, titles[0], titles[1], at=run.config.layers)
+    figure.add_traces(_tokens(np.concatenate([each[1][:, plane] for each in both.values()])))
+    largest = max(float(np.abs(each[1] - each[0]).max()) for each in both.values())
+    return Panel(
+        f"Prompt {prompt}: on one path, to {power(largest)}",
+        "Lines and dots: the iterates as each method makes them, in the plane of the smallest and the largest "
+        "eigenvalue's eigenvectors. Rings: the iterates that the tokens of the Memformer hold, asked for the queries "
+        "e₁ … e_d. Were a theorem wrong, rings would leave their line.",
+        fitted(figure),
+    )
+
+
+def _track(name: str, points: np.ndarray, plane: list[int], losses: np.ndarray) -> Track:
+    label, kind = PATHS[name]
+    return Track(label, points[:, plane[0]], points[:, plane[1]], kind, losses)
+
+
+def _tokens(points: np.ndarray) -> list[Trace]:
+    marker = {"symbol": "circle-open", "size": 15, "color": INK, "line": {"width": 1.5}}
+    shown = {"mode": "markers", "marker": marker, "hoverinfo": "skip", "name": "tokens"}
+    return [Trace(x=points[:, 0], y=points[:, 1], **shown)]
+
+
+def differences(run: Run, view: View) -> Panel:
+    """Tokens against methods after every layer, and conjugate gradient with another prompt's coefficients."""
+    x = np.arange(1, run.config.layers + 1)
+    rows = {name: run[f"identity/{name}"][1:] for name in run.names("methods")}
+    series = [
+        Curve(LINES[name][0], x, np.maximum(row, LEAST), LINES[name][1], markers=True)
+        for name, row in rows.items()
+        if name in LINES
+    ]
+    other = np.minimum(run["others/distance/other"], ENDS[1])
+    series.append(Curve("another prompt's α, γ", x, other, "conjugate gradient", "dot", markers=True))
+    figure = figures.curves(
+        series, "layers", "relative difference", log_y=True, x_range=(0.85, x[-1] + 0.15),
+        y_range=ENDS, lines=[("float64's rounding", EPSILON, "gradient descent")], height=HEIGHT,
+    )  # fmt: skip
+    figure.layout["annotations"][0].update(x=0.99, xanchor="right")  # on the left it would cover the curves
+    largest, last = max(apart(run, name) for name in rows), written(float(run["others/distance/other"][-1]), 1)
+    return Panel(
+        f"Tokens are methods, to {power(largest)}",
+        "The largest difference over all prompts between the iterates of a method and those in the tokens, relative to "
+        "w*. The dotted line above: conjugate gradient with the coefficients of another prompt, the median distance of "
+        f"its predictions from the prompt's own, {last} of their size after the last layer. Theorem 3.1 speaks of one "
+        "prompt; if it held for all with one α and γ, that line would be at the bottom too.",
+        fitted(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x])),
+        data=pd.DataFrame({"layers": x, "another prompt's": run["others/distance/other"]} | rows),
+    )
+
+
+def gradient(run: Run, view: View) -> Panel:
+    """The gradient's norm against the number of prompts, at the construction and elsewhere."""
+    size, every = run["gradient/size"], {name: run[f"gradient/{name}"] for name in (*PLACES, "random")}
+    norms = {name: row for name, row in every.items() if name in PLACES and np.isfinite(row).all()}
+    falling = norms["construction"][0] * (size / size[0]) ** -0.5
+    series = [Curve("1/√N", size, falling, "floor")]
+    series += [Curve(PLACES[name][0], size, row, PLACES[name][1], markers=True) for name, row in norms.items()]
+    figure = figures.curves(series, "prompts N", "norm of the gradient", log_x=True, log_y=True, height=HEIGHT)
+    return Panel(
+        f"Gradient at aΣ⁻¹: power {written(slope(run)[0])} of N",
+        "The Frobenius norm of the gradient with respect to all A_l, the root mean square over sets of N prompts; w* "
+        "and query are integrated out. Orange, at A_l = a_l Σ⁻¹, is what it says of anything but a_l: sampling error, "
+        f"so it follows the dotted line. Of a_l it says {power(float(run['gradient/along']))} on all {size[-1]:,} "
+        "prompts, on which the a_l are the best. A place that is not stationary levels off: the best multiples of I, a "
+        f"tenth away from a_l Σ⁻¹. {_expected(run)}At random A_l of the same size the norm is "
+        f"{power(float(every['random'][-1]))}.",
+        fitted(figure),
+        data=pd.DataFrame({"prompts": size} | every),
+    )
+
+
+def _expected(run: Run) -> str:
+    if not told_apart(run):
+        return ""
+    value, error = (written(each, 3) for each in expected(run))
+    return f"Without sampling error the squared norm at a_l Σ⁻¹ is {value} ± {error} of that at the best a_l I. "
+
+
+def count(run: Run, view: View) -> Panel:
+    """What each variant learns beside what conjugate gradient computes for a batch."""
+    learned = dict(zip(run.names("variants"), run["count/used"].tolist(), strict=True))
+    of_cgd = f"CGD, B = {view.batch}"
+    numbers = {BARS.get(name, name): number for name, number in learned.items()}
+    numbers[of_cgd] = parameters.conjugate(run.config.layers, view.batch)
+    names = sorted(numbers, key=lambda name: -numbers[name])
+    kinds = ["conjugate gradient" if name == of_cgd else "trained" for name in names]
+    values = [numbers[name] for name in names]
+    y_range = (0.0, 1.12 * values[0])  # with room for the number above a bar
+    figure = figures.bars(names, values, "numbers", kinds=kinds, text="none", y_range=y_range, height=HEIGHT)
+    for index, number in enumerate(values):
+        above = {"x": index, "y": number, "yanchor": "bottom", "showarrow": False, "font": {"size": 12}}
+        figure.add_annotation(text=str(number), **above)
+    from_on = parameters.overtaken(learned["lfom"], run.config.layers)
+    return Panel(
+        f"LFOM: fewer than CGD from B = {from_on} on",
+        "Blue: how many numbers each variant learns, counted on its tensors. The other bar: how many conjugate "
+        f"gradient computes for B = {view.batch} test prompts, two for each prompt and iteration (Remark 3.3). The "
+        "Memformer's serve all prompts. But CGD's are not learned: it reads them off the prompt.",
+        fitted(figure, b=70),
+        data=pd.DataFrame({"model": names, "numbers": values}),
+    )

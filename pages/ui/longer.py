@@ -1,0 +1,39 @@
+"""Train on: the same setting for 2, 5 or 10 times as many steps, from where its run ended or anew."""
+
+from typing import Any
+
+import streamlit as st
+
+from icl_core.jobs import ends
+from icl_core.jobs.estimate import estimate
+from pages.ui import address, training
+from pages.ui.address import Setting
+
+
+def offer(setting: Setting) -> None:
+    """A button for each length that the setting can have beyond its own; nothing where it has no steps."""
+    every = ends.longer(setting.id, setting.config)
+    if not every:
+        return
+    goes_on, steps = ends.left_by(setting.id, setting.config), getattr(setting.config, ends.FIELD)
+    with st.popover("Train on", help="For a claim that this training is too short to decide"):
+        st.caption(_from(setting, goes_on, steps))
+        for config in every:
+            wanted = getattr(config, ends.FIELD)
+            share = 1 - steps / wanted if goes_on else 1.0
+            time = estimate(setting.id, config)
+            label = f"{wanted:,} steps · {training.duration(None if time is None else time * share)}"
+            st.button(label, key=f"train on to {wanted}", on_click=_go, args=(setting, config))
+
+
+def _from(setting: Setting, goes_on: bool, steps: int) -> str:
+    if goes_on:
+        return f"Goes on from step {steps:,}, with the weights that a run asked for so long would have there."
+    if setting.experiment.goes_on(setting.config):
+        return "From the start: what to go on from is kept of runs made here alone, the latest of them."
+    return "From the start: of this setting no end is kept with which a longer training could begin."
+
+
+def _go(setting: Setting, config: Any) -> None:
+    address.write(ends.FIELD, getattr(config, ends.FIELD), getattr(setting.preset.config, ends.FIELD))
+    training.submit(setting.id, config)

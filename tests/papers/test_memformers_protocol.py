@@ -1,0 +1,151 @@
+"""The authors' protocol: their batch, units, clipping, schedule, first phase, and the curves that they print."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core.experiment import Run
+from icl_core.papers.memformers.methods import claims, printed, train
+from icl_core.papers.memformers.methods.settings import PRESETS, Config
+from icl_core.papers.memformers.shared import model, test_set, variants
+from icl_core.papers.memformers.shared.task import covariances, roots
+from icl_core.papers.memformers.shared.train import SCHEDULES, Batches, clipped
+from icl_core.papers.memformers.shared.variants import VARIANTS
+from tests.recorder import Recorder
+
+AUTHORS = Config(**{**claims.AUTHORS, "seeds": 3})
+
+
+def of_figure(name):
+    preset = next(each for each in PRESETS if each.name == name)
+    return replace(preset.config, seeds=preset.seeds)
+
+
+def test_one_set_of_prompts_is_turned_with_every_rotation():
+    batch = Batches(replace(AUTHORS, batch=7, variant="token")).at(0)
+    turns = [each.rotation.float() for each in covariances(AUTHORS)]
+    assert batch.U is not None and batch.query is not None
+    for name, drawn in (("U", batch.U), ("w*", batch.target), ("query", batch.query)):
+        back = [torch.einsum("ij,j...->i...", turn, each) for turn, each in zip(turns, drawn, strict=True)]
+        for each in back[1:]:
+            torch.testing.assert_close(each, back[0], msg=lambda text, name=name: f"{name}: {text}")
+    apart = Batches(replace(AUTHORS, batch=7, batches="fixed")).at(0)
+    assert not torch.allclose(turns[1] @ apart.target[1, :, 0], turns[0] @ apart.target[0, :, 0])
+
+
+def test_with_multiples_of_I_the_five_runs_of_the_authors_are_one():
+    config = replace(AUTHORS, variant="cgd", preconditioner="scalar", batch=50)
+    parameters = {"A": torch.full((3, 1, 4), 0.3), "alpha": torch.ones(3, 4), "gamma": torch.full((3, 4), 0.2)}
+    loss, _ = model.loss_and_gradient(parameters, config, roots(config), Batches(config).at(0), "mean")
+    torch.testing.assert_close(loss, loss[:1].expand(3), rtol=1e-5, atol=0)
+
+
+def test_batches_of_1000_are_the_same_for_every_rotation_and_average_to_the_expected_loss(monkeypatch):
+    monkeypatch.setattr(test_set, "PROMPTS", 2**13)
+    config = replace(AUTHORS, variant="linear", layers=2, coordinates="whitened")
+    parameters = {"A": torch.eye(5).expand(3, 1, 2, 5, 5) * 0.6}
+    found = test_set.batches(parameters, config, roots(config))
+    assert found.shape == (3, 8)
+    torch.testing.assert_close(found, found[:1].expand(3, -1), rtol=1e-4, atol=0)
+    exact = test_set.losses(parameters, config, roots(config), test_set.held(config, 2**13)).double().mean(-1)
+    error = found[0].std() / 8**0.5
+    assert abs(float(found[0].mean() - exact[0])) < 4 * float(error)
+
+
+def test_each_matrix_is_clipped_by_itself():
+    generator = torch.Generator().manual_seed(0)
+    gradient = {"A": torch.randn(2, 1, 3, 4, 4, generator=generator), "alpha": torch.randn(2, 3, generator=generator)}
+    gradient["A"][0, 0, 1] *= 1e-3  # a short one stays as it is
+    found = clipped(gradient, 0.5, matrices=True)
+    lengths = found["A"].flatten(3).norm(dim=3)
+    torch.testing.assert_close(found["A"][0, 0, 1], gradient["A"][0, 0, 1])
+    torch.testing.assert_close(lengths[1], torch.full((1, 3), 0.5))
+    torch.testing.assert_close(found["alpha"].norm(dim=1), gradient["alpha"].norm(dim=1).clamp(max=0.5))
+    whole = clipped({"A": gradient["A"][..., 0, 0]}, 0.5, matrices=False)["A"]  # multiples of I are no matrices
+    assert float(whole.flatten(1).norm(dim=1).max()) <= 0.5 + 1e-6
+
+
+def test_the_rate_is_halved_every_2000_steps():
+    factor = SCHEDULES["halved"](30_000)
+    assert [factor(step) for step in (0, 1999, 2000, 5999, 29_999)] == [1.0, 1.0, 0.5, 0.25, 0.5**14]
+
+
+def test_the_first_phase_trains_A_alone_and_the_model_begins_there(monkeypatch):
+    training = claims.AUTHORS_TRAINING | {"first_steps": 10}
+    config = Config(d=3, n=4, layers=2, batch=20, steps=10, variant="gd++ entry", beside="none", **training)
+    begun = {}
+
+    def watch(config, parameters, root, held):
+        if config.first_steps and config.layers not in begun:
+            begun[config.layers] = {name: value.clone() for name, value in parameters.items()}
+        return real(config, parameters, root, held)
+
+    from icl_core.papers.memformers.shared import train as shared
+
+    real = shared._watched
+    monkeypatch.setattr(shared, "_watched", watch)
+    train.run(config, Recorder())
+    fresh = variants.initial(config, torch.Generator().manual_seed(10_000 + 2))
+    assert not torch.allclose(begun[2]["A"], fresh["A"], atol=1e-3)  # ten steps of 0.01 from there
+    assert not torch.allclose(begun[2]["B"], fresh["B"], atol=1e-3)
+    assert not begun[2]["Gamma"].any()
+
+
+def test_a_killed_first_phase_goes_on():
+    from tests.recorder import Interrupted
+
+    config = Config(d=3, n=4, layers=1, batch=20, steps=10, first_steps=20, variant="gd++", beside="none")
+    whole, killed = train.run(config, Recorder()), Recorder(stop=11)
+    with pytest.raises(Interrupted):
+        train.run(config, killed)
+    again = train.run(config, Recorder(saved=killed.saved))
+    assert all(again[name].tobytes() == whole[name].tobytes() for name in whole)
+
+
+def planted(row, config, off=0.0):
+    """A run whose curves are those printed, batch by batch, but for noise and what they are `off`."""
+    noise = np.random.default_rng(0).normal(0, 0.2, 65)
+    noise -= noise.mean()
+    read = printed.READ_OFF * (2**0.5 if row.minus else 1)
+    curve = np.array(row.curve)[:, None] + noise + off * np.hypot(noise.std(ddof=1), read)
+    logs = np.broadcast_to(curve, (config.seeds, *curve.shape))
+    zero = np.zeros_like(logs)
+    other = {f"{row.minus}/batches": np.exp(zero)} if row.minus else {}
+    return Run(config, {f"{row.model}/batches": np.exp(logs), **other})
+
+
+@pytest.mark.parametrize("row", printed.ROWS, ids=lambda row: row.claim.id)
+def test_a_printed_curve_is_judged_by_what_1000_prompts_can_tell(row):
+    figure = of_figure(f"figure {row.claim.id.split('-')[1]}")
+    assert row.claim.is_at(figure)
+    for off in (0.0, 2.0, 4.0):
+        metric = row.metric(planted(row, figure, off))
+        assert metric.value == pytest.approx(off, abs=1e-6)
+        assert metric.verdict(figure) == ("reproduced" if off < 3 else "not reproduced")
+
+
+def test_presets_of_figures_are_at_the_settings_of_their_claims():
+    wanted = {
+        "figure 4": {"gd++-beats-cgd", "gd++-overfits"},
+        "figure 5": {"fits-its-batch", "overfits-its-batch"},
+        "figure 6": {"fits-its-batch", "overfits-its-batch"},
+        "figure 7": {"heads-faster"},
+        "figure 7, in the end": {"heads-lower"},
+        "figure 15": {"keeps-up"},
+        "figures 16 and 17": {"keeps-up-longer"},
+    }
+    for name, ids in wanted.items():
+        config = of_figure(name)
+        assert ids <= {claim.id for claim in claims.ALL if claim.at and claim.is_at(config)}, name
+    assert set(printed.own_batch(of_figure("figure 4"))) == {"evaluated/train"}
+    assert set(printed.own_batch(of_figure("figure 6"))) == {"evaluated/train", "baseline/cg_train"}
+
+
+def test_a_shared_gamma_a_token_begins_without_any_memory():
+    config = replace(AUTHORS, variant="token shared", layers=3)
+    parameters = variants.initial(config, torch.Generator().manual_seed(0))
+    assert parameters["Gamma"].shape == (3, 3, 21) and not parameters["Gamma"].any()
+    assert float(parameters["A"].std()) == pytest.approx(1e-4, rel=0.2)
+    assert VARIANTS["token shared"].shared and VARIANTS["gd++ entry"].needs_examples

@@ -1,0 +1,113 @@
+"""A longer run goes on from where a shorter one ended, and nobody can tell from its weights."""
+
+import pytest
+from house import TOY, house
+
+from icl_core import registry
+from icl_core.jobs import ends, queue, worker
+from icl_core.jobs.folder import Job
+from icl_core.papers.birth.induction.train import run as induction
+from icl_core.papers.birth.shared.settings import Config as Birth
+from icl_core.papers.memformers.methods.settings import Config as Methods
+from icl_core.papers.memformers.methods.train import run as methods
+from icl_core.runs import store
+from icl_core.runs.file import read
+from tests.recorder import Recorder
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def config(**values):
+    return registry.experiment(TOY).config(**values)
+
+
+def trained(wanted):
+    queue.submit(TOY, wanted)
+    assert worker.work(once=True, slots=1) == 1
+    return read(store.default().find(TOY, wanted).path)[1]
+
+
+def steps_made(monkeypatch):
+    """The steps that are trained from now on."""
+    from icl_core.training import loop
+
+    seen, check = [], loop._check
+    monkeypatch.setattr(loop, "_check", lambda step, *rest: (seen.append(step), check(step, *rest)))
+    return seen
+
+
+def test_a_longer_job_goes_on_where_a_shorter_one_ended(runs, monkeypatch, tmp_path):
+    trained(config(steps=20))
+    assert ends.left_by(TOY, config(steps=20)) and not ends.left_by(TOY, config(steps=40))
+    seen = steps_made(monkeypatch)
+    longer = trained(config(steps=40))
+    assert seen == list(range(20, 40))
+    with house(tmp_path / "another", monkeypatch):
+        whole = trained(config(steps=40))
+    assert longer.keys() == whole.keys() and all(longer[name].tobytes() == whole[name].tobytes() for name in whole)
+
+
+def test_the_longest_shorter_run_is_taken_and_other_settings_are_not(runs, monkeypatch):
+    for steps in (10, 50):
+        trained(config(steps=steps))
+    trained(config(steps=50, seed=1))
+    seen = steps_made(monkeypatch)
+    trained(config(steps=100))
+    assert seen == list(range(50, 100))
+
+
+def test_a_damaged_end_is_no_end(runs, monkeypatch):
+    trained(config(steps=20))
+    (end,) = Job(store.key_of(TOY, config(steps=20))).ends.iterdir()
+    end.write_bytes(b"no tensors")
+    seen = steps_made(monkeypatch)
+    trained(config(steps=40))
+    assert seen == list(range(40))
+
+
+def test_old_ends_make_room(runs, monkeypatch):
+    trained(config(steps=20))
+    (end,) = Job(store.key_of(TOY, config(steps=20))).ends.iterdir()
+    monkeypatch.setattr(ends, "LARGEST", 3 * end.stat().st_size // 2)
+    trained(config(steps=22))
+    assert not ends.left_by(TOY, config(steps=20)) and ends.left_by(TOY, config(steps=22))
+    monkeypatch.setattr(ends, "LARGEST", 1)
+    trained(config(steps=24))
+    assert not ends.left_by(TOY, config(steps=24)) and ends.left_by(TOY, config(steps=22))
+
+
+def test_only_what_can_be_asked_for_is_longer():
+    assert [each.steps for each in ends.longer(TOY, config(steps=20))] == [40, 100, 200]
+    assert [each.steps for each in ends.longer("birth.induction", Birth(steps=1000))] == [2000]
+    assert ends.longer("gdssm.corrections", registry.experiment("gdssm.corrections").config()) == []
+    frozen = Birth(steps=600, freeze_until=300)
+    assert [each.steps for each in ends.shorter("birth.induction", frozen)] == [300]  # 120 would end before the thaw
+
+
+SMALL = {"d": 3, "n": 4, "layers": 2, "batch": 50, "schedule": "halved"}
+
+
+@pytest.mark.parametrize(
+    ("run", "of"),
+    [
+        (induction, lambda steps: Birth(N=16, d=32, T=32, K=3, batch=16, steps=steps, seeds=2)),
+        (methods, lambda steps: Methods(**SMALL, batches="resampled", steps=steps)),
+        (methods, lambda steps: Methods(**SMALL, batches="common", variant="token shared", seeds=2, steps=steps)),
+    ],
+)
+def test_weights_are_those_of_a_run_that_was_asked_for_so_long(run, of):
+    short = Recorder()
+    run(of(20), short)
+    longer, whole = run(of(40), Recorder(earlier=short.ended)), run(of(40), Recorder())
+    assert longer.keys() == whole.keys()
+    assert all(longer[name].tobytes() == whole[name].tobytes() for name in whole)
+
+
+def test_a_rate_that_falls_over_the_whole_training_does_not_go_on():
+    goes_on = registry.experiment("memformers.methods").goes_on
+    assert goes_on(Methods(schedule="constant", steps=1000)) and not goes_on(Methods(steps=1000))
+    assert not goes_on(Methods(schedule="constant", steps=20, batch=100))  # its pool is smaller than a longer one's
