@@ -54,7 +54,7 @@ def paper_size(config: Config, steps: int) -> Config:
 CLASSROOM = (
     ("fastest", "An induction head in 300 steps", FASTEST, "W_K2", "Watch the two attention maps sharpen."),
     ("order", "The order in which memories form", ORDER, "W_O2",
-     "W_O² first; the matrices that decide where to look follow."),
+     "W_O² first; W_K² and W_K¹ follow. Weighted by how often its characters occur, W_K² is hardly later."),
     ("both", "Both kinds of knowledge", BOTH, "W_F",
      "W_F learns the bigrams first; the induction head comes later."),
     ("one layer", "One layer fails", replace(FASTEST, layers=1, learning_rate=0.1, steps=600), "W_O2",
