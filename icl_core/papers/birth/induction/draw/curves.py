@@ -123,21 +123,25 @@ def memories(run: Run, view: View) -> Panel:
     reached = [half for half in halves if half[0] > 0]  # not those that chance carries over one half from the start
     marks = [(step, f"{label}: step {step:.0f}", figures.colour(kind)) for step, label, kind in reached]
     figure = over_steps(run, view, series, "recall", y_range=(0, 1.02), marks=marks)
-    return Panel(_order_title(reached), _recall_caption(run), figure, data=_table(run, names.values()))
+    return Panel(_order_title(reached), _recall_caption(run, view), figure, data=_table(run, names.values()))
 
 
-def _recall_caption(run: Run) -> str:
+def _recall_caption(run: Run, view: View) -> str:
+    weights = "W_K²'s pairs count as often as their character occurs, W_O²'s as often as it must write theirs. "
     early = early_positions(run.config.T)
     among = "K" if run.config.triggers != "random" else "N"
     return (
         "Recall is the share of stored pairs that the matrix alone gets right; a dotted line marks the step where it "
-        f"passes one half. W_K¹ early asks the first {early} positions only. Without learning the curves would stay at "
-        f"chance: 1/N for W_O², 1/{among} for W_K², one in {early - 1} for W_K¹ early."
+        f"passes one half. {weights * view.weighted}W_K¹ early asks the first {early} positions only. Without learning "
+        f"the curves would stay at chance: 1/N for W_O², 1/{among} for W_K², one in {early - 1} for W_K¹ early."
     )
 
 
 def _curve_name(run: Run, probe: str, view: View) -> str:
-    """The curve to draw for a probe under the view's orientation and weighting, if the run has it."""
+    """The curve to draw for a probe under the view's orientation and weighting, if the run has it. What W_O2 stores is
+    weighted by how often it must be written, whichever token it is asked with."""
+    if view.weighted and probe == "W_O2":
+        return "recall_W_O2_met"
     wanted = f"recall_{probe}{'_paper' if view.orientation == 'paper' else ''}{'_weighted' if view.weighted else ''}"
     return wanted if f"curve/{wanted}" in run.tensors else f"recall_{probe}"
 
