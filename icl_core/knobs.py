@@ -47,8 +47,8 @@ class Knob:
     @property
     def symbol(self) -> str:
         """The symbol with which the label ends, "d" of "width, d", or else all of it."""
-        last = self.label.split()[-1]
-        return last if len(last) <= 2 and not last.isdigit() else self.label
+        _, comma, last = self.label.rpartition(", ")
+        return last if comma and len(last) <= 2 else self.label
 
     def check(self, name: str, value: Any) -> None:
         """Raise `BadSetting` if `value` is not one this knob can take."""

@@ -58,6 +58,7 @@ KNOBS = {
     "d": Knob("slider", "width, d", 128),
     "T": Knob("slider", "sequence length, T", 64),
     "steps": Knob("slider", "steps", 300),
+    "beside": Knob("slider", "steps of a model beside it", 300),
     "optimiser": Knob("choice", "optimiser", "sgd", options={"sgd": "SGD with momentum"}),
     "skip": Knob("toggle", "skip connection", False),
     "raw": Knob("toggle", "raw weights", False),
@@ -79,8 +80,17 @@ def test_a_training_that_is_not_at_its_end_decides_nothing():
 
 
 def test_the_setting_is_said_in_words():
-    at = {"d": 128, "T": (64, 256), "steps": range(5, 21), "optimiser": "sgd", "skip": True, "raw": False}
-    words = "d = 128; T = 64 or 256; steps = 5 to 20; optimiser: SGD with momentum; skip connection"
+    at = {
+        "d": 128,
+        "T": (64, 256),
+        "steps": range(5, 21),
+        "beside": 300,
+        "optimiser": "sgd",
+        "skip": True,
+        "raw": False,
+    }
+    words = "d = 128; T = 64 or 256; steps = 5 to 20; steps of a model beside it = 300; optimiser: SGD with momentum; "
+    words += "skip connection"
     assert claim(near=0.0, at=at).setting_words(KNOBS) == words
     assert claim(near=0.0, at=None, setting="the full transformer").setting_words({}) == "the full transformer"
     assert claim(near=0.0).setting_words({}) == "any setting"

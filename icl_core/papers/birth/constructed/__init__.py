@@ -3,8 +3,8 @@ It works where random vectors are nearly orthogonal. Where they are not, every m
 in the residual stream, and the sum of these whispers drowns the right answer.
 
 At a width where the construction recalls every pair and still fails, a trained model of the same size succeeds. Take
-the cross-talk with the rest of the stream out of the construction, and it catches up: out of W_O² and W_K², for that
-of W_K¹ hardly matters.
+the cross-talk with the rest of the stream out of all three matrices, and the construction catches up. W_O² or W_K²
+cleaned alone goes part of the way, W_K¹ alone none of it.
 
 Try:
 - "Constructed, beside a trained model": how much of the gap does the cross-talk explain?

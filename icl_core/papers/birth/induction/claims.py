@@ -4,16 +4,19 @@ from functools import partial
 
 from icl_core.experiment import Claim
 
-# Section 5: batches of 512 sequences of 256 tokens, d = 128, SGD with momentum. The learning rates are the figures'.
+# Section 5 and Appendix E: batches of 512 sequences of 256 tokens, d = 128, SGD with momentum, a rate for each figure.
 SEVERAL = range(3, 6)  # seeds: one decides nothing
 LONG = range(300, 2001)  # Figure 3 thaws at 300; fewer steps decide nothing
 SECTION_5 = {
     "outputs": "uniform", "N": 65, "T": 256, "no_repeat": False, "d": 128, "optimiser": "sgd", "batch": 512,
     "steps": LONG, "seeds": SEVERAL,
 }  # fmt: skip
-FIGURE_3 = {**SECTION_5, "positions": "in_context", "feed_forward": False, "triggers": "random", "K": 5}
-FIGURE_4 = {**SECTION_5, "positions": "all", "feed_forward": True}
-FIGURE_4_RANDOM = {**FIGURE_4, "triggers": "random", "K": 3}
+FIGURE_3 = {
+    **SECTION_5, "positions": "in_context", "feed_forward": False, "triggers": "random", "K": 5, "learning_rate": 0.2,
+}  # fmt: skip
+FIGURE_4 = {
+    **SECTION_5, "positions": "all", "feed_forward": True, "triggers": "random", "K": 3, "learning_rate": 1.0,
+}  # fmt: skip
 SECTION_3 = "a transformer with ReLU MLPs, all of it trained, K = 3, T = 256"
 
 vanilla = partial(Claim, kind="paper", source="Section 3, Figure 2", at=None, setting=SECTION_3)
@@ -24,8 +27,8 @@ accurate = partial(
 )
 classroom = partial(Claim, kind="ours", label="accuracy of the worst seed", source="not in the paper")
 alone = partial(Claim, kind="paper", source="Section 5, Figure 3", at=FIGURE_3)
-recalled = partial(Claim, kind="ours", source="not in the paper", at=FIGURE_3, at_least=0.5)
-together = partial(Claim, kind="paper", source="Section 5, Figure 4 (center)", at=FIGURE_4_RANDOM)
+recalled = partial(Claim, kind="ours", source="not in the paper", at=FIGURE_3)
+together = partial(Claim, kind="paper", source="Section 5, Figure 4 (center)", at=FIGURE_4)
 
 
 def frozen(*names: str) -> dict:
@@ -38,7 +41,7 @@ either = partial(
     source="Section 5, Figure 3",
     at={**FIGURE_3, "freeze_W_O2": False, "freeze_until": 300},
     setting="one of W_K¹ and W_K² frozen, beside the reverse",
-    at_least=0.0,
+    at_least=0.05,
 )
 RANDOM = accurate(
     id="accuracy-random",
@@ -73,11 +76,11 @@ CLASSROOM_ORDER = classroom(
     setting='the preset "order"',
     at_least=0.95,
 )
-NEAR_PERFECT = alone(
+NEAR_PERFECT = recalled(
     id="near-perfect",
     label="in-context accuracy of the simplified model",
-    text="The simplified model becomes near-perfect in context: over 95 %, as the full one with random triggers.",
-    quote="leads to near-perfect accuracy",
+    text="The simplified model is right in context over 95 % of the time. The paper says near-perfect and names no "
+    "level.",
     at_least=0.95,
 )
 RECALL = {
@@ -85,6 +88,7 @@ RECALL = {
         id=f"recall-{name.replace('_early', '-early')}",
         label=f"{symbol} recall",
         text=f"{symbol} stores most of its pairs{of}. The paper names no level.",
+        at_least=0.5,
     )
     for name, symbol, of in (
         ("W_O2", "W_O²", ""), ("W_K2", "W_K²", ""), ("W_K1_early", "W_K¹ early", " of early positions")
@@ -101,14 +105,16 @@ TOP_DOWN = alone(
 EARLY_FIRST = alone(
     id="early-positions-first",
     label="W_K¹ recall, early less late rows",
-    text="W_K¹ fits early positions much faster than late ones: among all keys it recalls more of its early rows.",
+    text="W_K¹ fits early positions much faster than late ones: among all keys it recalls more of its early rows, in "
+    "the mean over the training.",
     quote="fits previous token associations for early positions much faster than later positions",
-    at_least=0.0,
+    at_least=0.1,
 )
 NOTHING_WITHOUT_OUTPUT = alone(
     id="nothing-without-W_O2",
-    label="accuracy above repetition, W_O² frozen",
-    text="Training the key-query matrices leads to no learning unless W_O² is learned first.",
+    label="recall gained by W_K¹ or W_K², W_O² frozen",
+    text="Training the key-query matrices leads to no learning unless W_O² is learned first: while it is frozen no "
+    "key-query matrix, W_K² or early W_K¹, comes to recall more.",
     quote="training key-query matrices does not lead to any learning unless",
     at=frozen("W_O2"),
     at_most=0.0,
@@ -144,7 +150,6 @@ GLOBAL_FIRST = together(
     text="Trained together, the global bigrams are learned more quickly than the induction head.",
     source="Section 5, Figure 4",
     quote="the global bigram statistics tend to be learned more quickly than the induction head",
-    at=FIGURE_4,
     at_least=1.0,
 )
 COMPETITION = together(
@@ -153,7 +158,7 @@ COMPETITION = together(
     text="W_O² and W_F eventually compete: W_O² loses pairs again that it had stored.",
     source="Section 5, Figure 4 (right)",
     quote="eventually compete and deviate from our natural estimates",
-    at_least=0.0,
+    at_least=0.01,
 )
 COMPETITION_KL = together(
     id="competition-KL",
@@ -161,7 +166,7 @@ COMPETITION_KL = together(
     text="W_O² and W_F eventually compete: W_F alone moves away from the bigrams again, in nats.",
     source="Section 5, Figure 4 (right)",
     quote="eventually compete and deviate from our natural estimates",
-    at_least=0.0,
+    at_least=0.01,
 )
 UNIFORM_GENERALISES = together(
     id="uniform-generalises",
@@ -176,7 +181,7 @@ BIGRAM_DOES_NOT = together(
     label="accuracy lost on uniform outputs",
     text="Trained on bigram outputs, the model is worse on uniform ones.",
     quote="reduces the in-context accuracy when using out-of-distribution output tokens",
-    at={**FIGURE_4_RANDOM, "outputs": "bigram"},
+    at={**FIGURE_4, "outputs": "bigram"},
     at_least=0.1,
 )
 

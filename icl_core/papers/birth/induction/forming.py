@@ -5,15 +5,10 @@ from functools import partial
 import numpy as np
 
 from icl_core.experiment import Run
-from icl_core.figures import mean_of
+from icl_core.papers.birth.shared.seeds import seeds_error
 
 FIRST_OF = ("W_K1_early", "W_K2_weighted")  # whichever of them is learned first comes after W_O2
 WINDOW = 5  # evaluations
-
-
-def seeds_error(values: np.ndarray) -> float | None:
-    """The standard error of the mean of a value a seed; None for a single seed."""
-    return float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
 
 
 def half_step(run: Run, curve: np.ndarray, never: float = np.nan) -> float:
@@ -22,20 +17,25 @@ def half_step(run: Run, curve: np.ndarray, never: float = np.nan) -> float:
     return float(run["curve/step"][passed[0]]) if len(passed) else never
 
 
-def half_way(run: Run, name: str) -> float:
-    """The step at which a loss has gone half of the way from its first value to its least."""
-    loss = run[f"curve/{name}"].mean(axis=0)
-    return float(run["curve/step"][np.flatnonzero(loss <= (loss[0] + loss.min()) / 2)[0]])
+def half_way(run: Run, name: str) -> np.ndarray:
+    """The step at which each seed's loss has gone half of the way from its first value to its least, [seeds]."""
+    halves = [np.flatnonzero(loss <= (loss[0] + loss.min()) / 2)[0] for loss in run[f"curve/{name}"]]
+    return run["curve/step"][halves].astype(float)
 
 
-def top_down(run: Run) -> tuple[float, np.ndarray]:
-    """Steps from W_O2's half to the earlier of W_K1's (early positions) and W_K2's (by frequency): of the mean curves,
-    and of each seed's; one that is never reached counts as the training's end."""
+def over_training(run: Run, name: str) -> np.ndarray:
+    """The mean of each seed's curve over the training, [seeds]."""
+    step = run["curve/step"]
+    return np.trapezoid(run[f"curve/{name}"], step, axis=1) / (step[-1] - step[0])
+
+
+def top_down(run: Run) -> np.ndarray:
+    """Steps from W_O2's half to the earlier of W_K1's (early positions) and W_K2's (by frequency), [seeds]; one that is
+    never reached counts as the training's end."""
     reached = partial(half_step, run, never=run.config.steps)
     output, *others = (run[f"curve/recall_{name}"] for name in ("W_O2", *FIRST_OF))
-    value = min(reached(mean_of(each)) for each in others) - reached(mean_of(output))
     rows = zip(output, *others, strict=True)
-    return value, np.array([min(map(reached, later)) - reached(first) for first, *later in rows])
+    return np.array([min(map(reached, later)) - reached(first) for first, *later in rows])
 
 
 def at_the_thaw(run: Run, second: str, first: str) -> tuple[np.ndarray, np.ndarray]:
@@ -63,4 +63,4 @@ def given_back(curves: np.ndarray) -> tuple[float, float]:
         return float(even[0].max() - even[0, -1]), float(np.std(about) * (2 / WINDOW) ** 0.5)
     highest = [int(np.delete(even, seed, axis=0).mean(axis=0).argmax()) for seed in range(len(even))]
     lost = np.array([row[at] - row[-1] for row, at in zip(even, highest, strict=True)])
-    return float(lost.mean()), float(np.std(lost, ddof=1) / len(lost) ** 0.5)
+    return float(lost.mean()), float(seeds_error(lost) or 0)

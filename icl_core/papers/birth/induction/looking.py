@@ -15,7 +15,7 @@ from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.task import Batch, Task
 from icl_core.papers.birth.shared.train import held_out, task_of
 
-POSITIONS = 2**13  # held-out positions looked at
+SEQUENCES = 256  # held-out sequences looked at
 AT_ONCE = 16  # sequences, to bound the memory
 ENDS = (16, 32, 64, 128, 256)  # of the ranges of first occurrences
 ROWS = 16  # first and last rows of layer 1
@@ -35,7 +35,7 @@ class Looked(NamedTuple):
 @torch.no_grad()
 def look(weights: Weights, task: Task, layers: int) -> Looked:
     """Run the model over held-out sequences."""
-    batch = held_out(task, POSITIONS // task.T, "cpu")
+    batch = held_out(task, SEQUENCES, "cpu")
     parts = [_looked(weights, tokens, layers) for tokens in batch.inputs.split(AT_ONCE)]
     return Looked(batch, *(torch.cat(each) for each in zip(*parts, strict=True)))
 

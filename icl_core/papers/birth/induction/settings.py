@@ -66,9 +66,9 @@ FREEZING = (
     ("W_O2 frozen", "W_O² frozen to step 300", replace(FIGURE_3, freeze_W_O2=True), "W_O2",
      "While W_O² is frozen nothing is learned."),
     ("W_K1 frozen", "W_K¹ frozen to step 300", replace(FIGURE_3, freeze_W_K1=True), "W_K2",
-     "W_K² forms without W_K¹. All curves have the reverse beside it."),
+     "W_K² forms without W_K¹. The drawer “All curves” shows the reverse beside it."),
     ("W_K2 frozen", "W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K2=True), "W_K1",
-     "W_K¹ hardly forms without W_K². All curves have the reverse beside it."),
+     "W_K¹ hardly forms without W_K². The drawer “All curves” shows the reverse beside it."),
 )  # fmt: skip
 DATA = (
     ("one frequent", "One fixed, frequent trigger", replace(FIGURE_4, triggers="fixed", K=1), "W_O2",
@@ -78,7 +78,7 @@ DATA = (
     ("random 1", "One random trigger", replace(FIGURE_4, K=1), "W_K2",
      "The slowest of all: compare three triggers, and five."),
     ("random 3", "Three random triggers", FIGURE_4, "W_O2",
-     "W_F learns the bigrams first; later it and W_O² give some of it back."),
+     "W_F learns the bigrams first; later its KL rises again. Does W_O² lose pairs?"),
     ("random 5", "Five random triggers", replace(FIGURE_4, K=5), "W_K2", "More triggers, and the head comes sooner."),
     ("bigram outputs", "Three random triggers, bigram outputs", replace(FIGURE_4, outputs="bigram"), "W_O2",
      "Trained on likely outputs, it fails on unlikely ones."),

@@ -33,7 +33,7 @@ def held_out(task: Task, sequences: int, where: str | None = None) -> Batch:
     """Sequences that no training saw, the same for every seed. On the device, or `where`.
 
     A sequence whose trigger is its own output repeats it to the end, and few such supply a quarter of all in-context
-    positions. So that they have their true share, every `POOL`-th is taken of a larger sample in the order of its
+    positions. So that they have a steadier share, every `POOL`-th is taken of a larger sample in the order of its
     numbers of such repetitions: 256 sequences drawn freely hold a quarter more of them, or a quarter fewer.
     """
     pool = sample(task, POOL * sequences, torch.Generator().manual_seed(2**31 + 17))

@@ -34,8 +34,8 @@ def gap(run: Run, view: View) -> Panel:
     return Panel(
         _gap_title(run),
         "The construction recalls every pair. What disturbs it is the rest of the residual stream: take that out of "
-        "every matrix and the bar rises to the trained model's, take it out of one matrix alone and you see how much "
-        "of the gap is that one's. Without what stored pairs do to each other alone it falls. The bars carry one "
+        "every matrix and see how near the bar comes to the trained one; out of one matrix alone, and see how much "
+        "of the gap is that one's. Taking out only what stored pairs do to each other is no help. The bars carry one "
         f"standard error{' over embeddings' * (run.config.seeds > 1)}.",
         figure,
         note=_talk(table),
@@ -96,7 +96,8 @@ def errors(run: Run, view: View) -> Panel:
     return Panel(
         f"Of {sum(values):.1%} errors at d = {run.config.d}, most are where {most}",
         "Position 1 has no previous position, so layer 1 lets it attend to itself; it then looks like a character that "
-        "follows itself. These errors stay at any width. The other two are cross-talk, and fall as the width grows.",
+        "follows itself. At large widths these are the errors that stay. The other two are cross-talk, and fall as the "
+        "width grows.",
         figure,
         data=pd.DataFrame({"kind": kinds, "share": values}),
     )

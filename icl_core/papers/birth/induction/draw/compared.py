@@ -55,10 +55,12 @@ def opposite(run: Run, view: View) -> Panel:
     return Panel(
         f"W_K² without W_K¹ recalls {second:.2f}; W_K¹ without W_K², {first:.2f}",
         "Two trainings from the same start, in each of which one of the two is frozen up to the thaw. The paper reads "
-        "from them that the second layer is learned before the first. If neither needed the other, all lines would "
-        "rise alike.",
+        "from them that the second layer is learned before the first. If neither needed the other, both would come as "
+        "high as when trained together.",
         figures.curves(series, "training step", "recall", y_range=(0, 1.02)),
-        data=pd.DataFrame({"recall": [curve.name for curve in series], "at the thaw": [c.mean()[-1] for c in series]}),
+        data=pd.DataFrame(
+            {"recall": [curve.name for curve in series], "last before the thaw": [c.mean()[-1] for c in series]}
+        ),
     )
 
 

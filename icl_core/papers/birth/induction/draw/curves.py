@@ -127,7 +127,7 @@ def memories(run: Run, view: View) -> Panel:
 
 
 def _recall_caption(run: Run, view: View) -> str:
-    weights = "W_K²'s pairs count as often as their character occurs, W_O²'s as often as it must write theirs. "
+    weights = "W_K²'s pairs count as often as their character occurs, W_O²'s as often as it is drawn as an output. "
     early = early_positions(run.config.T)
     among = "K" if run.config.triggers != "random" else "N"
     return (
@@ -161,8 +161,8 @@ def feed_forward(run: Run, view: View) -> Panel:
     return Panel(
         f"W_F is closest to the bigrams at step {run['curve/step'][least]}",
         "How far the predictions of W_F alone are from the bigram distribution. It falls while W_F learns the bigrams. "
-        "Where it rises again W_F has come to serve something else too: what it reads now holds what the induction "
-        "head writes. Were W_F a store of bigrams alone, it would go on falling.",
+        "Where it rises again W_F departs from them: the paper suspects that it uses what the head writes into "
+        "its input. Were W_F a store of bigrams alone, it would not rise.",
         over_steps(run, view, series, "KL(π_b || softmax), nats"),
         data=_table(run, ("recall_kl_W_F",)),
     )

@@ -81,7 +81,7 @@ def _linked(run: Run, found: looking.Looked) -> str:
     named, though = looking.on_bigrams(found, task_of(run.config))
     if run.config.feed_forward and np.isfinite(named):
         said.append(
-            f"{named:.0%} of the errors name one of the {looking.TOP} most frequent bigrams, {though:.0%} though layer "
-            "2 looks right."
+            f"{named:.0%} of the errors name one of the {looking.TOP} characters that most often follow the one just "
+            f"read, {though:.0%} though layer 2 looks right."
         )
     return " ".join(said)
