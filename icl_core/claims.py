@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from icl_core.knobs import Knob
+
 # What a claim's verdict is called where it is kept and where it is not, by the kind of claim.
 VERDICTS = {
     "paper": ("reproduced", "not reproduced"),
@@ -62,11 +64,11 @@ class Claim:
         """Whether `config` is the setting that the claim speaks of."""
         return self.at is not None and agree(config, self.at)
 
-    @property
-    def setting_words(self) -> str:
-        """The setting for a reader: "d = 128, T = 256"."""
-        parts = [_worded(name, wanted) for name, wanted in (self.at or {}).items()]
-        return ", ".join(filter(None, [self.setting, *parts])) or "any setting"
+    def setting_words(self, knobs: Mapping[str, Knob]) -> str:
+        """The setting for a reader, in the words of the config's knobs: "d = 128; triggers: random, new in every
+        sequence"."""
+        parts = [_worded(knobs[name], wanted) for name, wanted in (self.at or {}).items()]
+        return "; ".join(filter(None, [self.setting, *parts])) or "any setting"
 
 
 def agree(config: Any, setting: Mapping[str, Any]) -> bool:
@@ -78,13 +80,16 @@ def _agrees(value: Any, wanted: Any) -> bool:
     return value in wanted if isinstance(wanted, (tuple, range)) else value == wanted
 
 
-def _worded(name: str, wanted: Any) -> str:
+def _worded(knob: Knob, wanted: Any) -> str:
     """A field of a setting; what is off goes without saying."""
     if isinstance(wanted, bool):
-        return name if wanted else ""
+        return knob.label if wanted else ""
     if isinstance(wanted, range):
-        return f"{name} = {wanted.start} to {wanted[-1]}"
-    return f"{name} = " + (" or ".join(map(str, wanted)) if isinstance(wanted, tuple) else str(wanted))
+        return f"{knob.symbol} = {wanted.start} to {wanted[-1]}"
+    values = wanted if isinstance(wanted, tuple) else (wanted,)
+    if knob.kind == "choice":
+        return f"{knob.label}: " + " or ".join(knob.options[value] for value in values)
+    return f"{knob.symbol} = " + " or ".join(map(str, values))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from icl_core import registry
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Metric
 from icl_core.experiment import Experiment, Run
 from icl_core.forms import from_kept
-from icl_core.knobs import BadSetting
+from icl_core.knobs import BadSetting, knobs
 from icl_core.runs.store import Header, Store
 
 # The least favourable first: a claim is what it is at the worst of the runs at its setting.
@@ -42,6 +42,11 @@ class Finding:
         """The presets whose run it is."""
         return tuple(self.header.info.get("presets") or ()) if self.header else ()
 
+    @property
+    def setting(self) -> str:
+        """The setting that the claim speaks of, in words."""
+        return self.metric.claim.setting_words(knobs(registry.experiment(self.experiment).config))
+
     def row(self) -> dict[str, Any]:
         """For JSON and tables: whose claim, in which words, at which setting, and what came out where."""
         claim, metric = self.metric.claim, self.metric
@@ -52,7 +57,7 @@ class Finding:
             "label": claim.label,
             "kind": claim.kind,
             "quote": claim.quote,
-            "setting": claim.setting_words,
+            "setting": self.setting,
             "preset": ", ".join(self.presets),
             "value": _finite(metric.value),
             "error": _finite(metric.error),

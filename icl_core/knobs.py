@@ -44,6 +44,12 @@ class Knob:
     shown_if: str = ""
     was: str = ""
 
+    @property
+    def symbol(self) -> str:
+        """The symbol with which the label ends, "d" of "width, d", or else all of it."""
+        _, comma, last = self.label.rpartition(", ")
+        return last if comma and len(last) <= 2 else self.label
+
     def check(self, name: str, value: Any) -> None:
         """Raise `BadSetting` if `value` is not one this knob can take."""
         if self.kind == "toggle":

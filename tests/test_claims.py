@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Claim, Metric
+from icl_core.knobs import Knob
 
 HERE = SimpleNamespace(d=128, T=256, triggers="random")
 
@@ -53,6 +54,17 @@ def test_there_is_a_verdict_only_at_the_claims_own_setting(at, is_at):
     assert metric.verdict(HERE) == ("reproduced" if is_at else ELSEWHERE)
 
 
+KNOBS = {
+    "d": Knob("slider", "width, d", 128),
+    "T": Knob("slider", "sequence length, T", 64),
+    "steps": Knob("slider", "steps", 300),
+    "beside": Knob("slider", "steps of a model beside it", 300),
+    "optimiser": Knob("choice", "optimiser", "sgd", options={"sgd": "SGD with momentum"}),
+    "skip": Knob("toggle", "skip connection", False),
+    "raw": Knob("toggle", "raw weights", False),
+}
+
+
 @pytest.mark.parametrize("value", [None, float("nan")])
 def test_what_was_not_measured_was_not_run(value):
     assert Metric(claim(near=1.0), value).verdict(HERE) == NOT_RUN
@@ -68,11 +80,20 @@ def test_a_training_that_is_not_at_its_end_decides_nothing():
 
 
 def test_the_setting_is_said_in_words():
-    assert claim(
-        near=0.0, at={"d": 128, "T": (64, 256), "f": range(5, 21), "skip": True, "raw": False}
-    ).setting_words == ("d = 128, T = 64 or 256, f = 5 to 20, skip")
-    assert claim(near=0.0, at=None, setting="the full transformer").setting_words == "the full transformer"
-    assert claim(near=0.0).setting_words == "any setting"
+    at = {
+        "d": 128,
+        "T": (64, 256),
+        "steps": range(5, 21),
+        "beside": 300,
+        "optimiser": "sgd",
+        "skip": True,
+        "raw": False,
+    }
+    words = "d = 128; T = 64 or 256; steps = 5 to 20; steps of a model beside it = 300; optimiser: SGD with momentum; "
+    words += "skip connection"
+    assert claim(near=0.0, at=at).setting_words(KNOBS) == words
+    assert claim(near=0.0, at=None, setting="the full transformer").setting_words({}) == "the full transformer"
+    assert claim(near=0.0).setting_words({}) == "any setting"
 
 
 @pytest.mark.parametrize("given", [{}, {"near": 1.0, "at_least": 1.0}, {"near": 1.0, "kind": "rumour"}])

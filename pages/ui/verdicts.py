@@ -41,10 +41,11 @@ def promised(claim: Claim) -> str:
     return f"{told} ({_number(bound)} counts)"
 
 
-def origin(claim: Claim) -> str:
+def origin(finding: Finding) -> str:
     """Whose claim it is, in which words, of which setting."""
+    claim = finding.metric.claim
     quote = f"“{claim.quote}” " if claim.quote else ""
-    return f"{KINDS[claim.kind]}: {quote}({claim.source}; {claim.setting_words})"
+    return f"{KINDS[claim.kind]}: {quote}({claim.source}; {finding.setting})"
 
 
 def why(metric: Metric) -> str:
@@ -111,7 +112,7 @@ def _row(summary: Summary) -> str:
     because = f"<br>Why: {escape(' '.join(reasons) or missed)}" if reasons or missed else ""
     return (
         f"<li><strong>{escape(mark)}</strong><p>{escape(claim.text)}</p>"
-        f'<p class="more">{escape(origin(claim))}<br>'
+        f'<p class="more">{escape(origin(summary.first))}<br>'
         f"{escape(claim.label)}: {values} · {escape(promised(claim))}{because}</p></li>"
     )
 

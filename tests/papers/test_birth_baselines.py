@@ -1,11 +1,11 @@
-"""The predictors without a transformer: the Bayes predictor against enumeration of all trigger sets."""
+"""The predictors without a transformer: the best in context against enumeration of all trigger sets."""
 
 import itertools
 
 import pytest
 import torch
 
-from icl_core.papers.birth.shared.baselines import accuracies, bayes, inclusion
+from icl_core.papers.birth.shared.baselines import accuracies, best_in_context
 from icl_core.papers.birth.shared.task import count_text, make_task, sample
 
 
@@ -25,12 +25,12 @@ def test_inclusion_equals_enumeration(K):
     expected = torch.zeros(5, dtype=torch.float64)
     for chosen, probability in sets_with_probability(task):
         expected[list(chosen)] += probability
-    torch.testing.assert_close(inclusion(task), expected, rtol=0, atol=1e-9)
+    torch.testing.assert_close(task.inclusion, expected, rtol=0, atol=1e-9)
 
 
 def test_inclusion_sums_to_K():
-    assert float(inclusion(make_task(K=7)).sum()) == pytest.approx(7)
-    assert inclusion(make_task(K=3, triggers="fixed")).sum() == 3
+    assert float(make_task(K=7).inclusion.sum()) == pytest.approx(7)
+    assert make_task(K=3, triggers="fixed").inclusion.sum() == 3
 
 
 def exact(task, tokens: list[int]) -> torch.Tensor:
@@ -54,30 +54,30 @@ def exact(task, tokens: list[int]) -> torch.Tensor:
     return total / total.sum()
 
 
-def test_bayes_is_close_to_enumeration():
+def test_the_best_in_context_is_close_to_enumeration():
     """With K = 1 the tokens' evidence is not independent, and still the approximation is close."""
     task = make_task(N=4, K=1, T=12, counts=count_text("abcdabdcacbdbadcaabbccddabcab" * 2))
     inputs = sample(task, 6, torch.Generator().manual_seed(0)).inputs
-    predicted = bayes(task, inputs, inclusion(task))
+    predicted = best_in_context(task, inputs)
     torch.testing.assert_close(predicted.sum(-1), torch.ones(6, 12).double())
     expected = torch.stack([exact(task, row[: t + 1]) for row in inputs.tolist() for t in range(12)]).view(6, 12, 4)
     assert float((predicted - expected).abs().amax(-1).mean()) < 0.06
 
 
-def test_bayes_with_fixed_triggers_is_exact():
+def test_the_best_in_context_with_fixed_triggers_is_exact():
     task = make_task(N=6, K=2, T=10, triggers="fixed")
     batch = sample(task, 20, torch.Generator().manual_seed(0))
-    assert accuracies(task, batch)["bayes"] == 1
-    predicted = bayes(task, batch.inputs, inclusion(task))
+    assert accuracies(task, batch)["best_in_context"] == 1
+    predicted = best_in_context(task, batch.inputs)
     torch.testing.assert_close(predicted[batch.global_], task.bigram[batch.inputs[batch.global_]])
 
 
-def test_bayes_is_about_98_percent_at_paper_size():
+def test_the_best_in_context_is_about_98_percent_at_paper_size():
     task = make_task()
     batch = sample(task, 64, torch.Generator().manual_seed(0))
     found = accuracies(task, batch)
-    assert 0.97 < found["bayes"] < 1
-    assert found["bayes_new"] <= found["bayes"]
+    assert 0.97 < found["best_in_context"] < 1
+    assert found["best_in_context_new"] <= found["best_in_context"]
     assert 0.05 < found["repeat"] < 0.35
     unrepeated = make_task(no_repeat=True, K=1)
     assert accuracies(unrepeated, sample(unrepeated, 64, torch.Generator().manual_seed(0)))["repeat"] == 0

@@ -25,9 +25,9 @@ SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
 def few():
     """Held-out positions: enough for what is asserted, and soon evaluated."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(learning, "WATCHED", 2**11)
-        patch.setattr(learning, "EVALUATED", 2**13)
-        patch.setattr(induction, "EVALUATED", 2**13)
+        patch.setattr(learning, "WATCHED", 64)
+        patch.setattr(learning, "EVALUATED", 256)
+        patch.setattr(induction, "EVALUATED", 256)
         yield
 
 
@@ -66,6 +66,27 @@ def test_frozen_matrices_stay_until_their_step():
     assert not np.array_equal(tensors["snapshot/W_K2"][early[-1]], tensors["snapshot/W_K2"][0])
 
 
+def test_the_opposite_freezing_is_the_reverse_up_to_the_thaw(small):
+    made, reverse = (
+        run(replace(SMALL, seeds=2, freeze_until=10, **{frozen: True}), Recorder())
+        for frozen in ("freeze_W_K1", "freeze_W_K2")
+    )
+    shared = np.isin(reverse["curve/step"], made["opposite/step"])
+    assert made["opposite/step"].tolist() == reverse["curve/step"][shared].tolist() == [0, 1, 2, 4, 5, 6, 8, 10]
+    for name in ("recall_W_K1_early", "recall_W_K2", "accuracy"):
+        assert np.array_equal(made[f"opposite/{name}"], reverse[f"curve/{name}"][:, shared]), name
+        assert made[f"opposite/{name}"].shape == (2, 8)
+    assert "opposite/step" not in small
+    assert induction.opposite(replace(SMALL, freeze_until=10, freeze_W_K1=True, freeze_W_O2=True)) is None
+
+
+def test_one_layer_is_trained_alike_for_every_model(small):
+    slow = replace(Config(steps=500, batch=512), optimiser="sgd", learning_rate=0.3, freeze_W_O2=True, freeze_until=300)
+    alone = induction.one_layer(slow)
+    assert (alone.layers, alone.steps, alone.batch, alone.optimiser, alone.freeze_W_O2) == (1, 400, 128, "adamw", False)
+    assert len(small["one_layer/in_context_loss"]) == 2 * SMALL.steps
+
+
 def test_what_is_evaluated_is_what_the_final_weights_do(small):
     made = Run(SMALL, small)
     weights = weights_at(made, len(small["snapshot/step"]) - 1)
@@ -86,7 +107,7 @@ def test_the_small_preset_learns_in_context():
     tensors = run(Config(steps=120), Recorder())
     made = Run(Config(steps=120), tensors)
     assert float(tensors["evaluated/accuracy"][0]) > 0.92
-    assert float(tensors["baseline/one_layer"][0]) < 0.65
+    assert 0.45 < float(tensors["baseline/one_layer"][0]) < 0.65
     assert float(tensors["baseline/repeat"][0]) < 0.30
     slack = {metric.claim.id: metric.claim.slack(metric.value) for metric in metrics(made)}
     assert slack["top-down"] >= 0 and slack["recall-W_O2"] >= 0

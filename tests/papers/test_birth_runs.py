@@ -1,13 +1,11 @@
-"""What a run holds: its own names, snapshots that can be looked at, and older forms that are still read."""
+"""What a run holds: its own names, and snapshots that can be looked at."""
 
-from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 
-from icl_core import registry
 from icl_core.experiment import Run
 from icl_core.forms import parse
 from icl_core.knobs import knobs
@@ -20,11 +18,9 @@ from icl_core.papers.birth.induction.draw import curves
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.train import held_out, task_of
+from icl_core.papers.birth.shared.train import WATCHED, held_out, task_of
 from icl_core.runs import store
-from tests.recorder import Recorder
 
-SMALL = Config(N=16, d=32, T=32, K=3, batch=16, steps=20)
 construction = import_module("icl_core.papers.birth.constructed.run")  # the package calls its function "run"
 
 
@@ -33,7 +29,7 @@ def shipped(experiment_id: str, preset: str) -> Run:
     assert header is not None
     run = store.default().load(header)
     assert run is not None
-    return Run(run.config, registry.experiment(experiment_id).upgrade(run.tensors), run.info, run.digest)
+    return run
 
 
 def drawn(experiment, run: Run) -> dict[str, str]:
@@ -84,47 +80,11 @@ def test_a_construction_of_tomorrow_or_given_up_leaves_runs_of_today_drawable(mo
     assert measured(CONSTRUCTED, run) == values
 
 
-def old_form(run: Run) -> dict[str, np.ndarray]:
-    """The tensors as the first version kept them: judged, without names, snapshots as floats."""
-    new = ("names/", "scale/", "reading/", "example/")
-    kept = {n.replace("evaluated/", "judged/"): a for n, a in run.tensors.items() if not n.startswith(new)}
-    for name in kept:
-        if name.startswith("snapshot/") and name != "snapshot/step":
-            matrix = name.removeprefix("snapshot/")
-            kept[name] = np.stack([run.snapshot(matrix, index) for index in range(len(run.snapshot_steps))])
-    return kept
-
-
-@pytest.mark.parametrize("layers", [1, 2])
-def test_the_old_form_of_a_run_becomes_todays(layers, monkeypatch):
-    monkeypatch.setattr(train, "EVALUATED", 2**11)
-    config = replace(SMALL, layers=layers)
-    tensors = train.run(config, Recorder())
-    found = INDUCTION.upgrade(old_form(Run(config, tensors)))
-    later = ("reading/", "example/", "names/sequence", "names/characters")  # which runs of before do without
-    today = {name: array for name, array in tensors.items() if not name.startswith(later)}
-    assert found.keys() == today.keys()
-    for name, array in today.items():
-        assert found[name].dtype == array.dtype
-        np.testing.assert_allclose(found[name], array, rtol=1e-6, err_msg=name)
-    again = INDUCTION.upgrade(found)
-    assert all(again[name] is array for name, array in found.items()) and again.keys() == found.keys()
-
-
-def test_the_old_form_of_a_construction_becomes_todays():
-    new = shipped("birth.constructed", "bigrams fail").tensors
-    old = {name: array for name, array in new.items() if not name.startswith("names/")}
-    assert {name: bytes(a) for name, a in CONSTRUCTED.upgrade(old).items()} == {
-        name: bytes(a) for name, a in new.items()
-    }
-    assert Run(None, new).names("cross_talk") == ["kept", "within", "stream"]
-
-
 @pytest.mark.parametrize("preset", ["fastest", "both", "order, paper size"])
 def test_a_snapshot_read_back_achieves_what_the_curve_shows(preset):
     run = shipped("birth.induction", preset)
     assert run["snapshot/W_O2"].dtype == np.int8 and run["final/W_O2"].dtype == np.float32
-    batch = held_out(task_of(run.config), 2**13, "cpu")
+    batch = held_out(task_of(run.config), WATCHED, "cpu")
     compared = [step for step in run.snapshot_steps[:-1] if step in run["curve/step"]]
     assert len(compared) >= 4
     for step in compared:

@@ -14,7 +14,7 @@ PAPER = Paper(
         "only the context can tell it. A two-layer transformer solves this with an induction head, and its matrices "
         "turn out to be sums of outer products, memories that can be read one pair at a time."
     ),
-    experiments={"induction": 2, "constructed": 2},
+    experiments={"induction": 3, "constructed": 3},
     glossary=(
         ("W_E", "w_E(k)", "embedding of character k, random and frozen"),
         ("P", "p_t", "embedding of position t, random and frozen"),

@@ -1,18 +1,18 @@
 """Constructs the induction head over a range of widths, evaluates it, and trains one beside it."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import torch
 
 from icl_core.experiment import Progress, Tensors, names
+from icl_core.papers.birth.constructed import evaluated
+from icl_core.papers.birth.constructed.evaluated import ERRORS, MEASURES, MEMORIES, READ, measured
 from icl_core.papers.birth.constructed.settings import Config
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.construction import CROSS_TALK, construct
-from icl_core.papers.birth.shared.cross_talk import interference
-from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.model import Weights, forward, initialise
-from icl_core.papers.birth.shared.probes import recalls
+from icl_core.papers.birth.shared.model import TRAINED, Weights, initialise
 from icl_core.papers.birth.shared.settings import Config as Training
 from icl_core.papers.birth.shared.task import Batch, Task, make_task
 from icl_core.papers.birth.shared.train import held_out, training_phase
@@ -20,21 +20,9 @@ from icl_core.training import phases
 from icl_core.training.loop import State
 from icl_core.training.phases import Phase
 
-BESIDE = "beside"  # the phase that trains a model
 WIDTHS = (16, 32, 64, 128, 256, 512)
-POSITIONS = 2**14  # held-out positions a construction is evaluated on
-MEMORIES = ("W_O2", "W_K2", "W_K1")
-MEASURES = ("accuracy", "error", *(f"recall_{name}" for name in MEMORIES), *(f"talk_{name}" for name in MEMORIES))
-HELD = {  # what runs had measured that were kept without the names of it, whatever today's do
-    "names/cross_talk": ("kept", "within", "stream"),
-    "names/memories": ("W_O2", "W_K2", "W_K1"),
-    "names/errors": ("first", "attention", "output"),
-}
-
-
-def upgrade(tensors: Tensors) -> Tensors:
-    """Today's form of a run's tensors, whatever form they are in."""
-    return {**{name: names(ids) for name, ids in HELD.items()}, **tensors}
+SEQUENCES = 256  # held out, on which a construction is evaluated
+KEPT = ("final/", "frozen/")  # of the first trained model
 
 
 def task_of(config: Config) -> Task:
@@ -48,86 +36,113 @@ def widths(config: Config) -> list[int]:
     return sorted({width for width in (*WIDTHS, config.d) if width >= least})
 
 
-def constructed(config: Config, d: int, cross_talk: str) -> Weights:
-    """The constructed model of width d."""
+def constructed(config: Config, d: int, cross_talk: str, cleaned: tuple[str, ...] = TRAINED) -> Weights:
+    """The constructed model of width d on the first embeddings, `cleaned` of its cross-talk."""
     generator = torch.Generator().manual_seed(config.seed)
     random = initialise(65, d, config.T, generator, "paper", config.feed_forward, config.embeddings)
-    return construct(random, task_of(config), config.logit, config.output, cross_talk)
+    return construct(random, task_of(config), config.logit, config.output, cross_talk, cleaned)
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Evaluate the construction at every width, with its cross-talk and without, and train a model of width d.
+    """Evaluate the construction at every width, with its cross-talk and without, and train a model of width d, each on
+    several embeddings.
 
-    `sweep/width` [D]; `sweep/accuracy_*`, `sweep/error_*`, `sweep/recall_*`, `sweep/talk_*` [D]; `errors/*` [1] at d;
-    `beside/*` of the trained model if there is one; `baseline/*` [1]; `frozen/*` and `final/*` of the trained one;
-    `names/cross_talk`, `names/memories` and `names/errors` of what the sweeps and errors are.
+    `sweep/width` [D] and of every measure and way with cross-talk `sweep/*` [seeds, D]; at d `alone/*` [seeds], one
+    matrix cleaned of its cross-talk, `errors/*` and with W_F `reads/*` [seeds]; `beside/*` [seeds] of the trained
+    models, if there are any; `baseline/*` [1]; `frozen/*` and `final/*` of the first trained one; `names/cross_talk`,
+    `names/memories`, `names/errors` and `names/reads` of what these are.
     """
     task = task_of(config)
-    batch = held_out(task, POSITIONS, "cpu")
-    tries = [(d, cross_talk) for d in widths(config) for cross_talk in CROSS_TALK]
-    plan = [
-        Phase(f"{d} {talk}", 1, partial(_tried, config, d, talk, task, batch), label=f"the construction at d = {d}")
-        for d, talk in tries
-    ]
-    if config.beside:
-        plan.append(training_phase(BESIDE, _beside(config), True, "the trained model"))
+    batch = held_out(task, SEQUENCES, "cpu")
+    plan = [phase for each in _seeds(config) for phase in _phases(config, each, task, batch)]
     made = phases.run(plan, progress, partial(_table, config), "in_context_loss")
-    beside = _compared(made[BESIDE], task, batch) if config.beside else {}
-    known = baselines.accuracies(task, held_out(task, 2**18, "cpu"))  # so many, as a few sequences repeat for ever
+    known = baselines.accuracies(task, held_out(task, 4 * SEQUENCES, "cpu"))
+    known["bigrams_loss"] = evaluated.bigrams_loss(task, batch)
     baseline = {f"baseline/{name}": np.array([value], np.float32) for name, value in known.items()}
-    return {**_table(config, made), **_errors(config, batch), **beside, **baseline}
+    return {**_table(config, made), **_at_d(config, made), **_beside(config, made), **baseline}
+
+
+def _seeds(config: Config) -> list[Config]:
+    """One config an embedding."""
+    return [replace(config, seed=(config.seed + index) % 100, seeds=1) for index in range(config.seeds)]
+
+
+def _phases(config: Config, each: Config, task: Task, batch: Batch) -> list[Phase]:
+    """What is done with one embedding: a construction at every width, and a training."""
+    which = f", embedding {(each.seed - config.seed) % 100 + 1} of {config.seeds}" if config.seeds > 1 else ""
+    found = [
+        Phase(f"{d} {each.seed}", 1, partial(_tried, each, d, task, batch), label=f"construction at d = {d}{which}")
+        for d in widths(config)
+    ]
+    if not config.beside:
+        return found
+    phase = training_phase(f"beside {each.seed}", _training(each), True, f"the trained model{which}")
+    whole = each.seed == config.seed
+    return [*found, replace(phase, train=partial(_trained, phase, whole, task, batch))]
 
 
 def _tried(
-    config: Config, d: int, cross_talk: str, task: Task, batch: Batch, resumed: Tensors, report: phases.Report
+    config: Config, d: int, task: Task, batch: Batch, resumed: Tensors, report: phases.Report
 ) -> dict[str, np.ndarray]:
-    """One construction evaluated: a phase of a single step, of which there is nothing to save."""
+    """The constructions of one width evaluated: a phase of a single step, of which there is nothing to save."""
     report(State(), dict)
-    return {"row": _evaluated(constructed(config, d, cross_talk), task, batch)}
+    built = {talk: constructed(config, d, talk) for talk in CROSS_TALK}
+    found = {"rows": np.stack([measured(weights, task, batch) for weights in built.values()])}
+    if d != config.d:
+        return found
+    alone = [measured(constructed(config, d, "stream", (name,)), task, batch) for name in MEMORIES]
+    found |= {"alone": np.stack(alone), "errors": evaluated.errors(built["kept"], batch)}
+    return {**found, "reads": evaluated.readings(built["kept"], batch)} if config.feed_forward else found
 
 
-def _evaluated(weights: Weights, task: Task, batch: Batch) -> np.ndarray:
-    measures, recalled = evaluate(weights, batch, positions="in_context"), recalls(weights, task)
-    talk = [interference(name, weights, task) for name in MEMORIES]
-    row = [measures["accuracy"], measures["accuracy_error"], *(recalled[name] for name in MEMORIES), *talk]
-    return np.array(row, np.float32)
-
-
-def _table(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    blank = {"row": np.full(len(MEASURES), np.nan, np.float32)}
-    table: dict[str, np.ndarray] = {"sweep/width": np.array(widths(config))}
-    table |= {"names/cross_talk": names(CROSS_TALK), "names/memories": names(MEMORIES)}
-    for cross_talk in CROSS_TALK:
-        rows = np.stack([made.get(f"{d} {cross_talk}", blank)["row"] for d in widths(config)])
-        table |= {f"sweep/{measure}_{cross_talk}": rows[:, column] for column, measure in enumerate(MEASURES)}
-    return table
-
-
-@torch.no_grad()
-def _errors(config: Config, batch: Batch) -> dict[str, np.ndarray]:
-    """Where the construction of width d errs: queries equal to the first token, whose position attends to itself for
-    lack of a previous one and so passes for its own successor; outputs that another reading outweighs; the rest."""
-    weights = constructed(config, config.d, "kept")
-    logits, _, attention = forward(weights, batch.inputs)
-    wrong = batch.in_context & (logits.argmax(-1) != batch.targets)
-    first = wrong & (batch.inputs == batch.inputs[:, :1])
-    key = attention.argmax(-1)
-    looked = (key > 0) & (batch.inputs.gather(1, (key - 1).clamp(min=0)) == batch.inputs)
-    counted = float(batch.in_context.sum())
-    kinds = {"first": first, "attention": wrong & ~first & ~looked, "output": wrong & ~first & looked}
-    shares = {f"errors/{name}": np.array([float(where.sum()) / counted], np.float32) for name, where in kinds.items()}
-    return {**shares, "names/errors": names(kinds)}
-
-
-def _beside(config: Config) -> Training:
+def _training(config: Config) -> Training:
     """An ordinary training at width d, as in the induction-head experiment's fastest preset."""
     same = {name: getattr(config, name) for name in ("K", "T", "d", "triggers", "seed")}
     return Training(steps=config.beside, **same)
 
 
-def _compared(trained: Tensors, task: Task, batch: Batch) -> dict[str, np.ndarray]:
-    """The trained model's matrices, and what it achieves beside the constructions."""
-    kept = {name: array for name, array in trained.items() if name.startswith(("final/", "frozen/"))}
+def _trained(
+    phase: Phase, whole: bool, task: Task, batch: Batch, resumed: Tensors, report: phases.Report
+) -> dict[str, np.ndarray]:
+    """What a trained model achieves where the constructions are evaluated; with its matrices, if `whole`."""
+    made = phase.train(resumed, report)
+    kept = {name: array for name, array in made.items() if name.startswith(KEPT)}
     weights = Weights(**{name.partition("/")[2]: torch.tensor(array) for name, array in kept.items()})
-    evaluated = dict(zip(MEASURES, _evaluated(weights, task, batch), strict=True))
-    return {**kept, **{f"beside/{name}": np.array([value]) for name, value in evaluated.items()}}
+    return {"row": measured(weights, task, batch), **(kept if whole else {})}
+
+
+def _table(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    """The sweeps; what has not been reached is NaN."""
+    blank = {"rows": np.full((len(CROSS_TALK), len(MEASURES)), np.nan, np.float32)}
+    table: dict[str, np.ndarray] = {"sweep/width": np.array(widths(config))}
+    table |= {"names/cross_talk": names(CROSS_TALK), "names/memories": names(MEMORIES)}
+    rows = [[made.get(f"{d} {each.seed}", blank)["rows"] for d in widths(config)] for each in _seeds(config)]
+    found = np.array(rows)  # (seeds, widths, ways, measures)
+    for way, talk in enumerate(CROSS_TALK):
+        table |= {f"sweep/{measure}_{talk}": found[:, :, way, i] for i, measure in enumerate(MEASURES)}
+    return table
+
+
+def _at_d(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    """What is measured at width d alone, seeds first."""
+    rows = [made[f"{config.d} {each.seed}"] for each in _seeds(config)]
+    alone, errors = (np.stack([row[name] for row in rows]) for name in ("alone", "errors"))
+    found = {f"alone/accuracy_{name}": alone[:, i, 0] for i, name in enumerate(MEMORIES)}
+    found |= {f"errors/{name}": errors[:, i] for i, name in enumerate(ERRORS)}
+    found["names/errors"] = names(ERRORS)
+    if not config.feed_forward:
+        return found
+    reads = np.stack([row["reads"] for row in rows])  # (seeds, read, 2)
+    for column, measure in enumerate(("accuracy", "global_loss")):
+        found |= {f"reads/{measure}_{name}": reads[:, i, column] for i, name in enumerate(READ)}
+    return {**found, "names/reads": names(READ)}
+
+
+def _beside(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    """What the trained models achieve, seeds first, and the first one's matrices."""
+    rows = [made[f"beside {each.seed}"] for each in _seeds(config)] if config.beside else []
+    if not rows:
+        return {}
+    measures = np.stack([row["row"] for row in rows])
+    kept = {name: array for name, array in rows[0].items() if name.startswith(KEPT)}
+    return {**kept, **{f"beside/{name}": measures[:, i] for i, name in enumerate(MEASURES)}}

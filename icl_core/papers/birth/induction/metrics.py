@@ -1,14 +1,25 @@
 """How a trained run is measured against the paper's claims."""
 
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 
 from icl_core.experiment import Claim, Metric, Run
 from icl_core.figures import mean_of
-from icl_core.papers.birth.induction import claims
+from icl_core.papers.birth.induction import claims, looking
+from icl_core.papers.birth.induction.forming import (
+    FIRST_OF,
+    at_the_thaw,
+    before_thaw,
+    given_back,
+    half_step,
+    half_way,
+    over_training,
+    top_down,
+)  # fmt: skip
 from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
+from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.papers.birth.shared.train import task_of
 from icl_core.trend import still_falling
 
 MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹"}
@@ -20,24 +31,18 @@ def metrics(run: Run) -> list[Metric]:
     config = run.config
     if config.layers == 1:
         accuracy, error = run["evaluated/accuracy"], run["evaluated/accuracy_error"]
-        return [_metric(run, claims.ONE_LAYER, accuracy.mean(), _seeds_error(accuracy) or float(error[0]))]
+        return [_metric(run, claims.ONE_LAYER, accuracy.mean(), seeds_error(accuracy) or float(error[0]))]
     if config.freeze_until and any(getattr(config, f"freeze_{name}") for name in ("W_K1", "W_K2", "W_O2")):
-        return [_frozen(run)]
+        return _frozen(run)
     if config.positions == "all":
         return [*_accuracy(run), *_together(run)]
     recalls = [_metric(run, claim, run[f"curve/recall_{name}"][:, -1].min()) for name, claim in claims.RECALL.items()]
-    return [*_accuracy(run), *recalls, *_order(run)]
+    return [*_accuracy(run), *_order(run), *recalls]
 
 
 def accuracy_at(run: Run, step: float, name: str = "accuracy") -> float:
     """The mean over seeds of an accuracy at a training step, which may lie between two evaluations."""
     return float(np.interp(step, run["curve/step"], mean_of(run[f"curve/{name}"])))
-
-
-def half_step(run: Run, curve: np.ndarray, never: float = np.nan) -> float:
-    """The training step at which a curve [evaluations] first passes one half, or `never`."""
-    passed = np.flatnonzero(curve >= 0.5)
-    return float(run["curve/step"][passed[0]]) if len(passed) else never
 
 
 def milestones(run: Run) -> dict[str, float]:
@@ -57,72 +62,89 @@ def _metric(
     return Metric(claim, float(value), error, still_falling(run["batch/in_context_loss"]) if more else "", reason)
 
 
-def _seeds_error(values: np.ndarray) -> float | None:
-    """The standard error of the mean of a value a seed; None for a single seed."""
-    return float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
-
-
 def _accuracy(run: Run) -> list[Metric]:
     """The worst seed's accuracy on the test set."""
-    random = claims.RANDOM_TOGETHER if run.config.positions == "all" else claims.RANDOM
-    claim = random if run.config.triggers == "random" else claims.FIXED
+    config = run.config
+    found = [claims.RANDOM if config.triggers == "random" else claims.FIXED]
+    if config.positions == "in_context" and config.triggers == "random":
+        found.append(claims.NEAR_PERFECT)
     worst = int(run["evaluated/accuracy"].argmin())
     measured = float(run["evaluated/accuracy"][worst]), float(run["evaluated/accuracy_error"][worst])
-    classroom = OF_PRESET.get(replace(run.config, seeds=1))  # as long a training as it has in class
-    return [_metric(run, claim, *measured), *([Metric(classroom, *measured)] if classroom else [])]
+    why = where_it_errs(run) if any(claim.slack(measured[0]) < 0 for claim in found) else ""
+    classroom = OF_PRESET.get(replace(config, seeds=1))  # as long a training as it has in class
+    judged = [_metric(run, claim, *measured, reason=why) for claim in found]
+    return [*judged, *([Metric(classroom, *measured)] if classroom else [])]
+
+
+def where_it_errs(run: Run) -> str:
+    """Why the accuracy is what it is, as far as the first seed's final weights tell."""
+    if "final/W_O2" not in run.tensors:
+        return ""
+    found = looking.at_snapshot(run, len(run.snapshot_steps) - 1)
+    ranges = looking.errors_by_first(found)
+    first, last = next(iter(ranges)), [name for name, (share, _) in ranges.items() if np.isfinite(share)][-1]
+    early, late = looking.on_previous(found)
+    said = (
+        f"In the first seed, triggers that first stand at positions {first} are missed by {ranges[first][0]:.1%}, at "
+        f"{last} by {ranges[last][0]:.0%}: layer 1 puts {early:.2f} of its attention on the position before in its "
+        f"first {looking.ROWS} rows, {late:.2f} in its last."
+    )
+    named, though = looking.on_bigrams(found, task_of(run.config))
+    if not run.config.feed_forward or named < 0.5:
+        return said
+    return (
+        f"{said} {named:.0%} of its errors name one of the {looking.TOP} characters that most often follow the one "
+        f"just read, {though:.0%} though layer 2 looks right."
+    )
 
 
 def _order(run: Run) -> list[Metric]:
-    """Gaps between the steps at which memories pass one half."""
-    often, alike = (half_step(run, mean_of(run[f"curve/{name}"])) for name in ("recall_W_K2_weighted", "recall_W_K2"))
-    rare = f"Rare characters come last: counted by frequency W_K² passes one half at step {often:.0f}, not {alike:.0f}."
+    """How W_O2 stands to the two others in time, and the early rows of W_K1 to the late ones."""
+    each, (early, late) = (
+        top_down(run),
+        (over_training(run, f"recall_W_K1_{which}_rows") for which in ("early", "late")),
+    )
+    unlearned = min(mean_of(run[f"curve/recall_{name}"]).max() for name in ("W_O2", *FIRST_OF)) < 0.5
     return [
-        _gap(run, claims.TOP_DOWN, "W_O2", "W_K2"),
-        _gap(run, claims.SECOND_FIRST, "W_K2", "W_K1_early", rare if often < alike else ""),
-        _gap(run, claims.SECOND_FIRST_BY_FREQUENCY, "W_K2_weighted", "W_K1_early"),
-        _gap(run, claims.EARLY_FIRST, "W_K1_early", "W_K1"),
+        _metric(run, claims.TOP_DOWN, each.mean(), seeds_error(each), more=unlearned),
+        _metric(run, claims.EARLY_FIRST, (early - late).mean(), seeds_error(early - late)),
     ]
 
 
-def _gap(run: Run, claim: Claim, first: str, second: str, reason: str = "") -> Metric:
-    """Steps from one memory's half to another's, of the mean curves; the error is that of the single seeds' gaps."""
-    early, late = (run[f"curve/recall_{name}"] for name in (first, second))
-    reached = partial(half_step, run, never=run.config.steps)
-    value = reached(mean_of(late)) - reached(mean_of(early))
-    each = np.array([reached(b) - reached(a) for a, b in zip(early, late, strict=True)])
-    never = min(mean_of(early).max(), mean_of(late).max()) < 0.5
-    return _metric(run, claim, value, _seeds_error(each), more=never, reason=reason)
-
-
-def _frozen(run: Run) -> Metric:
+def _frozen(run: Run) -> list[Metric]:
     """What has been learned at the last evaluation before the thaw."""
-    config = run.config
-    at = int(np.searchsorted(run["curve/step"], config.freeze_until, side="right")) - 1
-
-    def mean(name: str) -> float:
-        return float(run[f"curve/{name}"][:, at].mean())
+    config, at = run.config, before_thaw(run)
 
     if config.freeze_W_O2:
-        above = mean("accuracy") - float(run["baseline/repeat"][0])
-        return Metric(claims.NOTHING_WITHOUT_OUTPUT, above, mean("accuracy_error"))
+        gained = [run[f"curve/recall_{n}"][:, at] - run[f"curve/recall_{n}"][:, 0] for n in ("W_K1_early", "W_K2")]
+        most = np.maximum(*gained)  # [seeds]
+        return [Metric(claims.NOTHING_WITHOUT_OUTPUT, float(most.mean()), seeds_error(most))]
     if config.freeze_W_K1 and config.freeze_W_K2:
-        return Metric(claims.OUTPUT_ALONE, mean("recall_W_O2"))
-    if config.freeze_W_K1:
-        found, often = mean("recall_W_K2"), mean("recall_W_K2_weighted")
-        rare = f"Rare characters are missing: counted by frequency it is {often:.2f}."
-        failed = claims.SECOND_WITHOUT_FIRST.slack(found) < 0 <= claims.SECOND_WITHOUT_FIRST.slack(often)
-        return Metric(claims.SECOND_WITHOUT_FIRST, found, reason=rare if failed else "")
-    return Metric(claims.FIRST_WITHOUT_SECOND, mean("recall_W_K1_early"))
+        recalled = run["curve/recall_W_O2"][:, at]
+        return [Metric(claims.OUTPUT_ALONE, float(recalled.mean()), seeds_error(recalled))]
+    if "opposite/step" not in run.tensors:
+        return []
+    return [
+        _easier(run, claims.SECOND_EASIER, "W_K2"),
+        _easier(run, claims.SECOND_EASIER_BY_FREQUENCY, "W_K2_weighted"),
+    ]
+
+
+def _easier(run: Run, claim: Claim, second: str) -> Metric:
+    """At equal steps, the recall of W_K2 with W_K1 frozen less that of early W_K1 with W_K2 frozen, seed by seed."""
+    found = at_the_thaw(run, second, "W_K1_early")
+    return Metric(claim, float((found[0] - found[1]).mean()), seeds_error(found[0] - found[1]))
 
 
 def _together(run: Run) -> list[Metric]:
     """The claims on joint training: all positions count, W_F learns beside the induction head."""
-    recall = run["curve/recall_W_O2"]
-    later = _half_way(run, "in_context_loss") - _half_way(run, "global_loss")
-    found = [_metric(run, claims.GLOBAL_FIRST, later, more=False)]
+    later = half_way(run, "in_context_loss") - half_way(run, "global_loss")  # [seeds]
+    found = [_metric(run, claims.GLOBAL_FIRST, later.mean(), seeds_error(later), more=False)]
     if run.config.feed_forward:
-        lost = recall.mean(axis=0).max() - recall.mean(axis=0)[-1]
-        found.append(_metric(run, claims.COMPETITION, lost, _seeds_error(recall.max(axis=1) - recall[:, -1])))
+        found += [
+            _metric(run, claims.COMPETITION, *given_back(run["curve/recall_W_O2"])),
+            _metric(run, claims.COMPETITION_KL, *given_back(-run["curve/recall_kl_W_F"])),
+        ]
     if run.config.triggers == "random":
         found.append(_elsewhere(run))
     return found
@@ -130,13 +152,12 @@ def _together(run: Run) -> list[Metric]:
 
 def _elsewhere(run: Run) -> Metric:
     """Accuracy lost on outputs of the law that the model was not trained on."""
-    lost = run["curve/accuracy_uniform"][:, -1] - run["curve/accuracy_bigram"][:, -1]
-    if run.config.outputs == "bigram":
-        return _metric(run, claims.BIGRAM_DOES_NOT, -lost.mean(), _seeds_error(lost))
-    return _metric(run, claims.UNIFORM_GENERALISES, lost.mean(), _seeds_error(lost))
+    own = run.config.outputs
+    claim = claims.UNIFORM_GENERALISES if own == "uniform" else claims.BIGRAM_DOES_NOT
+    lost = run["curve/accuracy"][:, -1] - run[f"curve/accuracy_{other_law(own)}"][:, -1]
+    return _metric(run, claim, lost.mean(), seeds_error(lost))
 
 
-def _half_way(run: Run, name: str) -> float:
-    """The step at which a loss has gone half of the way from its first value to its least."""
-    loss = run[f"curve/{name}"].mean(axis=0)
-    return float(run["curve/step"][np.flatnonzero(loss <= (loss[0] + loss.min()) / 2)[0]])
+def other_law(outputs: str) -> str:
+    """The law of outputs that is not trained on."""
+    return "bigram" if outputs == "uniform" else "uniform"

@@ -45,50 +45,61 @@ FIGURE_3 = replace(ORDER, learning_rate=0.2, steps=600, freeze_until=300)
 FIGURE_4 = replace(BOTH, triggers="random", K=3, steps=600)
 
 
-def paper_size(config: Config) -> Config:
+def paper_size(config: Config, steps: int) -> Config:
     """The same setting at the paper's own size: T = 256, batches of 512 (d is 128 already)."""
-    return replace(config, T=256, batch=512)
+    return replace(config, T=256, batch=512, steps=steps)
 
 
 # name, title, config, the matrix to look at, what to see
 CLASSROOM = (
     ("fastest", "An induction head in 300 steps", FASTEST, "W_K2", "Watch the two attention maps sharpen."),
     ("order", "The order in which memories form", ORDER, "W_O2",
-     "W_O² first; the matrices that decide where to look follow."),
+     "W_O² first; W_K² and W_K¹ follow. Weighted by how often its characters occur, W_K² is hardly later."),
     ("both", "Both kinds of knowledge", BOTH, "W_F",
-     "W_F learns the bigrams within 30 steps; the induction head comes later."),
-    ("one layer", "One layer fails", replace(FASTEST, layers=1), "W_O2",
-     "Without a previous-token head a model can only count."),
+     "W_F learns the bigrams first; the induction head comes later."),
+    ("one layer", "One layer fails", replace(FASTEST, layers=1, learning_rate=0.1, steps=600), "W_O2",
+     "Without a layer that looks one back little more than half is right."),
 )  # fmt: skip
 FREEZING = (
     ("only W_O2 learns", "W_K¹ and W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K1=True, freeze_W_K2=True),
-     "W_O2", "W_O² learns alone, on uniform attention."),
+     "W_O2", "W_O² learns alone, while attention stays as it was at random."),
     ("W_O2 frozen", "W_O² frozen to step 300", replace(FIGURE_3, freeze_W_O2=True), "W_O2",
      "While W_O² is frozen nothing is learned."),
     ("W_K1 frozen", "W_K¹ frozen to step 300", replace(FIGURE_3, freeze_W_K1=True), "W_K2",
-     "W_K² learns without W_K¹."),
-    ("W_K2 frozen", "W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K2=True), "W_K1", "W_K¹ waits for W_K²."),
+     "W_K² forms without W_K¹. The drawer “All curves” shows the reverse beside it."),
+    ("W_K2 frozen", "W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K2=True), "W_K1",
+     "W_K¹ hardly forms without W_K². The drawer “All curves” shows the reverse beside it."),
 )  # fmt: skip
 DATA = (
     ("one frequent", "One fixed, frequent trigger", replace(FIGURE_4, triggers="fixed", K=1), "W_O2",
-     "One trigger gives few outputs to learn from: W_O² is slow."),
+     "A trigger that every sequence is full of: the head comes soonest."),
     ("five rare", "Five fixed, rare triggers", replace(FIGURE_4, triggers="fixed rare", K=5), "W_O2",
-     "Rare triggers give few outputs to learn from: W_O² is slow."),
-    ("random 1", "One random trigger", replace(FIGURE_4, K=1), "W_K2", "The slowest of the random ones."),
-    ("random 3", "Three random triggers", FIGURE_4, "W_O2", "W_F and W_O² rise together, then compete."),
-    ("random 5", "Five random triggers", replace(FIGURE_4, K=5), "W_K2", "More triggers, faster learning."),
+     "Rare triggers are seldom met: the head comes later, and W_O² stays below one half."),
+    ("random 1", "One random trigger", replace(FIGURE_4, K=1), "W_K2",
+     "The slowest of all: compare three triggers, and five."),
+    ("random 3", "Three random triggers", FIGURE_4, "W_O2",
+     "W_F learns the bigrams first; later its KL rises again. Does W_O² lose pairs?"),
+    ("random 5", "Five random triggers", replace(FIGURE_4, K=5), "W_K2", "More triggers, and the head comes sooner."),
     ("bigram outputs", "Three random triggers, bigram outputs", replace(FIGURE_4, outputs="bigram"), "W_O2",
-     "Trained on predictable outputs, it fails on uniform ones."),
+     "Trained on likely outputs, it fails on unlikely ones."),
 )  # fmt: skip
 
 
-def _preset(row: tuple, group: str, seeds: int, size=lambda config: config, suffix: str = "") -> Preset:
+def _preset(row: tuple, group: str, seeds: int) -> Preset:
     name, title, config, memory, about = row
-    return Preset(name + suffix, title, size(config), about, group, seeds, view={"memory": memory})
+    return Preset(name, title, config, about, group, seeds, view={"memory": memory})
+
+
+def _at_papers_size(row: tuple, steps: int) -> Preset:
+    name, title, config, *rest = row
+    title = title.replace(f"{config.steps} steps", f"{steps} steps")
+    return _preset((f"{name}, paper size", title, paper_size(config, steps), *rest), "Paper's setting", 3)
 
 
 PRESETS = (
     *(_preset(row, "Classroom", 5) for row in CLASSROOM),
     *(_preset(row, "Figures", 1) for row in (*FREEZING, *DATA)),
-    *(_preset(row, "Paper's setting", 1, paper_size, ", paper size") for row in (*CLASSROOM[:3], *FREEZING)),
+    *(_at_papers_size(row, 1000) for row in CLASSROOM[:3]),
+    *(_at_papers_size(row, 450) for row in FREEZING),
+    *(_at_papers_size(row, 600) for row in DATA if row[0] == "random 3"),
 )

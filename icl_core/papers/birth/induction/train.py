@@ -17,19 +17,21 @@ from icl_core.training import loop, phases
 from icl_core.training.several_seeds import padded
 
 ONE_LAYER, FIRST = "one_layer", "seed 0"
-BASELINES = ("repeat", ONE_LAYER, "bayes")
-PROBES = {1: ("W_O2", "W_K2"), 2: ("W_O2", "W_K2", "W_K1_early", "W_K1")}  # by layers: one layer has no W_K1
-# what runs had measured that were kept without the names of it, whatever today's do
-HELD_BASELINES = ("repeat", "one_layer", "bayes")
-HELD_PROBES = ("W_O2", "W_K2", "W_K1_early", "W_K1")
+BASELINES = ("repeat", ONE_LAYER, "best_in_context")
+# by layers: one layer has no W_K1
+PROBES = {1: ("W_O2", "W_K2"), 2: ("W_O2", "W_K2", "W_K1_early", "W_K1", "W_K1_early_rows", "W_K1_late_rows")}
+# A single layer learns slowly with SGD (in 2,000 steps no more than half of it): so it is trained the same way for all.
+TRAINED_OUT = {"optimiser": "adamw", "learning_rate": 0.1, "scale": "paper", "steps": 400}
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train every seed, then a one-layer model as baseline; all curves, the snapshots of the first seed.
+    """Train every seed, what its freezing is compared with, and a one-layer model; all curves, the snapshots of the
+    first seed.
 
     `curve/*` [seeds, evaluations] and `batch/*` [seeds, steps] beside `curve/step` [evaluations]; `snapshot/*`
     [snapshots, d, d] with `scale/*` beside `snapshot/step`; `final/*` and `frozen/*` in float32; `evaluated/*`
-    [seeds]; `baseline/*` [1]; `names/probes` and `names/baselines`. Raises `Diverged` and `Cancelled`.
+    [seeds]; `opposite/*` [seeds, evaluations] beside `opposite/step`, if there is an `opposite`; `baseline/*` [1] and
+    `one_layer/in_context_loss` [steps]; `names/probes` and `names/baselines`. Raises `Diverged` and `Cancelled`.
     """
     plan = [
         training_phase(name, part, name == FIRST, _label(config, index))
@@ -38,22 +40,42 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     made = phases.run(plan, progress, partial(_curves, config), "in_context_loss")
     first = {n: a for n, a in made["seed 0"].items() if n.startswith(("snapshot/", "final/", "frozen/"))}
     shown = {**compacted(first), **_readings(config, first)}
-    return {**_curves(config, made), **shown, **_evaluated(config, made), **_baselines(config, made)}
+    beside = {**_evaluated(config, made), **_opposites(config, made), **_baselines(config, made)}
+    return {**_curves(config, made), **shown, **beside}
 
 
 def _label(config: Config, index: int) -> str:
     """What people are told is in training."""
-    if index == config.seeds:
+    if index >= config.seeds and index == len(_trainings(config)) - 1:
         return "the one-layer baseline"
-    return f"seed {index + 1} of {config.seeds}" if config.seeds > 1 else "the model"
+    what = "the model" if index < config.seeds else "the opposite freezing"
+    return f"{what}, seed {index % config.seeds + 1} of {config.seeds}" if config.seeds > 1 else what
 
 
 def _trainings(config: Config) -> dict[str, Config]:
-    """One config a training, by its name: each seed, and a single layer to compare two with."""
-    found = {f"seed {i}": replace(config, seed=config.seed + i, seeds=1) for i in range(config.seeds)}
+    """One config a training, by its name: each seed, its opposite, and a single layer to compare two with."""
+    found = {f"seed {i}": replace(config, seed=(config.seed + i) % 100, seeds=1) for i in range(config.seeds)}
+    if (other := opposite(config)) is not None:
+        found |= {f"opposite {i}": replace(other, seed=(config.seed + i) % 100, seeds=1) for i in range(config.seeds)}
     if config.layers == 2:
-        found[ONE_LAYER] = replace(config, layers=1, seeds=1, steps=min(config.steps, 150), freeze_until=0)
+        found[ONE_LAYER] = one_layer(config)
     return found
+
+
+def opposite(config: Config) -> Config | None:
+    """Where one of W_K1 and W_K2 is frozen, the training up to the thaw in which it is the other: "W_K2 is easier to
+    learn when W_K1 is frozen compared to the reverse" (Section 5). None elsewhere."""
+    first, second = config.freeze_W_K1, config.freeze_W_K2
+    if config.layers == 1 or first == second or config.freeze_W_O2 or config.freeze_until < 10:
+        return None
+    return replace(config, freeze_W_K1=second, freeze_W_K2=first, steps=config.freeze_until)
+
+
+def one_layer(config: Config) -> Config:
+    """A single layer on the same task, trained until its loss hardly falls; at most twice as long as the model."""
+    least = {"steps": min(2 * config.steps, TRAINED_OUT["steps"]), "batch": min(config.batch, 128)}
+    thawed = dict.fromkeys(("freeze_W_K1", "freeze_W_K2", "freeze_W_O2", "freeze_W_F"), False)
+    return replace(config, layers=1, seeds=1, freeze_until=0, **{**TRAINED_OUT, **thawed, **least})
 
 
 def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
@@ -107,22 +129,26 @@ def _evaluated(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     return {name: np.stack([each[name] for each in seeds]) for name in seeds[0] if name.startswith("evaluated/")}
 
 
+def _opposites(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    """The curves of the opposite freezing, seeds first."""
+    rows = [made[f"opposite {i}"] for i in range(config.seeds) if f"opposite {i}" in made]
+    curves = [name.partition("/")[2] for name in rows[0] if name.startswith("curve/")] if rows else []
+    found = {f"opposite/{name}": np.stack([row[f"curve/{name}"] for row in rows]) for name in curves}
+    return {**found, "opposite/step": found["opposite/step"][0]} if found else {}
+
+
 def _baselines(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
-    """The accuracies of what is no induction head, and their names."""
+    """The accuracies of what is no induction head on the sequences that the model is evaluated on, and their names."""
     task = task_of(config)
-    found = baselines.accuracies(task, held_out(task, 4 * EVALUATED))
-    if ONE_LAYER in made:
-        found[ONE_LAYER] = float(made[ONE_LAYER]["evaluated/accuracy"])
+    found, curve = baselines.accuracies(task, held_out(task, EVALUATED)), {}
+    if alone := made.get(ONE_LAYER):
+        found |= {
+            ONE_LAYER: float(alone["evaluated/accuracy"]),
+            "one_layer_new": float(alone["evaluated/accuracy_new"]),
+        }
+        curve = {"one_layer/in_context_loss": alone["batch/in_context_loss"]}
     values = {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}
-    return {**values, "names/baselines": names(name for name in BASELINES if name in found)}
-
-
-def upgrade(tensors: Tensors) -> Tensors:
-    """Today's form of a run's tensors, whatever form they are in."""
-    found = {name.replace("judged/", "evaluated/"): array for name, array in tensors.items()}
-    found.setdefault("names/probes", names(HELD_PROBES if "final/W_K1" in found else HELD_PROBES[:2]))
-    found.setdefault("names/baselines", names(name for name in HELD_BASELINES if f"baseline/{name}" in found))
-    return compacted(found)
+    return {**values, **curve, "names/baselines": names(name for name in BASELINES if name in found)}
 
 
 def compacted(tensors: Tensors) -> dict[str, np.ndarray]:

@@ -1,4 +1,4 @@
-"""What can be predicted in context without a transformer: by repeating the token, and by Bayes' rule."""
+"""What can be predicted in context without a transformer: by repeating the token, and as well as it can be."""
 
 import torch
 from jaxtyping import Float, Int
@@ -10,40 +10,17 @@ from icl_core.papers.birth.shared.task import Batch, Task
 AT_ONCE = 128  # sequences evaluated together, to bound the memory
 
 
-def inclusion(task: Task) -> Float[Tensor, "N"]:
-    """The probability of each token to be among the K triggers of a sequence, float64; sums to K.
+def best_in_context(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor, "batch T N"]:
+    """The best predictor of the next token that is known here, after every position, float64 on the CPU.
 
-    Drawing without replacement is a race: token i arrives at an exponential time of rate pi_u(i), and the first K
-    are taken. Token i is one if at its time fewer than K others have arrived; the number of arrivals by a time s
-    is built up token by token, and s integrated on a logarithmic grid, where the rule of trapezoids is exact to
-    about 1e-10.
+    It knows pi_u, pi_b, pi_o, K, how triggers are chosen, and all that stands before; not which tokens are triggers.
+    What it does not know it infers by Bayes' rule, but for one approximation: a token is taken to be a trigger with
+    its probability `Task.inclusion`, whatever the others are. (That exactly K are triggers is left out; with fixed
+    triggers nothing is.) A token's successors so far are either all one output drawn from pi_o, or draws from pi_b.
+    It is held against models at in-context positions only, where a model that is trained there alone knows more: that
+    the position is one.
     """
-    if task.fixed_triggers is not None:
-        return torch.zeros(task.N, dtype=torch.float64).index_fill_(0, task.fixed_triggers, 1.0)
-    if task.K == task.N:
-        return torch.ones(task.N, dtype=torch.float64)
-    log_s = torch.linspace(-25, 40, 1000, dtype=torch.float64)
-    waited = task.unigram[:, None] * log_s.exp()  # (N, grid): pi_i s
-    arrived = -torch.expm1(-waited)
-    count = torch.zeros(task.N, task.K, len(log_s), dtype=torch.float64)  # P(k others of i have arrived), k < K
-    count[:, 0] = 1.0
-    for j in range(task.N):
-        others = torch.arange(task.N) != j
-        before = count[others]
-        after = before * (1 - arrived[j])
-        after[:, 1:] += before[:, :-1] * arrived[j]
-        count[others] = after
-    return torch.trapezoid(waited * (-waited).exp() * count.sum(1), log_s).clamp(max=1)
-
-
-def bayes(task: Task, inputs: Int[Tensor, "batch T"], prior: Float[Tensor, "N"]) -> Float[Tensor, "batch T N"]:
-    """The predictive distribution of the next token after every position, given all before it, the task's
-    distributions and K, float64 on the CPU; `prior` is its `inclusion`.
-
-    A token is taken to be a trigger with its prior probability, independently of the others: the only
-    approximation, since the others' evidence says little about it. Its successors so far are either all one output
-    drawn from pi_o, or draws from pi_b.
-    """
+    prior = task.inclusion
     inputs = inputs.cpu()
     batch, T = inputs.shape
     rows = torch.arange(batch)
@@ -70,11 +47,11 @@ def bayes(task: Task, inputs: Int[Tensor, "batch T"], prior: Float[Tensor, "N"])
 
 
 def accuracies(task: Task, batch: Batch) -> dict[str, float]:
-    """Accuracies on in-context positions to draw beside a model's: of `bayes`, and of repeating the token just read,
-    as an output may equal its trigger, and such a sequence repeats it to the end. With suffix _new where target and
-    input differ, as `gradient.evaluate` names them."""
-    prior = inclusion(task)
-    guesses = torch.cat([bayes(task, inputs, prior).argmax(-1) for inputs in batch.inputs.split(AT_ONCE)])
+    """Accuracies on in-context positions to draw beside a model's: of `best_in_context`, and of repeating the token
+    just read, as an output may equal its trigger, and such a sequence repeats it to the end. With suffix _new where
+    target and input differ, as `gradient.evaluate` names them."""
+    guesses = torch.cat([best_in_context(task, inputs).argmax(-1) for inputs in batch.inputs.split(AT_ONCE)])
     right, repeats = guesses.to(batch.targets.device) == batch.targets, batch.inputs == batch.targets
     best, best_new = (share(right, where)[0] for where in (batch.in_context, batch.in_context & ~repeats))
-    return {"repeat": share(repeats, batch.in_context)[0], "repeat_new": 0.0, "bayes": best, "bayes_new": best_new}
+    repeat = share(repeats, batch.in_context)[0]
+    return {"repeat": repeat, "repeat_new": 0.0, "best_in_context": best, "best_in_context_new": best_new}

@@ -1,18 +1,20 @@
 """The induction head written down instead of learned (eqs. 7 and 8), with or without its cross-talk."""
 
 import math
+from collections.abc import Collection
 
 from icl_core.papers.birth.shared.cross_talk import least_cross_talk, noise, without_cross_talk
 from icl_core.papers.birth.shared.memories import memory, superposition
-from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.model import TRAINED, Weights
 from icl_core.papers.birth.shared.task import Task
 
 CROSS_TALK = ("kept", "within", "stream")
 
 
 def construct(
-    weights: Weights, task: Task, logit: float = 15.0, output_scale: float = 10.0, cross_talk: str = "kept"
-) -> Weights:
+    weights: Weights, task: Task, logit: float = 15.0, output_scale: float = 10.0, cross_talk: str = "kept",
+    cleaned: Collection[str] = TRAINED,
+) -> Weights:  # fmt: skip
     """The weights with W_K1, W_K2, W_O2, and W_F if the model has one, put in the place of their own.
 
     logit         attention logit of a matching pair, after the division by sqrt d; 10 to 20 is sharp
@@ -20,6 +22,7 @@ def construct(
                   whose own scale is that of log pi_b
     cross_talk    "kept": eqs. 7 and 8. "within": readings among the memory's own vectors made exact. "stream": every
                   pair read as one, and everything that shares the streams as little as possible (not W_F)
+    cleaned       the matrices that `cross_talk` is said of; that of the others is kept
     Raises `ValueError` for an unknown `cross_talk`.
     """
     if cross_talk not in CROSS_TALK:
@@ -29,9 +32,10 @@ def construct(
     made = {}
     for name in weights.trained():
         stored = memory(name, weights, task)
-        if cross_talk == "within":
+        way = cross_talk if name in cleaned else "kept"
+        if way == "within":
             W = without_cross_talk(stored)
-        elif cross_talk == "stream" and name != "W_F":
+        elif way == "stream" and name != "W_F":
             W = least_cross_talk(stored, *noise(name, weights, task))
         else:
             W = superposition(stored)

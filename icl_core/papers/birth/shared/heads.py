@@ -63,7 +63,7 @@ def first(heads: Heads) -> Panel:
     return Panel(
         f"Layer 1 · looks one back: {back:.0%}",
         "Each row is a query and shows where it looks. A layer that looks one back has a stripe beside the diagonal; "
-        "without it every row is spread out evenly.",
+        "without it a row is spread over many characters.",
         figures.small_attention(heads.attention1, heads.shown),
     )
 

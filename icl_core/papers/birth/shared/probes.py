@@ -2,7 +2,9 @@
 
 Readings are v_j^T W u_i with v a query or output and u a key or input. Eq. 9 takes the argmax over v. The authors'
 code does so for W_O2, but for W_K1 and W_K2 takes it over keys, which is what the softmax does. The names without
-suffix are the code's; `_paper` is eq. 9's; `_weighted` weights tokens by pi_u, closer to what the model uses.
+suffix are the code's; `_paper` is eq. 9's; `_weighted` weights tokens by pi_u, closer to what the model uses; `_met`
+weights what W_O2 must write by how often it must (`Task.written`). The paper's window of early positions, `W_K1_early`,
+leaves out the later keys too; `W_K1_early_rows` and `_late_rows` ask early and late queries among all keys.
 """
 
 from typing import NamedTuple
@@ -52,15 +54,19 @@ def early_positions(T: int) -> int:
 
 
 def recalls(weights: Weights, task: Task) -> dict[str, float]:
-    """The recall of W_O2, W_K2, W_K1 (all positions) and W_K1_early, in [0, 1], with suffixes as above, and kl_W_F
-    in nats if there is a W_F. With fixed triggers W_K2's is a choice among K only."""
+    """The recall of W_O2, W_K2, W_K1 (all positions) and W_K1_early, in [0, 1], with suffixes and rows as above, and
+    kl_W_F in nats if there is a W_F. With fixed triggers W_K2's is a choice among K only."""
     found, early = {}, early_positions(len(weights.P)) - 1  # pairs among the first positions
     for name, over in OVER.items():
         stored = memory(name, weights, task)
         S = stored.V @ weights[name] @ stored.U.T
         found |= _suffixed(name, S, over, None if name == "W_K1" else stored.weight)
+        if name == "W_O2":
+            found["W_O2_met"] = recall(S, over, task.written.to(S))
         if name == "W_K1":
             found |= _suffixed("W_K1_early", S[:early, :early], over, None)
+            first = (torch.arange(len(S), device=S.device) < early).to(S)
+            found |= {"W_K1_early_rows": recall(S, over, first), "W_K1_late_rows": recall(S, over, 1 - first)}
     return found if weights.W_F is None else {**found, "kl_W_F": kl_W_F(weights, task)}
 
 

@@ -3,7 +3,7 @@ an output drawn anew for each sequence. Only the context can tell which output b
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +11,8 @@ from pathlib import Path
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
+
+from icl_core.papers.birth.shared.inclusion import inclusion
 
 TRIGGERS = ("random", "fixed", "fixed rare")
 OUTPUTS = ("uniform", "bigram")
@@ -75,6 +77,18 @@ class Task:
         return self.unigram.argsort(descending=True, stable=True)[start : start + self.K]
 
     @cached_property
+    def inclusion(self) -> Float[Tensor, "N"]:
+        """The probability of each token to be among the triggers of a sequence; sums to K."""
+        if self.fixed_triggers is None:
+            return inclusion(self.unigram, self.K)
+        return torch.zeros(self.N, dtype=torch.float64).index_fill_(0, self.fixed_triggers, 1.0)
+
+    @cached_property
+    def written(self) -> Float[Tensor, "N"]:
+        """The law of an output, whichever token its trigger is: pi_o(. | k) mixed over triggers."""
+        return self.inclusion @ self.output_law / self.K
+
+    @cached_property
     def output_law(self) -> Float[Tensor, "N N"]:
         """pi_o(j | i): the law of the output of trigger i."""
         law = self.bigram.clone() if self.outputs == "bigram" else torch.ones_like(self.bigram)
@@ -131,6 +145,10 @@ class Batch:
     global_: Bool[Tensor, "batch T"]  # the input is no trigger; a trigger's first occurrence is neither
     triggers: Int[Tensor, "batch K"]
     outputs: Int[Tensor, "batch K"]
+
+    def take(self, rows: Int[Tensor, "some"], device: torch.device | str) -> "Batch":
+        """Some of the sequences, on `device`."""
+        return Batch(*(getattr(self, field.name)[rows].to(device) for field in fields(self)))
 
     @property
     def inputs(self) -> Int[Tensor, "batch T"]:

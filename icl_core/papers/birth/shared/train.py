@@ -18,8 +18,9 @@ from icl_core.training import loop, phases
 FROZEN = ("W_E", "P", "W_U", "R1", "V2")
 EVALUATIONS = 2, 30  # every so many steps at first, and so many of these
 RECORDED = ("in_context_accuracy", "in_context_loss", "global_loss")  # of every fresh batch
-WATCHED = 2**13  # held-out positions at each evaluation during training
-EVALUATED = 2**16  # held-out positions at the end
+WATCHED = 256  # held-out sequences at each evaluation during training
+EVALUATED = 1024  # held-out sequences at the end
+POOL = 8  # of so many sequences one is held out
 PATH = ("accuracy", "recall_W_O2", "recall_W_K2", "recall_W_K1")  # along which the snapshots lie
 
 
@@ -28,10 +29,16 @@ def task_of(config: Config) -> Task:
     return make_task(config.N, config.K, config.T, config.triggers, config.outputs, config.no_repeat)
 
 
-def held_out(task: Task, positions: int, where: str | None = None) -> Batch:
-    """Sequences that no training saw, `positions` in all; the same for every seed. On the device, or `where`."""
-    generator = torch.Generator().manual_seed(2**31 + 17)
-    return sample(task, max(16, positions // task.T), generator, where or device.device())
+def held_out(task: Task, sequences: int, where: str | None = None) -> Batch:
+    """Sequences that no training saw, the same for every seed. On the device, or `where`.
+
+    A sequence whose trigger is its own output repeats it to the end, and few such supply a quarter of all in-context
+    positions. So that they have a steadier share, every `POOL`-th is taken of a larger sample in the order of its
+    numbers of such repetitions: 256 sequences drawn freely hold a quarter more of them, or a quarter fewer.
+    """
+    pool = sample(task, POOL * sequences, torch.Generator().manual_seed(2**31 + 17))
+    repeated = (pool.in_context & (pool.targets == pool.inputs)).sum(1)
+    return pool.take(repeated.argsort(stable=True)[POOL // 2 :: POOL], where or device.device())
 
 
 def trained_names(config: Config, step: int) -> frozenset[str]:
@@ -63,8 +70,8 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
 
 
 def _problem(config: Config, weights: Weights, generator: torch.Generator) -> loop.Problem:
-    task, other = task_of(config), "bigram" if config.outputs == "uniform" else "uniform"
-    own, elsewhere = held_out(task, WATCHED), held_out(task_of(replace(config, outputs=other)), WATCHED // 4)
+    task = task_of(config)
+    own, elsewhere = held_out(task, WATCHED), _elsewhere(config)
 
     def step(index: int):
         batch = sample(task, config.batch, generator, device.device())
@@ -76,13 +83,23 @@ def _problem(config: Config, weights: Weights, generator: torch.Generator) -> lo
         measures = evaluate(weights, own, config.layers)
         return {
             **measures,
-            f"accuracy_{config.outputs}": measures["accuracy"],
-            f"accuracy_{other}": evaluate(weights, elsewhere, config.layers, positions="in_context")["accuracy"],
+            **{f"accuracy_{law}": _in_context(config, weights, batch) for law, batch in elsewhere.items()},
             **{f"recall_{name}": value for name, value in probes.recalls(weights, task).items()},
         }
 
     parameters = {name: getattr(weights, name) for name in sorted(trained_names(config, config.freeze_until))}
     return loop.Problem(parameters, step, watch, partial(_optimiser, config), (generator,))
+
+
+def _elsewhere(config: Config) -> dict[str, Batch]:
+    """Held-out sequences whose outputs follow the law that is not trained on, by its name (Figure 4, center: where all
+    positions are trained)."""
+    other = "bigram" if config.outputs == "uniform" else "uniform"
+    return {other: held_out(task_of(replace(config, outputs=other)), WATCHED)} if config.positions == "all" else {}
+
+
+def _in_context(config: Config, weights: Weights, batch: Batch) -> float:
+    return evaluate(weights, batch, config.layers, positions="in_context")["accuracy"]
 
 
 def _optimiser(config: Config, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:

@@ -1,4 +1,6 @@
-"""The construction beside a trained model of one width, and what the construction's errors are."""
+"""The construction beside a trained model of one width: whose cross-talk the gap is, and what the errors are."""
+
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -6,27 +8,35 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.constructed.draw.sweep import style
-from icl_core.papers.birth.constructed.metrics import at_d
+from icl_core.papers.birth.constructed.metrics import at_d, seeds_error, shares_closed
 from icl_core.papers.birth.constructed.settings import View
+from icl_core.papers.birth.shared.draw import GREY, KINDS, NAMES
 
-COMPARED = ("accuracy", "error", "talk_W_O2", "talk_W_K2")
+COMPARED = ("accuracy", "talk_W_O2", "talk_W_K2")
 ERRORS = {
     "first": "the query is the sequence's first character",
     "attention": "layer 2 looks elsewhere",
     "output": "layer 2 looks right, another output wins",
 }
+# by the id of what W_F reads: the bar's label
+READ = {
+    "stream": "the whole stream, as it does",
+    "before_output": "all but what W_O² writes",
+    "token": "the current character alone",
+}
 
 
 def gap(run: Run, view: View) -> Panel:
-    """Constructed, without cross-talk, and trained at one width; and how much cross-talk each has."""
+    """Constructed, one matrix cleaned, all of them, and trained, at one width; and how much cross-talk each has."""
     table = _compared(run)
-    model, kinds, values, errors = (list(table[column]) for column in ("model", "kind", "accuracy", "error"))
-    figure = figures.bars(model, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
+    labels, kinds, values, errors = (list(table[column]) for column in ("model", "kind", "accuracy", "error"))
+    figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
     return Panel(
         _gap_title(run),
-        "The constructions recall every pair. What disturbs them is the rest of the residual stream: "
-        "take that out and the bar rises, take out only what stored pairs do to each other and it does not. Training "
-        "gets there by other means too: compare the cross-talk below.",
+        "The construction recalls every pair. What disturbs it is the rest of the residual stream: take that out of "
+        "every matrix and see how near the bar comes to the trained one; out of one matrix alone, and see how much "
+        "of the gap is that one's. Taking out only what stored pairs do to each other is no help. The bars carry one "
+        f"standard error{' over embeddings' * (run.config.seeds > 1)}.",
         figure,
         note=_talk(table),
         data=table.drop(columns="kind"),
@@ -35,42 +45,81 @@ def gap(run: Run, view: View) -> Panel:
 
 def _compared(run: Run) -> pd.DataFrame:
     """A row a model: its label, colour, and what was measured of it."""
-    rows = []
-    for talk in run.names("cross_talk"):
-        label, kind, _ = style(talk)
-        rows.append({"model": label, "kind": kind, **{m: at_d(run, f"{m}_{talk}") for m in COMPARED}})
+    ways = run.names("cross_talk")
+    rows = [_row(ways[0], {name: at_d(run, f"{name}_{ways[0]}") for name in (*COMPARED, "error")})]
+    for name in run.names("memories"):
+        rows.append(_row(None, {"accuracy": run[f"alone/accuracy_{name}"]}, f"{NAMES.get(name, name)} alone cleaned"))
+        rows[-1]["kind"] = KINDS.get(name, GREY)
+    rows += [_row(way, {name: at_d(run, f"{name}_{way}") for name in (*COMPARED, "error")}) for way in ways[1:]]
     if "beside/accuracy" in run.tensors:
-        trained = {m: float(run[f"beside/{m}"][0]) for m in COMPARED}
-        rows.append({"model": f"trained, {run.config.beside} steps", "kind": "trained", **trained})
+        measures = {name: run[f"beside/{name}"] for name in (*COMPARED, "error")}
+        rows.append({**_row(None, measures, f"trained, {run.config.beside} steps"), "kind": "trained"})
     return pd.DataFrame(rows)
 
 
+def _row(way: str | None, measures: dict[str, np.ndarray], label: str = "") -> dict[str, Any]:
+    """Means over embeddings; the error is theirs, or of one of them that of its evaluation."""
+    found: dict[str, Any] = {"model": label, "kind": GREY}
+    if way is not None:
+        found["model"], found["kind"], _ = style(way)
+    single = float(measures["error"][0]) if "error" in measures else np.nan
+    error = seeds_error(measures["accuracy"])
+    means = {name: float(values.mean()) for name, values in measures.items() if name != "error"}
+    return {**found, **means, "error": single if error is None else error}
+
+
 def _talk(table: pd.DataFrame) -> str:
-    columns = zip(table["model"], table["talk_W_O2"], table["talk_W_K2"], strict=True)
+    known = table.dropna(subset=["talk_W_O2"])
+    columns = zip(known["model"], known["talk_W_O2"], known["talk_W_K2"], strict=True)
     shares = [f"{model} {output:.2f} and {match:.2f}" for model, output, match in columns]
     return "Cross-talk in W_O² and W_K², as a share of a match: " + "; ".join(shares) + "."
 
 
 def _gap_title(run: Run) -> str:
-    kept, clean = (at_d(run, f"accuracy_{talk}") for talk in ("kept", "stream"))
+    kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in ("kept", "stream"))
     if "beside/accuracy" not in run.tensors:
         return f"Removing cross-talk takes accuracy from {kept:.2f} to {clean:.2f}"
-    trained = float(run["beside/accuracy"][0])
-    if trained - kept < 0.02:
+    shares = {name: float(share.mean()) for name, share in shares_closed(run).items()}
+    if not shares:
+        trained = float(run["beside/accuracy"].mean())
         return f"At this width nothing is left to close: trained {trained:.2f}, constructed {kept:.2f}"
-    return f"Removing cross-talk closes {(clean - kept) / (trained - kept):.0%} of the gap to the trained model"
+    alone = ", ".join(f"{NAMES[name]} {shares[name]:.0%}" for name in NAMES if name in shares)
+    return f"Removing cross-talk closes {shares['stream']:.0%} of the gap to the trained model; alone {alone}"
 
 
 def errors(run: Run, view: View) -> Panel:
     """What the construction's errors are."""
     kinds = [ERRORS.get(name, name) for name in run.names("errors")]
-    values = [float(run[f"errors/{name}"][0]) for name in run.names("errors")]
+    values = [float(run[f"errors/{name}"].mean()) for name in run.names("errors")]
     figure = figures.bars(kinds, values, "share of in-context positions", kinds=["construction"] * len(kinds))
     most = kinds[int(np.argmax(values))]
     return Panel(
         f"Of {sum(values):.1%} errors at d = {run.config.d}, most are where {most}",
         "Position 1 has no previous position, so layer 1 lets it attend to itself; it then looks like a character that "
-        "follows itself: at large d that is the only error left. The other two are cross-talk.",
+        "follows itself. At large widths these are the errors that stay. The other two are cross-talk, and fall as the "
+        "width grows.",
         figure,
         data=pd.DataFrame({"kind": kinds, "share": values}),
+    )
+
+
+def reads(run: Run, view: View) -> Panel:
+    """In-context accuracy, and global loss, by which part of the stream W_F reads."""
+    names = run.names("reads")
+    accuracies, losses = ([run[f"reads/{m}_{name}"] for name in names] for m in ("accuracy", "global_loss"))
+    errors = [seeds_error(values) or np.nan for values in accuracies]
+    values, nats = ([float(each.mean()) for each in column] for column in (accuracies, losses))
+    labels = [f"{READ.get(name, name)}: {loss:.1f} nats" for name, loss in zip(names, nats, strict=True)]
+    kinds = ["construction", *["layer 4"] * (len(names) - 1)]
+    figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
+    title = f"Let W_F not read what W_O² writes: accuracy {values[0]:.2f} → {values[1]:.2f}"
+    if max(values) - values[0] < 0.02:
+        title = f"Whatever else W_F reads, accuracy stays at {values[0]:.2f}"
+    return Panel(
+        title,
+        "Eq. 8 stores the bigrams for one input, the embedding of the current character; the model hands W_F all of "
+        "the stream. Each bar takes something out of what W_F reads and says the global loss beside it. Were W_F deaf "
+        "to the rest, as eq. 8 assumes, the bars would be equal.",
+        figure,
+        data=pd.DataFrame({"W_F reads": names, "accuracy": values, "global loss": nats}),
     )

@@ -8,9 +8,8 @@ import numpy as np
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Trace
-from icl_core.figures import Curve
 from icl_core.figures.style import TICKS, note
-from icl_core.papers.birth.constructed.draw.sweep import over_widths
+from icl_core.papers.birth.constructed.draw.sweep import against_width, over_widths, trained
 from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.run import constructed, task_of
 from icl_core.papers.birth.constructed.settings import View
@@ -23,14 +22,11 @@ KINDS = {"kept": ("constructed", "construction"), "stream": ("no cross-talk", "l
 
 def widths(run: Run, view: View) -> Panel:
     """In-context accuracy against width, as constructed and without cross-talk, and the model trained at width d."""
-    x, d = run["sweep/width"], run.config.d
-    series = [
-        Curve(label, x, run[f"sweep/accuracy_{talk}"], kind, error=run[f"sweep/error_{talk}"], markers=True)
-        for talk, (label, kind) in KINDS.items()
-    ]
+    d = run.config.d
+    series = [against_width(run, "accuracy", talk, *look) for talk, look in KINDS.items()]
     figure = over_widths(run, series, "in-context accuracy")
-    figure.add_traces([_trained(d, float(value)) for value in run.tensors.get("beside/accuracy", ())])
-    kept, clean = (at_d(run, f"accuracy_{talk}") for talk in KINDS)
+    figure.add_traces([_trained(d, value) for value in trained(run)])
+    kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in KINDS)
     return Panel(
         f"d = {d}: {kept:.0%}, no cross-talk {clean:.0%}",
         "Random vectors are nearly orthogonal only at large d. At smaller d every reading picks up the other vectors "
@@ -77,7 +73,7 @@ def _reading(run: Run, view: View) -> tuple[Reading, Shown]:
 def _memory(name: str, run: Run, view: View) -> Panel:
     """A memory as readings of all pairs; beside its recall, what it picks up from the streams it meets."""
     found = memory_scores(name, constructed(run.config, run.config.d, view.cross_talk), task_of(run.config))
-    right, talk = (at_d(run, f"{measure}_{name}_{view.cross_talk}") for measure in ("recall", "talk"))
+    right, talk = (float(at_d(run, f"{measure}_{name}_{view.cross_talk}")[0]) for measure in ("recall", "talk"))
     more = "Off the diagonal is cross-talk among stored pairs; the title's counts what the rest of the stream adds."
     return stage.memory(name, found, found, f"{right:.0%} right, cross-talk {talk:.0%}", more)
 

@@ -1,4 +1,4 @@
-"""Accuracy and recall of the construction against its width."""
+"""Accuracy, recall and global loss of the construction against its width."""
 
 from typing import Any
 
@@ -8,11 +8,13 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
-from icl_core.figures import Curve
+from icl_core.figures import Curve, mean_of
+from icl_core.papers.birth.constructed.claims import UNIFORM_GUESS
 from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.settings import TALK, View
 from icl_core.papers.birth.shared.draw import GREY, KINDS, NAMES
 
+SHOWN = ("kept", "stream")
 # by the id of what was done about cross-talk: the bar's label, colour, dash
 STYLE = {
     "kept": ("constructed", "construction", "solid"),
@@ -24,8 +26,7 @@ STYLE = {
 def accuracy(run: Run, view: View) -> Panel:
     """In-context accuracy against width, with and without cross-talk."""
     series = [_against_width(run, talk) for talk in run.names("cross_talk")]
-    trained = run.tensors.get("beside/accuracy", ())
-    lines = [(f"trained, d = {run.config.d}", float(value), "trained") for value in trained]
+    lines = [(f"trained, d = {run.config.d}", value, "trained") for value in trained(run)]
     return Panel(
         _accuracy_title(run),
         "Eqs. 7 and 8 work where random vectors are nearly orthogonal, that is, at large d. At smaller d every reading "
@@ -35,10 +36,21 @@ def accuracy(run: Run, view: View) -> Panel:
     )
 
 
+def trained(run: Run) -> list[float]:
+    """The accuracy of the models trained at width d, if there are any."""
+    return [float(run["beside/accuracy"].mean())] if "beside/accuracy" in run.tensors else []
+
+
 def _against_width(run: Run, talk: str) -> Curve:
-    values, errors = run[f"sweep/accuracy_{talk}"], run[f"sweep/error_{talk}"]
     _, kind, dash = style(talk)
-    return Curve(TALK.get(talk, talk), run["sweep/width"], values, kind, dash, error=errors, markers=True)
+    return against_width(run, "accuracy", talk, TALK.get(talk, talk), kind, dash)
+
+
+def against_width(run: Run, measure: str, talk: str, label: str, kind: str, dash: str | None = None) -> Curve:
+    """A measure of the sweep, its spread over embeddings or, of one, the standard error of its accuracy as its band."""
+    values = run[f"sweep/{measure}_{talk}"]
+    error = run[f"sweep/error_{talk}"][0] if len(values) == 1 and measure == "accuracy" else None
+    return Curve(label, run["sweep/width"], values, kind, dash, error=error, markers=True)
 
 
 def style(talk: str) -> tuple[str, str, str]:
@@ -48,14 +60,14 @@ def style(talk: str) -> tuple[str, str, str]:
 
 def over_widths(run: Run, series: list[Curve], y_title: str, **more: Any) -> Figure:
     """Curves with every width tried written on the axis: powers of ten would say little."""
-    figure = figures.curves(series, "width d", y_title, log_x=True, y_range=(0, 1.02), **more)
+    figure = figures.curves(series, "width d", y_title, log_x=True, **{"y_range": (0, 1.02), **more})
     return figure.update_xaxes(tickvals=run["sweep/width"], ticktext=[str(width) for width in run["sweep/width"]])
 
 
 def _accuracy_title(run: Run) -> str:
     if not run.finished:
         return "Accuracy against width, so far"
-    kept, clean = (at_d(run, f"accuracy_{talk}") for talk in ("kept", "stream"))
+    kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in ("kept", "stream"))
     return f"At d = {run.config.d} the construction is right {kept:.0%} of the time, {clean:.0%} without cross-talk"
 
 
@@ -63,11 +75,11 @@ def recall(run: Run, view: View) -> Panel:
     """Recall of the constructed memories against width."""
     names, talk = run.names("memories"), view.cross_talk
     series = [
-        Curve(NAMES.get(n, n), run["sweep/width"], run[f"sweep/recall_{n}_{talk}"], KINDS.get(n, GREY), markers=True)
-        for n in names
+        against_width(run, f"recall_{name}", talk, NAMES.get(name, name), KINDS.get(name, GREY)) for name in names
     ]
-    least = np.min([run[f"sweep/recall_{name}_{talk}"] for name in names], axis=0)
-    perfect, works = (run["sweep/width"][values >= 0.95] for values in (least, run[f"sweep/accuracy_{talk}"]))
+    least = np.min([mean_of(run[f"sweep/recall_{name}_{talk}"]) for name in names], axis=0)
+    right = mean_of(run[f"sweep/accuracy_{talk}"])
+    perfect, works = (run["sweep/width"][values >= 0.95] for values in (least, right))
     return Panel(
         f"Pairs are recalled from {_width(perfect)} on, the model is right from {_width(works)} on",
         "Recall asks one memory with one clean vector, so it sees only the cross-talk among stored pairs. Compare the "
@@ -77,10 +89,28 @@ def recall(run: Run, view: View) -> Panel:
     )
 
 
+def global_loss(run: Run, view: View) -> Panel:
+    """Global loss against width, beside a uniform guess and the bigrams themselves."""
+    series = [against_width(run, "global_loss", talk, TALK.get(talk, talk), *style(talk)[1:]) for talk in SHOWN]
+    bigrams, found = float(run["baseline/bigrams_loss"][0]), float(at_d(run, "global_loss_kept").mean())
+    lines = [("uniform guess", UNIFORM_GUESS, "floor"), ("the bigrams", bigrams, "floor")]
+    top = 1.2 * max(UNIFORM_GUESS, *(float(np.nanmax(curve.mean())) for curve in series))
+    figure = over_widths(run, series, "global loss, nats", lines=lines, log_y=True, y_range=(0.8 * bigrams, top))
+    side = "above" if found > UNIFORM_GUESS else "below"
+    return Panel(
+        f"At d = {run.config.d} the global loss is {found:.1f} nats, {side} a uniform guess's {UNIFORM_GUESS:.1f}",
+        "The loss where no trigger stands, which the bigrams should tell. What makes W_O² loud enough to win at "
+        "triggers also speaks where none is. A construction that held both kinds of knowledge would reach the lower "
+        "line while its accuracy is high.",
+        figure,
+        data=_table(run, ("accuracy", "global_loss")),
+    )
+
+
 def _width(widths: np.ndarray) -> str:
     return f"d = {widths[0]}" if len(widths) else "no width tried"
 
 
 def _table(run: Run, measures: tuple[str, ...]) -> pd.DataFrame:
-    columns = {f"{m}, {talk}": run[f"sweep/{m}_{talk}"] for m in measures for talk in run.names("cross_talk")}
+    columns = {f"{m}, {talk}": mean_of(run[f"sweep/{m}_{talk}"]) for m in measures for talk in run.names("cross_talk")}
     return pd.DataFrame({"d": run["sweep/width"], **columns})

@@ -18,7 +18,7 @@ def draw(run: Run, view: View) -> Panel:
         _title(reading, sequence, run.snapshot_steps[snapshot]),
         "Each row is a query and shows where it looks. In layer 1 look for the stripe beside the diagonal: every "
         "character attends to the one before it. In layer 2 look along the rows of repeated characters: an induction "
-        "head attends to what followed them earlier, the boxed cells. Before training every row is spread out evenly.",
+        "head attends to what followed them earlier, the boxed cells. Before training a row is spread over many keys.",
         maps(reading, sequence),
         data=table(reading, sequence),
         note=_note(sequence),

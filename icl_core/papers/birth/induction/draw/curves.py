@@ -10,10 +10,12 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.birth.induction.metrics import accuracy_at, half_step
+from icl_core.papers.birth.induction.forming import half_step
+from icl_core.papers.birth.induction.metrics import accuracy_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import GREY
 from icl_core.papers.birth.shared.probes import early_positions
+from icl_core.trend import still_falling
 
 FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
 # by the id of a probe: label, colour, dash
@@ -23,7 +25,7 @@ PROBES = {
     "W_K1_early": ("W_K¹ early", "layer 1", None),
     "W_K1": ("W_K¹ all", "layer 1", "dot"),
 }
-BASELINES = {"repeat": "repeat", "one_layer": "one layer", "bayes": "Bayes"}
+BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best in-context predictor"}
 AT_THE_END = {"x": 0.99, "xanchor": "right", "bgcolor": "rgba(0,0,0,0)"}  # where a curve is far above
 
 
@@ -37,7 +39,7 @@ def accuracy(run: Run, view: View) -> Panel:
     """In-context accuracy over training, beside what simpler predictors reach (Figure 3, top)."""
     name = "accuracy_new" if view.measure == "new" else "accuracy"
     series, lines = _accuracies(run, name, view), _lines(run, view)
-    figure = _over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02), lines=lines)
+    figure = over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02), lines=lines)
     for label in figure.layout["annotations"]:
         label.update(AT_THE_END)
     return Panel(
@@ -45,24 +47,35 @@ def accuracy(run: Run, view: View) -> Panel:
         if run.finished
         else "Right in context, so far",
         "How often the most probable next character is the output that the context determines. A model that cannot "
-        f"look back would stay near the dotted lines: repeating the character just read, one layer trained for 150 "
-        f"steps. {_accuracy_caption(run)}",
+        f"look back would stay near the dotted lines: repeating the character just read{_one_layer(run)}. "
+        f"{_accuracy_caption(run)}",
         figure.update_layout(margin={"t": 10}, showlegend=False),
         data=_table(run, ("accuracy", "accuracy_new", "accuracy_uniform", "accuracy_bigram")),
     )
 
 
+def _one_layer(run: Run) -> str:
+    """How the single layer was trained that is drawn beside two."""
+    if "one_layer/in_context_loss" not in run.tensors:
+        return ""
+    loss = run["one_layer/in_context_loss"]
+    end = "still falling" if still_falling(loss[None]) else "no longer falling"
+    return f", and one layer trained for {len(loss)} steps, its loss {end}"
+
+
 def _accuracy_caption(run: Run) -> str:
-    bayes = "Bayes is the predictor that knows the task's every law. " if run.config.positions == "all" else ""
+    best = ""
+    if run.config.positions == "all":
+        best = "The best in-context predictor knows the task's laws and infers which characters are triggers. "
     spread = "the spread over seeds" if len(run["curve/accuracy"]) > 1 else "one standard error"
-    return f"{bayes}The pale line is the batch just trained on, the other held-out data; its band is {spread}."
+    return f"{best}The pale line is the batch just trained on, the other held-out data; its band is {spread}."
 
 
 def _step(run: Run, view: View) -> float:
     return run.snapshot_steps[run.snapshot_at(view)] if run.snapshot_steps else np.nan
 
 
-def _over_steps(run: Run, view: View, series: list[Curve], y_title: str, **more: Any) -> Figure:
+def over_steps(run: Run, view: View, series: list[Curve], y_title: str, **more: Any) -> Figure:
     """Curves with the snapshot shown marked, if there are snapshots."""
     at = _step(run, view) if run.snapshot_steps else None
     return figures.curves(series, "training step", y_title, at=at, **more)
@@ -90,7 +103,7 @@ def losses(run: Run, view: View) -> Panel:
         _loss_title(run),
         "In-context loss counts what only the context can tell, global loss what bigrams can. "
         + ("Look which of them falls first." if together else "Nobody trains the global one here, so it may rise."),
-        _over_steps(run, view, series, "cross-entropy, nats"),
+        over_steps(run, view, series, "cross-entropy, nats"),
         data=_table(run, ("in_context_loss", "global_loss")),
     )
 
@@ -104,27 +117,31 @@ def _loss_title(run: Run) -> str:
 
 def memories(run: Run, view: View) -> Panel:
     """Recall of each memory over training, with the step at which it passes one half (Figures 3, 5, 6)."""
-    names = {name: _curve_name(run, name, view) for name in run.names("probes")}
+    names = {name: _curve_name(run, name, view) for name in run.names("probes") if not name.endswith("_rows")}
     series = [memory(run, name, curve) for name, curve in names.items()]
     halves = [(half_step(run, curve.mean()), curve.name, curve.kind) for curve in series]
     reached = [half for half in halves if half[0] > 0]  # not those that chance carries over one half from the start
     marks = [(step, f"{label}: step {step:.0f}", figures.colour(kind)) for step, label, kind in reached]
-    figure = _over_steps(run, view, series, "recall", y_range=(0, 1.02), marks=marks)
-    return Panel(_order_title(reached), _recall_caption(run), figure, data=_table(run, names.values()))
+    figure = over_steps(run, view, series, "recall", y_range=(0, 1.02), marks=marks)
+    return Panel(_order_title(reached), _recall_caption(run, view), figure, data=_table(run, names.values()))
 
 
-def _recall_caption(run: Run) -> str:
+def _recall_caption(run: Run, view: View) -> str:
+    weights = "W_K²'s pairs count as often as their character occurs, W_O²'s as often as it is drawn as an output. "
     early = early_positions(run.config.T)
     among = "K" if run.config.triggers != "random" else "N"
     return (
         "Recall is the share of stored pairs that the matrix alone gets right; a dotted line marks the step where it "
-        f"passes one half. W_K¹ early asks the first {early} positions only. Without learning the curves would stay at "
-        f"chance: 1/N for W_O², 1/{among} for W_K², one in {early - 1} for W_K¹ early."
+        f"passes one half. {weights * view.weighted}W_K¹ early asks the first {early} positions only. Without learning "
+        f"the curves would stay at chance: 1/N for W_O², 1/{among} for W_K², one in {early - 1} for W_K¹ early."
     )
 
 
 def _curve_name(run: Run, probe: str, view: View) -> str:
-    """The curve to draw for a probe under the view's orientation and weighting, if the run has it."""
+    """The curve to draw for a probe under the view's orientation and weighting, if the run has it. What W_O2 stores is
+    weighted by how often it must be written, whichever token it is asked with."""
+    if view.weighted and probe == "W_O2":
+        return "recall_W_O2_met"
     wanted = f"recall_{probe}{'_paper' if view.orientation == 'paper' else ''}{'_weighted' if view.weighted else ''}"
     return wanted if f"curve/{wanted}" in run.tensors else f"recall_{probe}"
 
@@ -143,9 +160,10 @@ def feed_forward(run: Run, view: View) -> Panel:
     series = [Curve("W_F", run["curve/step"], curve, "layer 4")]
     return Panel(
         f"W_F is closest to the bigrams at step {run['curve/step'][least]}",
-        "How far the predictions of W_F alone are from the bigram distribution. It falls while W_F learns the "
-        "bigrams and rises again when the induction head takes over part of its work.",
-        _over_steps(run, view, series, "KL(π_b || softmax), nats"),
+        "How far the predictions of W_F alone are from the bigram distribution. It falls while W_F learns the bigrams. "
+        "Where it rises again W_F departs from them: the paper suspects that it uses what the head writes into "
+        "its input. Were W_F a store of bigrams alone, it would not rise.",
+        over_steps(run, view, series, "KL(π_b || softmax), nats"),
         data=_table(run, ("recall_kl_W_F",)),
     )
 
@@ -159,8 +177,8 @@ def _error(run: Run, name: str) -> np.ndarray | None:
 
 def _lines(run: Run, view: View) -> list[tuple[str, float, str]]:
     names = run.names("baselines") if run.finished else []
-    if run.config.positions != "all":  # such a model knows what Bayes must infer: that a position is in context
-        names = [name for name in names if name != "bayes"]
+    if run.config.positions != "all":  # such a model knows more: that the position is in context
+        names = [name for name in names if name != "best_in_context"]
     suffix = "_new" if view.measure == "new" else ""
     found = {name: run.tensors.get(f"baseline/{name}{suffix}") for name in names}
     return [(BASELINES.get(n, n), float(value[0]), "floor") for n, value in found.items() if value is not None]

@@ -13,7 +13,7 @@ from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.train import held_out, task_of
 
-POSITIONS = 2**13  # held-out positions a graft is evaluated on
+POSITIONS = 2**14  # held-out positions a graft is evaluated on
 
 
 def draw(run: Run, view: View) -> Panel:
@@ -21,7 +21,7 @@ def draw(run: Run, view: View) -> Panel:
     snapshot = run.snapshot_at(view)
     trained = weights_at(run, snapshot)
     operated, factors = graft(run, trained, view)
-    batch, labels = held_out(task_of(run.config), POSITIONS, "cpu"), ["trained", "after the graft"]
+    batch, labels = held_out(task_of(run.config), POSITIONS // run.config.T, "cpu"), ["trained", "after the graft"]
     before, after = (evaluate(weights, batch, run.config.layers) for weights in (trained, operated))
     values, errors = ([each[name] for each in (before, after)] for name in ("accuracy", "accuracy_error"))
     kinds = ["trained", "construction" if factors else "trained"]
@@ -58,7 +58,8 @@ def _title(before: dict[str, float], after: dict[str, float], said: dict[str, st
     if not said:
         return f"Untouched, the model is right at {before['accuracy']:.1%} of in-context positions"
     what = ", ".join(f"{NAMES[name]} → {phrase}" for name, phrase in said.items())
-    return f"{what}: accuracy {before['accuracy']:.1%} → {after['accuracy']:.1%}"
+    said_too = f", global loss {before['global_loss']:.1f} → {after['global_loss']:.1f} nats" if "W_F" in said else ""
+    return f"{what}: accuracy {before['accuracy']:.1%} → {after['accuracy']:.1%}{said_too}"
 
 
 def _losses(before: dict[str, float], after: dict[str, float]) -> str:

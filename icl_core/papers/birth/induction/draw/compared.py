@@ -1,0 +1,84 @@
+"""How W_K¹ comes to its positions, what the opposite freezing lets form, and outputs of the law not trained on."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve, mean_of
+from icl_core.papers.birth.induction.draw.curves import over_steps
+from icl_core.papers.birth.induction.forming import at_the_thaw
+from icl_core.papers.birth.induction.metrics import other_law
+from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.shared.probes import early_positions
+
+ROWS = (("W_K1_early_rows", "early rows", "solid"), ("W_K1_late_rows", "late rows", "dash"))
+
+
+def rows(run: Run, view: View) -> Panel:
+    """Recall of W_K1 by early and by late queries, all keys competing."""
+    early, x = early_positions(run.config.T), run["curve/step"]
+    series = [Curve(label, x, run[f"curve/recall_{name}"], "layer 1", dash) for name, label, dash in ROWS]
+    (first, late), window = (curve.mean() for curve in series), mean_of(run["curve/recall_W_K1_early"])
+    series.append(Curve("early keys alone", x, run["curve/recall_W_K1_early"], figures.colour("seed"), "dot"))
+    title = f"W_K¹ recalls {_last(first):.2f} of its early rows, {_last(late):.2f} of its late ones"
+    return Panel(
+        title if run.finished else "Early and late rows of W_K¹ so far",
+        f"Early rows are the queries at the first {early} positions, late ones all others; both choose among all keys. "
+        f"The paper's probe of early positions lets the first {early} keys alone compete, the dotted line. A layer "
+        "that had stored all positions alike would show one line.",
+        over_steps(run, view, series, "recall", y_range=(0, 1.02)),
+        data=pd.DataFrame({"step": x, "early rows": first, "late rows": late, "early keys alone": window}),
+    )
+
+
+def _last(curve: np.ndarray) -> float:
+    known = curve[np.isfinite(curve)]
+    return float(known[-1]) if len(known) else np.nan
+
+
+def opposite(run: Run, view: View) -> Panel:
+    """Figure 3, right: W_K2's recall while W_K1 is frozen, W_K1's while W_K2 is, up to the thaw."""
+    kinds = {"W_K2": "curve", "W_K1": "opposite"} if run.config.freeze_W_K1 else {"W_K2": "opposite", "W_K1": "curve"}
+    until, probes = run.config.freeze_until, (
+        ("W_K2", "W_K2", "W_K², W_K¹ frozen", "layer 2", "solid"),
+        ("W_K2", "W_K2_weighted", "the same by frequency", "layer 2", "dot"),
+        ("W_K1", "W_K1_early", "early W_K¹, W_K² frozen", "layer 1", "solid"),
+        ("W_K1", "W_K1", "all of W_K¹", "layer 1", "dot"),
+    )  # fmt: skip
+    series = []
+    for matrix, name, label, kind, dash in probes:
+        shown = run[f"{kinds[matrix]}/step"] <= until
+        values = run[f"{kinds[matrix]}/recall_{name}"][:, shown]
+        series.append(Curve(label, run[f"{kinds[matrix]}/step"][shown], values, kind, dash))
+    second, first = (float(each.mean()) for each in at_the_thaw(run, "W_K2", "W_K1_early"))
+    return Panel(
+        f"W_K² without W_K¹ recalls {second:.2f}; W_K¹ without W_K², {first:.2f}",
+        "Two trainings from the same start, in each of which one of the two is frozen up to the thaw. The paper reads "
+        "from them that the second layer is learned before the first. If neither needed the other, both would come as "
+        "high as when trained together.",
+        figures.curves(series, "training step", "recall", y_range=(0, 1.02)),
+        data=pd.DataFrame(
+            {"recall": [curve.name for curve in series], "last before the thaw": [c.mean()[-1] for c in series]}
+        ),
+    )
+
+
+def outputs(run: Run, view: View) -> Panel:
+    """Figure 4, center: accuracy on outputs of both laws, one of which was trained on."""
+    own, x = run.config.outputs, run["curve/step"]
+    other = other_law(own)
+    series = [
+        Curve(f"{own} outputs, trained on", x, run["curve/accuracy"], "trained"),
+        Curve(f"{other} outputs", x, run[f"curve/accuracy_{other}"], "layer 4", "dash"),
+    ]
+    here, there = (_last(curve.mean()) for curve in series)
+    return Panel(
+        f"Trained on {own} outputs: {here:.0%} right, on {other} outputs {there:.0%}"
+        if run.finished
+        else "Outputs of both laws so far",
+        "In-context accuracy on held-out sequences whose outputs follow the law that was trained on, and the other. A "
+        "model that copies what followed, whatever it was, does as well on both.",
+        over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02)),
+        data=pd.DataFrame({"step": x, own: series[0].mean(), other: series[1].mean()}),
+    )

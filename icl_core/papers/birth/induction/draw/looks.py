@@ -1,0 +1,87 @@
+"""Where the model looks and where it errs, over held-out sequences, at the step shown."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.papers.birth.induction import looking
+from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.shared.model import forward
+from icl_core.papers.birth.shared.train import held_out, task_of
+
+GROUPS = {"triggers": "at triggers", "others": "at others"}
+FEW = 8  # sequences on which the attention before training is measured
+
+
+def looks(run: Run, view: View) -> Panel:
+    """The last layer's attention on what followed the query before, at triggers and elsewhere."""
+    snapshot = run.snapshot_at(view)
+    masses = looking.on_followers(looking.at_snapshot(run, snapshot))
+    rows = [(GROUPS[name], mass, "layer 2") for name, (mass, _) in masses.items()]
+    rows += [(f"{GROUPS[name]}, even", even, figures.colour("seed")) for name, (_, even) in masses.items()]
+    labels, values, kinds = zip(*rows, strict=True)
+    layer = "Layer 2" if run.config.layers == 2 else "The layer"
+    return Panel(
+        f"Step {run.snapshot_steps[snapshot]}: {layer} puts {masses['triggers'][0]:.0%} on what followed a trigger, "
+        f"{masses['others'][0]:.0%} on what followed others",
+        "The share of attention that goes to what followed earlier occurrences of the character just read, the mean "
+        "over held-out sequences. An induction head puts it there wherever a character comes again; one that knows its "
+        "triggers, at those alone; the others are those that come again and are none. The pale bars are what attention "
+        "spread evenly would give.",
+        figures.bars(labels, values, "attention on what followed", kinds=kinds, y_range=(0, 1.05)),
+        note=_before(run),
+        data=pd.DataFrame({"query": labels, "attention": values}),
+    )
+
+
+def _before(run: Run) -> str:
+    """How even the attention was before training."""
+    weights = weights_at(run, 0)
+    batch = held_out(task_of(run.config), FEW, "cpu")
+    last = forward(weights, batch.inputs, run.config.layers)[2]
+    entropy, largest = np.mean([looking.spread(each.numpy()) for each in last], axis=0)
+    return (
+        f"Before training its entropy was {entropy:.2f} of the most it could be, and its largest weight {largest:.2g} "
+        "times an even one."
+    )
+
+
+def errors(run: Run, view: View) -> Panel:
+    """How often the prediction in context is wrong, by where the trigger first stood."""
+    snapshot = run.snapshot_at(view)
+    found = looking.at_snapshot(run, snapshot)
+    shares = looking.errors_by_first(found)
+    known = {name: pair for name, pair in shares.items() if np.isfinite(pair[0])}
+    values, spreads = ([pair[i] for pair in shares.values()] for i in (0, 1))
+    figure = figures.bars(list(shares), values, "wrong in context", errors=spreads, y_range=(0, 1.1))
+    first, last = next(iter(known)), list(known)[-1]
+    return Panel(
+        f"Step {run.snapshot_steps[snapshot]}: of triggers first met at {first}, {known[first][0]:.1%} are missed; at "
+        f"{last}, {known[last][0]:.0%}",
+        "How often the prediction in context is wrong, by the position at which its trigger first stood. There layer 1 "
+        "must have linked the next character to it, so W_K¹ must have stored that position. If it had stored all "
+        "alike, the bars would be equal. The bars carry one standard error.",
+        figure.update_xaxes(title={"text": "position of the trigger's first occurrence"}),
+        note=_linked(run, found),
+        data=pd.DataFrame({"first occurrence": list(shares), "wrong": values, "standard error": spreads}),
+    )
+
+
+def _linked(run: Run, found: looking.Looked) -> str:
+    """How far layer 1 reaches, and of a model with W_F what its errors are."""
+    said = []
+    if run.config.layers == 2:
+        early, late = looking.on_previous(found)
+        said.append(
+            f"Layer 1 puts {early:.2f} of its attention on the position before in its first {looking.ROWS} rows, "
+            f"{late:.2f} in its last {looking.ROWS}."
+        )
+    named, though = looking.on_bigrams(found, task_of(run.config))
+    if run.config.feed_forward and np.isfinite(named):
+        said.append(
+            f"{named:.0%} of the errors name one of the {looking.TOP} characters that most often follow the one just "
+            f"read, {though:.0%} though layer 2 looks right."
+        )
+    return " ".join(said)

@@ -1,0 +1,135 @@
+"""Probes and readings with planted answers: rows of W_K1, what W_O2 must write, where a model looks and errs."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core.papers.birth.constructed import evaluated
+from icl_core.papers.birth.induction import looking
+from icl_core.papers.birth.shared import probes
+from icl_core.papers.birth.shared.construction import construct
+from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.model import initialise
+from icl_core.papers.birth.shared.task import Batch, make_task, masks, sample
+from icl_core.papers.birth.shared.train import POOL, held_out
+
+
+def setting(d=256, T=64, with_F=False, embeddings="random", **task):
+    weights = initialise(65, d, T, torch.Generator().manual_seed(1), "paper", with_F, embeddings)
+    return weights, make_task(T=T, **task)
+
+
+def test_early_and_late_rows_choose_among_all_keys():
+    weights, task = setting(embeddings="orthonormal")
+    P = weights.P
+    planted = P[1:10].T @ P[:9]  # positions 2 to 10 find the one before
+    found = probes.recalls(weights.with_(W_K1=planted + 1e-3 * P[10:].T @ P[30:31].repeat(54, 1)), task)
+    assert found["W_K1_early_rows"] == pytest.approx(9 / 15)  # of 16 positions all but the first have one before
+    assert found["W_K1_late_rows"] == pytest.approx(1 / 48)  # that of position 32
+    assert found["W_K1"] == pytest.approx(10 / 63)
+    stolen = probes.recalls(weights.with_(W_K1=planted + 2 * P[1:10].T @ P[40:41].repeat(9, 1)), task)
+    assert stolen["W_K1_early_rows"] == 0 and stolen["W_K1_early"] == pytest.approx(9 / 15)  # a later key wins
+
+
+def test_what_the_output_memory_must_write_is_counted_as_often():
+    weights, task = setting(embeddings="orthonormal", outputs="bigram")
+    stored = torch.tensor([1, 39, 43])  # what W_O2 answers rightly
+    W = weights.W_U[stored].T @ (weights.W_E[stored] @ weights.V2.T)
+    weights = weights.with_(W_O2=W - 0.01 * weights.W_U[0][:, None] * (weights.W_E @ weights.V2.T).sum(0))
+    found = probes.recalls(weights, task)
+    drawn = sample(task, 5_000, torch.Generator().manual_seed(0)).outputs
+    assert found["W_O2_met"] == pytest.approx(float(torch.isin(drawn, stored).double().mean()), abs=0.02)
+    assert found["W_O2_met"] > 2 * found["W_O2"] > 0
+    uniform = probes.recalls(weights, make_task())
+    assert uniform["W_O2_met"] == pytest.approx(uniform["W_O2"])
+
+
+@pytest.mark.parametrize("T", [64, 256])
+def test_held_out_sequences_repeat_as_often_as_the_task_does(T):
+    task = make_task(T=T)
+
+    def repeated(batch: Batch) -> float:
+        return float((batch.in_context & (batch.targets == batch.inputs)).double().sum(1).mean())
+
+    batch = held_out(task, 256, "cpu")
+    many = sample(task, POOL * 256, torch.Generator().manual_seed(2**31 + 17))
+    assert len(batch.tokens) == 256
+    assert repeated(batch) == pytest.approx(repeated(many), rel=0.02)  # 256 freely drawn ones are off by a quarter
+
+
+def test_what_follows_is_what_stood_after_the_same_token():
+    tokens = torch.tensor([[7, 3, 7, 7, 5]])
+    follows = looking.following(tokens)[0]
+    assert {(t, s) for t, s in follows.nonzero().tolist()} == {(2, 1), (3, 1), (3, 3)}
+
+
+def test_a_constructed_head_looks_at_what_followed_and_links_every_position():
+    weights, task = setting(256, embeddings="orthonormal")
+    found = looking.look(construct(weights, task), task, 2)
+    masses = looking.on_followers(found)
+    assert masses["triggers"][0] > 0.9 and masses["others"][0] > 0.9  # whatever comes again
+    assert masses["triggers"][1] < 0.4
+    assert min(looking.on_previous(found)) > 0.9
+    random = looking.look(weights, task, 2)
+    assert looking.on_followers(random)["triggers"][0] == pytest.approx(masses["triggers"][1], abs=0.05)
+
+
+def test_a_head_that_links_early_positions_alone_errs_where_triggers_stand_first_late():
+    weights, task = setting(256, embeddings="orthonormal")
+    built = construct(weights, task)
+    P = weights.P[:24]
+    built = built.with_(W_K1=built.W_K1 @ P.T @ P)  # no key after position 24 is found
+    found = looking.look(built, task, 2)
+    shares = looking.errors_by_first(found)
+    assert list(shares) == ["1–16", "17–32", "33–64"]
+    assert shares["1–16"][0] + 0.4 < shares["33–64"][0]
+    first, last = looking.on_previous(found)
+    assert first > 0.9 and last < 0.1
+    inside = int(found.batch.in_context.sum())
+    wrong = int((found.batch.in_context & (found.guess != found.batch.targets)).sum())
+    accuracy = evaluate(built, found.batch, positions="in_context")["accuracy"]
+    assert accuracy == pytest.approx(1 - wrong / inside, abs=1e-3)
+
+
+def test_errors_that_name_likely_bigrams_are_told_from_others():
+    task = make_task(T=32, K=1, triggers="fixed")
+    trigger = int(task.fixed_triggers[0])
+    likely, unlikely = (int(task.bigram[trigger].argsort(descending=True)[i]) for i in (1, 60))
+    inputs = torch.full((1, 32), 5)
+    inputs[0, ::4] = trigger
+    in_context, global_ = masks(inputs, torch.tensor([[trigger]]), task.N)
+    tokens = torch.cat([inputs, inputs[:, :1]], 1)
+    batch = Batch(tokens, in_context, global_, torch.tensor([[trigger]]), torch.tensor([[5]]))
+    guess = torch.full((1, 32), 5)
+    guess[0, 4], guess[0, 8], guess[0, 12] = likely, likely, unlikely  # of three errors
+    followers = torch.zeros(1, 32)
+    followers[0, 8] = 0.9
+    found = looking.Looked(batch, guess, followers, followers, followers)
+    assert looking.on_bigrams(found, task) == pytest.approx((2 / 3, 1 / 3))
+
+
+def test_even_attention_has_all_the_entropy_and_no_largest_weight():
+    even = np.tril(np.ones((40, 40))) / np.arange(1, 41)[:, None]
+    assert looking.spread(even) == pytest.approx((1, 1))
+    assert looking.spread(np.eye(40)) == pytest.approx((0, np.mean(range(17, 41))))
+
+
+def test_one_cleaned_matrix_leaves_the_others_as_they_are():
+    weights, task = setting(128)
+    kept, one = construct(weights, task), construct(weights, task, cross_talk="stream", cleaned=("W_K2",))
+    assert one.W_O2.equal(kept.W_O2) and one.W_K1.equal(kept.W_K1)
+    assert one.W_K2.equal(construct(weights, task, cross_talk="stream").W_K2) and not one.W_K2.equal(kept.W_K2)
+
+
+def test_a_feed_forward_layer_that_reads_the_whole_stream_is_the_model():
+    weights, task = setting(256, with_F=True, embeddings="orthonormal", triggers="fixed")
+    built, batch = construct(weights, task, output_scale=30.0), held_out(task, 64, "cpu")
+    read = dict(zip(evaluated.READ, evaluated.readings(built, batch), strict=True))
+    achieved = evaluate(built, batch)
+    assert read["stream"] == pytest.approx([achieved["accuracy"], achieved["global_loss"]], abs=1e-3)
+    bare = built.with_(W_O2=torch.zeros(256, 256), V2=torch.zeros(256, 256), R1=torch.zeros(256, 256))
+    alone = evaluated.readings(bare, batch)
+    assert np.ptp(alone[:2], axis=0).max() < 1e-4  # nothing but the token and its place is there to read
+    assert evaluated.bigrams_loss(task, batch) < alone[2, 1] < math.log(65)
