@@ -19,7 +19,7 @@ def type_sequence(page: Page, text: str) -> None:
 def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/birth?drawer={quote('Your own sequence')}")
     panel = tab.locator(".st-key-drawer")
-    title = panel.get_by_role("heading", level=3)
+    title = panel.get_by_role("heading", level=3).first
     expect(title).to_contain_text("predictions right")
     sampled = title.inner_text()
     type_sequence(tab, "abcdefg")
