@@ -320,7 +320,7 @@ def test_corrections(changes):
     run = corrected(**changes)
     assert corrections.headline(run, corrections.View()).endswith(".")
     assert all(np.isfinite(metric.value) for metric in corrections.metrics(run))
-    for times in (0.0, 1.0, 3.0):
+    for times in (-1.0, 0.0, 1.0, 3.0):
         draw_all(corrections.EXPERIMENT, run, corrections.View(times=times))
 
 
@@ -341,8 +341,7 @@ def test_a_gain_is_the_share_of_the_loss_that_is_removed():
     run = corrected()
     best = best_gain(run, "right")
     assert best >= gain(run, "right", 1.0) > gain(run, "right", 1.5)
-    assert gain(run, "factor") == pytest.approx(gain(run, "right", 2.0), abs=1e-5)
-    assert gain(run, "sign") == pytest.approx(gain(run, "right", -1.0), abs=1e-5)
+    assert run["error/right"] < 1e-5
 
 
 # What is refused
@@ -385,7 +384,7 @@ def test_points_and_lists_are_read():
         (sizes.Config, {"features": "31"}, "features must be whole numbers from 1 to 30, got '31'"),
         (sizes.Config, {"pairs": ""}, "pairs must be 1 to 6 whole numbers, got 0"),
         (corrections.Config, {"f": 1}, "f must be a whole number from 2 to 20, got 1"),
-        (corrections.View, {"times": 3.5}, "times must be a number from 0.0 to 3.0, got 3.5"),
+        (corrections.View, {"times": 3.5}, "times must be a number from -1.0 to 3.0, got 3.5"),
         (View, {"one_Q": "none"}, "one_Q must be one of trained, constructed, initial, zero"),
     ],
 )

@@ -105,4 +105,5 @@ def test_on_the_tokens_two_layers_do_less_than_two_steps_and_more_than_one():
     assert (found["left_out"] - two) / (one - two) == pytest.approx(0.25, abs=0.02)
     assert (found["stacked"] - two) / (one - two) == pytest.approx(0.40, abs=0.02)
     c = construction.best_mixture(tasks, 1)[0]
-    assert float(loss(c[0] * second_step.stacked(constructed_tokens(tasks))[0][None], tasks.y[-1])) == pytest.approx(one)
+    first = c[0] * second_step.stacked(constructed_tokens(tasks))[0][None]
+    assert float(loss(first, tasks.y[-1])) == pytest.approx(one)
