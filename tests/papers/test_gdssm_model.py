@@ -213,7 +213,7 @@ def test_correction_6_with_the_non_linearity_before_the_sum_the_state_is_the_gra
 
 
 def test_correction_6_no_map_of_the_state_gives_the_gradient_of_a_nonlinear_model():
-    """Its proof: two contexts with the same state of A.3, sum (w_0 x - y) x, and other gradients of (g(w x) - y)^2 / 2."""
+    """Its proof: two contexts with the same state of A.3, sum (w_0 x - y) x, and gradients of (g(w x) - y)^2 / 2."""
     states, gradients = [], []
     for x, y in ((1.0, 1.0), (2.0, 0.5)):
         w = torch.zeros((), requires_grad=True)

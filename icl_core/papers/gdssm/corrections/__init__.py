@@ -4,7 +4,8 @@ both run on the same tasks and measured against plain gradient descent, without 
 Three are slips: Q and its transpose, factors in A.1 and A.4, W and its transpose in A.2. One is a convention: with the
 sign of eq. 13 the state has to add up −y xᵀ, and it adds up +y xᵀ. One is a reading: t counts pairs, not tokens. And
 one is a proof: an MLP behind the sum cannot do what Proposition 4 asks of it, while a non-linear input before the sum
-does, so that the statement holds. None of it touches the paper's message, that a state-space layer can accumulate gradients.
+does, so that the statement holds. None of it touches the paper's message, that a state-space layer can accumulate
+gradients.
 
 Try:
 - Move the length of the step (in "View") below zero: that is the sign of eq. 13. How much does it cost?

@@ -10,6 +10,7 @@ Try:
 - Play the training, then open "Trained beside constructed" and move the pairs read: is the state a gradient from the
   first token on?
 - "Figures 4 A and 5: two layers": why is the trained model better than two steps of one rate?
+- "Figure 4 C: two layers, scalar labels": why do they not read the tokens [x y, next x]?
 - "One feature: your own points": type points on a line of slope 2, then take half of them away.
 """
 

@@ -32,7 +32,7 @@ class View:
     one_Q: str = choice("Q", PARTS, default="trained")
     one_q: str = choice("q", PARTS, default="trained")
     one_beta: str = choice("β", PARTS, default="trained")
-    one_skip: str = choice("skip", PARTS, default="trained", shown_if="skip")
+    one_skip: str = choice("skip, ours", PARTS, default="trained", shown_if="skip")
     scalar_a: str = choice("decay A", PARTS, default="trained")  # on the 1-D layer
     scalar_Psi: str = choice("Ψ", PARTS, default="trained")
     scalar_Theta: str = choice("Θ", PARTS, default="trained")
@@ -43,7 +43,7 @@ class View:
     several_Q_tilde: str = choice("Q̃ of all layers", PARTS, default="trained")
     several_q: str = choice("q", PARTS, default="trained")
     several_b: str = choice("rates b", PARTS, default="trained")
-    several_skip: str = choice("skip", PARTS, default="trained", shown_if="skip")
+    several_skip: str = choice("skip, ours", PARTS, default="trained", shown_if="skip")
 
     def check(self) -> None:
         """Refuse points that are none."""

@@ -16,7 +16,10 @@ class Config:
     model: str = choice("model", MODELS, default="N-D", group=MODEL)
     recurrence: str = choice("recurrence, A", RECURRENCES, default="row", group=MODEL)
     layers: int = slider("layers", 1, 4, default=1, group=MODEL, help="each takes a step of gradient descent")
-    skip: bool = toggle("skip connection", default=False, group=MODEL, help="without the raw query from two layers on")
+    skip: bool = toggle(
+        "a skip of ours, C_t skip", default=False, group=MODEL,
+        help="the skip weights of the paper's Figure 3 C are q; ours leaves the raw query out from two layers on",
+    )  # fmt: skip
     penalty: float = slider(
         "L2 penalty λ, from two layers on",
         0.0,

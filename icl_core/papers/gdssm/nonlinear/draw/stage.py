@@ -60,7 +60,8 @@ def features(run: Run, view: Any) -> Panel:
 
 def bars(run: Run, view: Any) -> Panel:
     """A bar a model, with its loss when the labels in its prompt are zeros."""
-    ids, zero, ideal = run.names("variants"), float(run["baseline/zero"][0]), float(run["baseline/ideal"][0])
+    zero, ideal = (float(run[f"baseline/{name}"][0]) for name in ("zero", "ideal"))
+    ids = [id for id in run.names("variants") if variant(id).layers != "trained"]  # those have a drawer of their own
     means, blind = ([float(run[f"evaluated/{id}{which}"].mean()) for id in ids] for which in ("", "/blind"))
     steps = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
     levels = [("predicting zero", zero, "floor"), (steps, ideal, "gradient descent")]
