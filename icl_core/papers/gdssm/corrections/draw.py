@@ -29,7 +29,7 @@ def gains(run: Run, view: Any) -> Panel:
         ("two steps", "construction", float(run["gain/right"])),
         ("W and Wᵀ mixed", "gradient descent", float(run["gain/mixed"])),
     )
-    labels, kinds, values = (list(column) for column in zip(*bars, strict=True))
+    labels, kinds, values = [bar[0] for bar in bars], [bar[1] for bar in bars], [bar[2] for bar in bars]
     right, Q = written(values[0], 2), written(values[1])
     return Panel(
         f"A step gains {right}; with Q as printed {Q}",

@@ -91,10 +91,10 @@ class View:
 
 
 PRESETS = (
-    Preset("figure 4B", "Figure 4 B: one layer", Config(),
+    Preset("figure 4B", "Figure 4 B: one layer", Config(steps=4000),
            "Layers trained and constructed under a linear embedding; and what an MLP embedding does.", "Figures",
            seeds=5),
-    Preset("several layers", "Figure 4 B: two layers", Config(layers=2, steps=2000),
+    Preset("several layers", "Figure 4 B: two layers", Config(layers=2, steps=4000),
            "Two layers, trained and constructed. With the right features a second step lowers the loss tenfold.",
            "Figures", seeds=5),
     Preset("trained", "An MLP over trained layers", Config(ssm="trained"),
