@@ -4,7 +4,7 @@ import numpy as np
 
 from icl_core import trend
 from icl_core.experiment import Metric, Run
-from icl_core.papers.gdssm.nonlinear.claims import BETTER, FEATURES, GATE, IDEAL, LINE, REACHES
+from icl_core.papers.gdssm.nonlinear.claims import BETTER, BETTER_PLAIN, FEATURES, GATE, IDEAL, LINE, REACHES
 from icl_core.papers.gdssm.nonlinear.read_run import learned, model_at
 
 LITTLE = 0.01  # of the loss of a model that is compared with another
@@ -14,7 +14,7 @@ def metrics(run: Run) -> list[Metric]:
     """All claims, each undecided where a model that it is about was not yet trained to its end."""
     compared = (
         (REACHES, "linear gate trained", "linear gate"), (BETTER, "linear gate trained", "linear gate"),
-        (GATE, "linear gate trained", "linear trained"),
+        (BETTER_PLAIN, "linear trained", "linear"), (GATE, "linear gate trained", "linear trained"),
     )  # fmt: skip
     found = [
         Metric(claim, *over(run, id, other), unfinished(run, id, LITTLE) or unfinished(run, other, LITTLE))
