@@ -31,7 +31,9 @@ def headline(run: Run, view: View) -> str:
     step = run.snapshot_steps[run.snapshot_at(view)]
     ours, theirs = (written(stage.at(run, view, id), 4) for id in (stage.BENT, stage.STRAIGHT))
     ideal = written(float(run["baseline/ideal"][0]), 4)
-    return f"Step {step}: loss {ours} with an MLP embedding, {theirs} with a linear one; gradient descent has {ideal}."
+    return (
+        f"Step {step}: loss {ours} with an MLP embedding, {theirs} linear; gradient descent on sin x, cos x: {ideal}."
+    )
 
 
 def cost(config: Config) -> float:

@@ -15,7 +15,10 @@ class Config:
 
     model: str = choice("model", MODELS, default="N-D", group=MODEL)
     recurrence: str = choice("recurrence, A", RECURRENCES, default="row", group=MODEL)
-    layers: int = slider("layers", 1, 4, default=1, group=MODEL, help="each takes a step of gradient descent")
+    layers: int = slider(
+        "layers", 1, 4, default=1, group=MODEL,
+        help="each takes a step of gradient descent; from two on scalar labels are read as tokens x, [0, …, y], x, …",
+    )  # fmt: skip
     skip: bool = toggle(
         "a skip of ours, C_t skip", default=False, group=MODEL,
         help="the skip weights of the paper's Figure 3 C are q; ours leaves the raw query out from two layers on",

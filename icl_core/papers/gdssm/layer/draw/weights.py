@@ -84,6 +84,9 @@ def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
         low, high = written(float(part.trained.min())), written(float(part.trained.max()))
         word = "decay " * (part.kind == DECAYS and part.name != "decay")
         words = f"{word}{part.name} {low}" + (f" to {high}" if high != low else "")
+        if part.kind == DECAYS and min(part.trained.shape) > 1:
+            ends = (written(float(end)) for end in (part.trained.mean(1).min(), part.trained.mean(1).max()))
+            words += f" (the means of its rows, which Figure 3 B shows: {' to '.join(ends)})"
         if as_it_is and part.kind == RATE:
             words += f" (constructed: {written(float(part.constructed.max()))})"
         said.append(words)

@@ -37,8 +37,8 @@ def fit(run: Run, view: Any) -> Panel:
     return Panel(
         f"Off the sine: {away[BENT]} with an MLP embedding, {away[STRAIGHT]} linear",
         f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Blue should follow the dotted "
-        "sine, as gradient descent on sin x and cos x does (dashed). With a linear embedding a model draws a line, "
-        "which a gated unit bends to the mean of all sines, whatever the dots say.",
+        "sine, as gradient descent on sin x and cos x does (dashed). Behind a linear embedding constructed layers draw "
+        "a line, which a gated unit bends to the mean of all sines, whatever the dots say.",
         figure.add_trace(figures.dots(pairs, "examples").update(showlegend=False)),
         data=pd.DataFrame(found).round(4),
     )
