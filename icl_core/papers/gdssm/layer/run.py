@@ -1,6 +1,8 @@
 """Trains a layer, and asks of it beyond its loss what no view should have to compute: tasks of another scale (Figures
 1 D and 2 D), and the construction on the tasks that the curves are watched on."""
 
+from functools import partial
+
 import numpy as np
 import torch
 
@@ -26,7 +28,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     plan = [train.training_phase("train", config, "as the authors train")]
     if config.optimiser == "authors":
         plan.append(train.training_phase("beside", as_here(config), "as here"))
-    trained = phases.run(plan, progress, lambda made: made.get("train", {}))
+    trained = phases.run(plan, progress, partial(phases.curves, "train"))
     made = trained["train"]
     return {**made, **_beside(trained), **_swept(config, made), **_known(config)}
 
