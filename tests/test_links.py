@@ -79,7 +79,7 @@ def at(app: AppTest) -> int:
         (
             "gdssm",
             "experiment=corrections&times=9&r=0",
-            ["times must be a number from 0.0 to 3.0, got 9", "r must be a number"],
+            ["times must be a number from -1.0 to 3.0, got 9", "r must be a number"],
         ),
         ("gdssm", "experiment=sizes&pairs=" + quote("0, -3"), ["pairs must be whole numbers from 1 to 80, got '0'"]),
         ("gdssm", "experiment=none", ["experiment must be one of"]),

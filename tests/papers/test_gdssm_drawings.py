@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from icl_core.experiment import Run
-from icl_core.papers.gdssm.layer.draw import training, two_steps, weights
+from icl_core.papers.gdssm.layer.draw import state, training, two_steps, weights
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction
@@ -23,6 +23,7 @@ KINDS = {
     "1-D": {"model": "1-D"},
     "1-D, one decay": {"model": "1-D", "recurrence": "scalar"},
     "two layers": {"layers": 2, "skip": True},
+    "two layers, 1-D": {"layers": 2, "model": "1-D", "recurrence": "scalar"},
     "penalised": {"layers": 2, "penalty": 0.2, "recurrence": "scalar"},
     "three layers": {"layers": 3, "skip": True, "recurrence": "scalar"},
     "four layers": {"layers": 4},
@@ -45,7 +46,7 @@ def untrained(kind: str) -> Run:
     """Random weights as the only snapshot, beside a construction with rates of its own for every layer."""
     config = Config(**{"f": 3, "N": 4, "seeds": 2, **KINDS[kind]})
     trained = models.initial(config, [3, 4])
-    if config.model == "1-D":
+    if config.model == "1-D" and config.layers == 1:
         built = construction.layer_1d(config.f, config.N, 1.2)
     elif config.layers == 1:
         built = construction.layer_nd(config.f, config.N, 1.2, config.recurrence)
@@ -92,6 +93,15 @@ def test_the_construction_in_place_of_the_trained_weights_leaves_no_difference(k
         np.testing.assert_allclose(difference, 0, atol=1e-6)
     found = [float(number) for number in re.findall(r"\d\.\d\d+", panel.title)]
     assert found and not any(found), panel.title
+
+
+@pytest.mark.parametrize("which", ["first", "last", "curvature"])
+def test_with_scalar_labels_the_state_of_constructed_layers_is_the_row_that_is_asked_for(which):
+    run = untrained("two layers, 1-D")
+    for seed in (1, 2):
+        panel = state.draw(holding(run, models.joined(constructed_of(run), constructed_of(run))), View(state=which))
+        assert (panel.data["relative difference"] < 1e-5).all()
+        assert (state.draw(run, View(state=which, seed_shown=seed)).data["relative difference"] > 0.1).all()
 
 
 @pytest.mark.parametrize("raw", [False, True])

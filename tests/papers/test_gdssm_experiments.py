@@ -35,6 +35,8 @@ KINDS = {
     "1-D": {"model": "1-D", "seeds": 2},
     "two layers": {"layers": 2, "recurrence": "scalar", "seeds": 2},
     "two layers, skip": {"layers": 2, "skip": True},
+    "two layers, 1-D": {"layers": 2, "model": "1-D", "recurrence": "scalar", "seeds": 2},
+    "as the authors": {"optimiser": "authors", "seeds": 2},
     "penalised": {"layers": 2, "penalty": 0.2},
     "three layers": {"layers": 3, "seeds": 2},
     "one feature": {"f": 1, "seeds": 2},
@@ -110,7 +112,7 @@ def test_metrics_are_numbers_and_the_headline_a_sentence(kind):
     for metric in found:
         assert metric.value is not None
         # a model that is hardly trained may be better than zero at no scale or at every one
-        assert np.isfinite(metric.value) or metric.claim.id == "worse-than-zero"
+        assert np.isfinite(metric.value) or metric.claim.id in ("worse-than-zero", "steps-to-one-percent")
         # ten steps decide nothing of the training
         assert metric.verdict(run.config) in ("not decided", "elsewhere", "not run"), metric
     assert layer.cost(run.config) > 0
@@ -140,6 +142,9 @@ LEAST = {
     "one feature": {"f": 1},
     "one feature, scalar labels": {"f": 1, "model": "1-D"},
     "one feature, two layers": {"f": 1, "layers": 2},
+    "one feature, two layers, scalar labels": {"f": 1, "layers": 2, "model": "1-D", "recurrence": "scalar"},
+    "one pair, two layers, scalar labels": {"N": 1, "layers": 2, "model": "1-D", "recurrence": "scalar"},
+    "one pair, as the authors": {"N": 1, "optimiser": "authors"},
     "one of each": {"f": 1, "N": 1},
     "one of each, scalar labels": {"f": 1, "N": 1, "model": "1-D"},
     "one of each, two layers": {"f": 1, "N": 1, "layers": 2, "penalty": 0.5},
@@ -266,7 +271,7 @@ def test_the_scalar_layer_bears_out_every_claim():
     with pytest.MonkeyPatch.context() as many:
         many.setattr(train, "TEST_SET", (2**14, 2**24))
         many.setattr(layer_run, "SWEPT", (2**13, 2**24))
-        config = Config(recurrence="scalar", batch=128)
+        config = Config(recurrence="scalar", batch=128, seeds=3)
         run = Run(config, layer.run(config, Recorder()))
     for metric in layer.metrics(run):
         assert metric.verdict(config) in ("reproduced", "holds"), metric
@@ -315,7 +320,7 @@ def test_corrections(changes):
     run = corrected(**changes)
     assert corrections.headline(run, corrections.View()).endswith(".")
     assert all(np.isfinite(metric.value) for metric in corrections.metrics(run))
-    for times in (0.0, 1.0, 3.0):
+    for times in (-1.0, 0.0, 1.0, 3.0):
         draw_all(corrections.EXPERIMENT, run, corrections.View(times=times))
 
 
@@ -336,8 +341,7 @@ def test_a_gain_is_the_share_of_the_loss_that_is_removed():
     run = corrected()
     best = best_gain(run, "right")
     assert best >= gain(run, "right", 1.0) > gain(run, "right", 1.5)
-    assert gain(run, "factor") == pytest.approx(gain(run, "right", 2.0), abs=1e-5)
-    assert gain(run, "sign") == pytest.approx(gain(run, "right", -1.0), abs=1e-5)
+    assert run["error/right"] < 1e-5
 
 
 # What is refused
@@ -380,7 +384,7 @@ def test_points_and_lists_are_read():
         (sizes.Config, {"features": "31"}, "features must be whole numbers from 1 to 30, got '31'"),
         (sizes.Config, {"pairs": ""}, "pairs must be 1 to 6 whole numbers, got 0"),
         (corrections.Config, {"f": 1}, "f must be a whole number from 2 to 20, got 1"),
-        (corrections.View, {"times": 3.5}, "times must be a number from 0.0 to 3.0, got 3.5"),
+        (corrections.View, {"times": 3.5}, "times must be a number from -1.0 to 3.0, got 3.5"),
         (View, {"one_Q": "none"}, "one_Q must be one of trained, constructed, initial, zero"),
     ],
 )

@@ -20,6 +20,7 @@ KINDS = [
     {"model": "1-D", "recurrence": "scalar"},
     {"layers": 2, "recurrence": "scalar", "skip": True},
     {"layers": 3, "penalty": 0.2, "seeds": 2},
+    {"layers": 2, "model": "1-D", "recurrence": "scalar", "optimiser": "authors"},
 ]
 
 
@@ -62,7 +63,6 @@ def test_shapes_and_progress():
     assert moments == min(evaluations, SNAPSHOTS)
     assert found["snapshot/Q"].shape == (moments, 2, 3, 3)
     assert found["curve/loss"].shape == found["curve/sensitivity_cosine"].shape == (2, evaluations)
-    assert found["batch/loss"].shape == (2, 20)
     assert found["evaluated/ratio"].shape == (2,)
     assert np.array_equal(found["final/Q"], found["snapshot/Q"][-1])
     assert [done for done, _, _ in recorder.reports] == list(range(21))
@@ -77,7 +77,7 @@ def test_a_seed_trains_the_same_beside_others():
 @pytest.mark.parametrize(
     "change, message",
     [
-        ({"model": "1-D", "layers": 2}, "layers must be 1 in the 1-D model, got 2"),
+        ({"model": "1-D", "layers": 2}, "recurrence must be scalar with several layers and scalar labels, got row"),
         ({"model": "1-D", "skip": True}, "skip must be off in the 1-D model"),
         ({"layers": 2, "recurrence": "full"}, "recurrence must be scalar or row"),
     ],

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 from icl_core.experiment import CannotDraw, Run, names
 from icl_core.papers.gdssm import nonlinear
 from icl_core.papers.gdssm.nonlinear import model, train
-from icl_core.papers.gdssm.nonlinear.draw import fits
+from icl_core.papers.gdssm.nonlinear.draw import fits, losses
 from icl_core.papers.gdssm.nonlinear.model import Model, frozen, initial
 from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,
@@ -29,7 +30,10 @@ from icl_core.runs import store
 from tests.drawn import without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
-LINEAR, STATE, LINEAR_GATE, MLP, MLP_GATE = VARIANTS.values()
+metrics = import_module("icl_core.papers.gdssm.nonlinear.metrics")  # its name is that of a function too
+LINEAR, STATE, LINEAR_GATE, MLP, MLP_GATE = (
+    VARIANTS[id] for id in ("linear", "state", "linear gate", "mlp", "mlp gate")
+)
 SMALL = Config(steps=10, batch=16, N=4, features=3, hidden=5)
 
 
@@ -304,8 +308,27 @@ def test_a_variant_added_tomorrow_or_gone_leaves_todays_run_as_it_is(monkeypatch
     assert drawn()[1] == before[1]  # still drawn, under its id
 
 
+@pytest.mark.parametrize("ssm", ["construction", "trained"])
+def test_behind_a_linear_embedding_layers_are_both_trained_and_constructed(ssm):
+    """Whatever the layers under the MLP are: a model of each pair moves in all that the other does but the layers."""
+    run = made(ssm=ssm, seeds=2, layers=2)
+    for name in ("linear", "linear gate"):
+        for id, moves in ((name, False), (f"{name} trained", True)):
+            for part in ("Q", "Q_tilde", "q", "a"):
+                kept = run[f"snapshot/{id}/{part}"]
+                assert (kept[-1] == kept[0]).all() != moves, (id, part)
+            assert not (run[f"snapshot/{id}/W"][-1] == run[f"snapshot/{id}/W"][0]).all()
+    panel = losses.beside(run, View())
+    ends = [run[f"evaluated/{id}"].mean() for id in losses.BESIDE]
+    np.testing.assert_allclose(panel.data["loss"], ends, atol=1e-5)
+    first, error = metrics.over(run, "linear gate trained", "linear gate")
+    assert first == pytest.approx(ends[3] / ends[2] - 1, rel=1e-5) and error and error > 0
+
+
 def test_a_model_that_the_run_does_not_hold_cannot_be_drawn():
     run = made()
     without = Run(run.config, {**run.tensors, "names/variants": names(["linear"])})
     with pytest.raises(CannotDraw, match="This run holds no model “MLP”"):
         fits.features(without, View(features_of="mlp"))
+    with pytest.raises(CannotDraw, match="This run holds no model “linear, gated”"):
+        losses.beside(without, View())

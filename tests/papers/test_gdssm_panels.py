@@ -22,7 +22,8 @@ ONE, TWO = "layer", "two layers"
 EVERY = [preset.name for preset in layer.EXPERIMENT.presets]
 # how much the loss may change where one part is replaced: two parts may be off together
 FITS = {
-    "layer": 0.002, "full": 0.002, "scalar": 0.002, "skip": 0.002, "one feature": 0.03, "1-D": 0.01, TWO: 0.02,
+    "layer": 0.002, "full": 0.002, "scalar": 0.002, "skip": 0.002, "one feature": 0.03, "1-D": 0.01, "1-D half": 0.01,
+    TWO: 0.02,
 }  # fmt: skip
 
 
@@ -43,16 +44,14 @@ def as_built(run: Run) -> Run:
     return Run(run.config, {**run.tensors, **final, **kept, **scales})
 
 
-FAILS = {"full": {"weights-match", "decays-are-one"}}
 KEPT = {"reproduced", "holds", "found here", "elsewhere"}
 
 
 @pytest.mark.parametrize("name", EVERY)
-def test_a_preset_bears_out_every_claim_but_those_that_are_known_not_to_hold(name):
+def test_a_preset_bears_out_every_claim(name):
     run = shipped(name)
     missed = [metric for metric in layer.metrics(run) if metric.verdict(run.config) not in KEPT]
-    assert {metric.claim.id for metric in missed} == FAILS.get(name, set())
-    assert all(metric.reason for metric in missed)
+    assert not missed
 
 
 # The state

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Progress, Run, Tensors
+from icl_core.experiment import Progress, Run
 from icl_core.papers.gdssm.corrections.settings import Config
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, layer_nd
@@ -20,11 +20,12 @@ PART = 1024  # tasks at a time
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`along/*`, `size/*`: <y, o> and <o, o> of every one-step output o at the best rate of the right one, over <y, y>;
-    `gain/*` of two steps; `cosine/sign`; `error/*` relative to gradient descent; `contexts/*` of A.3."""
+    `gain/*` of two steps; `error/*` relative to gradient descent; `contexts/*` of A.3."""
     generator = torch.Generator().manual_seed(5_000 + config.seed)
     tasks = sample(config.f, config.N, config.tasks, generator, r=config.r)
     eta = config.N * closed_forms.best_beta(config.f, config.N, config.r)  # not fitted to these tasks
-    found = {"rate/eta": eta, **_one_step(config, tasks, eta), **_two_steps(config, tasks), **contexts()}
+    before = {"error/before": before_the_sum(tasks.part(0, FEW), generator)}
+    found = {"rate/eta": eta, **_one_step(config, tasks, eta), **_two_steps(config, tasks), **before, **contexts()}
     return {name: np.array(value) for name, value in found.items()}
 
 
@@ -32,18 +33,15 @@ def _one_step(config: Config, tasks: Tasks, eta: float) -> dict[str, float]:
     right, label = construction.layer_nd(config.f, config.N, eta), tasks.y[-1]
     outputs = {
         "right": _output(right, tasks),
-        "sign": _output(right.with_(beta=-right.beta), tasks),
         "Q": _output(right.with_(Q=construction.unit(0, 1)[None]), tasks),
         "odd": _output(right, tasks, odd=True),
-        "factor": _output(right.with_(beta=2 * right.beta), tasks),
     }
     few, square = tasks.part(0, FEW), label.square().sum()
     step = gradient_descent.predict(gradient_descent.descend(few, eta, 1)[-1], few)
-    cosines = {name: torch.cosine_similarity(outputs[name][:, :FEW], step, dim=0) for name in ("right", "sign")}
     return {
         **{f"along/{name}": float((label * output).sum() / square) for name, output in outputs.items()},
         **{f"size/{name}": float(output.square().sum() / square) for name, output in outputs.items()},
-        **{f"cosine/{name}": float(cosine.mean()) for name, cosine in cosines.items()},
+        "error/right": float((outputs["right"][:, :FEW] - step).norm() / step.norm()),
     }
 
 
@@ -75,6 +73,20 @@ def _two_steps(config: Config, tasks: Tasks) -> dict[str, float]:
     return found
 
 
+def before_the_sum(tasks: Tasks, generator: torch.Generator) -> float:
+    """How far a recurrence with B = (g(w_0ᵀx) − y) g'(w_0ᵀx) x, g the sigmoid and A = 1, is from N times the gradient
+    of 1 / (2 N) Σ (g(wᵀx) − y)² at some w_0, by automatic differentiation; relative, float64."""
+    x, y = tasks.x[:-1].double(), torch.sigmoid(tasks.y[:-1, 0].double())  # (N, f, tasks), (N, tasks): such a model's
+    w = torch.randn(x.shape[1:], generator=generator).double().requires_grad_()
+    z = torch.zeros_like(x[0])
+    for token, label in zip(x, y, strict=True):
+        g = torch.sigmoid((w.detach() * token).sum(0))
+        z = z + (g - label) * g * (1 - g) * token  # (f, tasks)
+    loss = (torch.sigmoid((w * x).sum(1)) - y).square().sum() / 2
+    wanted = torch.autograd.grad(loss, w)[0]
+    return float((z - wanted).norm() / wanted.norm())
+
+
 def contexts() -> dict[str, list[float]]:
     """Two contexts of one pair with equal states of A.3, and the gradients of 1/2 (sigmoid(w x) − y)² at w = 0."""
     states, gradients = [], []
@@ -93,8 +105,3 @@ def gain(run: Run, name: str, times: float = 1.0) -> float:
 def best_gain(run: Run, name: str) -> float:
     """Of a one-step output at the length that is best for it."""
     return float(run[f"along/{name}"] ** 2 / run[f"size/{name}"])
-
-
-def upgrade(tensors: Tensors) -> Tensors:
-    """The tensors of an older run in today's form: the penalised step as the paper prints it was called otherwise."""
-    return {name.replace("printed penalty", "as_printed_penalty"): array for name, array in tensors.items()}

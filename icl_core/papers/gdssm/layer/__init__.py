@@ -10,15 +10,16 @@ Try:
 - Play the training, then open "Trained beside constructed" and move the pairs read: is the state a gradient from the
   first token on?
 - "Figures 4 A and 5: two layers": why is the trained model better than two steps of one rate?
+- "Figure 4 C: two layers, scalar labels": why do they not read the tokens [x y, next x]?
 - "One feature: your own points": type points on a line of slope 2, then take half of them away.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
-from icl_core.papers.gdssm.layer import claims
-from icl_core.papers.gdssm.layer.draw import grafts, prompt, scale, stage, state, training, two_steps, weights
+from icl_core.papers.gdssm.layer import claims, population
+from icl_core.papers.gdssm.layer.draw import beside, grafts, prompt, scale, stage, state, training, two_steps, weights
 from icl_core.papers.gdssm.layer.metrics import metrics
 from icl_core.papers.gdssm.layer.run import SWEPT, run
-from icl_core.papers.gdssm.layer.settings import PRESETS, View
+from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
 from icl_core.papers.gdssm.layer.surgery import FIELDS, kind_of
 from icl_core.papers.gdssm.shared.read_run import compared, percent
 from icl_core.papers.gdssm.shared.settings import Config
@@ -43,18 +44,25 @@ def cost(config: Config) -> float:
     entry = config.f if config.recurrence == "full" else 1
     read = (2 * config.layers - 1) * config.N * config.f * (20 + 8 * config.seeds * (1 + entry / 4))
     evaluated = len(evaluations(config.steps, *EVALUATIONS)) * 2**11 + 2**15 + 14 * SWEPT[0]
-    return 6 * (config.batch * config.steps + evaluated / 3) * read / 1e9
-
-
-SEED = ("seed_shown",)
-STATE = ("token", "example", "state", *SEED)
-GRAFT, POINTS, BESIDE, CURVES = "Graft", "Your own points", "Trained beside constructed", "All curves"
-SURGERY = {"interventions": "one", "surgery": "scalar", "grafts": "several"}  # a panel for each model: parts differ
+    beside = cost(as_here(config)) if config.optimiser == "authors" else 0.0
+    return 6 * ((config.batch + WAITING) * config.steps + evaluated / 3) * read / 1e9 + beside
 
 
 def _single(config: Config) -> bool:
     """Whether state and gradient are numbers, and not maps."""
     return config.f == 1
+
+
+def _second_step(config: Config) -> bool:
+    """Whether there are two steps on scalar labels."""
+    return config.model == "1-D" and config.layers == 2
+
+
+WAITING = 150  # tasks a step, or what it takes to begin one: small batches are mostly waiting
+SEED = ("seed_shown",)
+STATE = ("token", "example", "state", *SEED)
+GRAFT, POINTS, BESIDE, CURVES = "Graft", "Your own points", "Trained beside constructed", "All curves"
+SURGERY = {"interventions": "one", "surgery": "scalar", "grafts": "several"}  # a panel for each model: parts differ
 
 
 EXPERIMENT = Experiment(
@@ -89,7 +97,10 @@ EXPERIMENT = Experiment(
         Drawing("parts", weights.draw, ("raw", *SEED), BESIDE, wide=True),
         Drawing("recurrence", state.recurrence, SEED, BESIDE),
         Drawing("steps", two_steps.draw, SEED, BESIDE, applies=lambda config: config.layers == 2),
+        Drawing("second", beside.tokens, (), BESIDE, moving=False, applies=_second_step),
+        Drawing("population", beside.population, (), BESIDE, moving=False, applies=population.applies),
         Drawing("alignment", training.alignment, (), CURVES, live=True),
+        Drawing("arrival", beside.training, (), CURVES, moving=False, applies=lambda c: c.optimiser == "authors"),
         Drawing("scale", scale.draw, ("alpha", *SEED), CURVES, moving=False),
     ),
     presets=PRESETS,

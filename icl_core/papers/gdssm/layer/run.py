@@ -1,34 +1,65 @@
 """Trains a layer, and asks of it beyond its loss what no view should have to compute: tasks of another scale (Figures
 1 D and 2 D), and the construction on the tasks that the curves are watched on."""
 
+from functools import partial
+
 import numpy as np
+import torch
 
 from icl_core import device
-from icl_core.experiment import Progress
+from icl_core.experiment import Progress, Tensors
+from icl_core.papers.gdssm.layer import population
+from icl_core.papers.gdssm.layer.settings import as_here
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, train
+from icl_core.papers.gdssm.shared import closed_forms, second_step, train
 from icl_core.papers.gdssm.shared.read_run import model_of
 from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.training import phases
 
 ALPHAS = np.array([0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.41, 1.55, 1.7, 2.0, 2.5, 3.0])
 SWEPT = (2**14, 2**21)  # tasks at most, and numbers of x at most, at every scale
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
-    """Train and evaluate as in `train.run`; then `sweep/alpha` [scales]; `sweep/trained` [seeds, scales],
+    """Train and evaluate as in `train.train`; then `sweep/alpha` [scales]; `sweep/trained` [seeds, scales],
     `sweep/constructed`, `sweep/closed` (NaN where there is no closed form) and `sweep/zero` [scales];
-    `watched/constructed` [1]."""
-    made = train.run(config, progress)
+    `watched/constructed` [1]. Where they apply: `beside/step`, `beside/loss` [seeds, evaluations] of our training of
+    the same model; `population/*` [1, ...]; `baseline/stacked` and `baseline/left_out` [1] of `second_step`."""
+    plan = [train.training_phase("train", config, "as the authors train")]
+    if config.optimiser == "authors":
+        plan.append(train.training_phase("beside", as_here(config), "as here"))
+    trained = phases.run(plan, progress, partial(phases.curves, "train"))
+    made = trained["train"]
+    return {**made, **_beside(trained), **_swept(config, made), **_known(config)}
+
+
+def _beside(trained: phases.Made) -> dict[str, np.ndarray]:
+    """The curve of the training that goes beside the run's own."""
+    return {f"beside/{name}": trained["beside"][f"curve/{name}"] for name in ("step", "loss") if "beside" in trained}
+
+
+def _swept(config: Config, made: Tensors) -> dict[str, np.ndarray]:
+    """Trained and constructed at every scale, and the construction on the watched tasks."""
     trained, constructed = (model_of(config, made, prefix).to(device.device()) for prefix in ("final/", "constructed/"))
     both, tasks = models.joined(trained, constructed), train.held_out(config, SWEPT)
     swept = np.stack([models.losses(both, tasks.times(float(alpha))) for alpha in ALPHAS], 1)  # (seeds + 1, scales)
-    watched = train.held_out(config, train.WATCHED)
     return {
-        **made,
         "sweep/alpha": ALPHAS,
         "sweep/trained": swept[:-1],
         "sweep/constructed": swept[-1],
         "sweep/closed": np.array([train.expected(config, alpha) for alpha in ALPHAS]),
         "sweep/zero": np.array([closed_forms.zero_loss(config.f, alpha * config.r) for alpha in ALPHAS]),
-        "watched/constructed": models.losses(constructed, watched),
+        "watched/constructed": models.losses(constructed, train.held_out(config, train.WATCHED)),
     }
+
+
+def _known(config: Config) -> dict[str, np.ndarray]:
+    """What is known of the model, trained or not."""
+    found = {}
+    if population.applies(config):
+        best = population.optimum(config).to(torch.float32)
+        found = {f"population/{name}": tensor.numpy() for name, tensor in best.tensors().items()}
+    if config.model == "1-D" and config.layers == 2:
+        floors = second_step.floors(train.held_out(config))
+        found |= {f"baseline/{name}": np.array([value], np.float32) for name, value in floors.items()}
+    return found

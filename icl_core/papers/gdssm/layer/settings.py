@@ -32,7 +32,7 @@ class View:
     one_Q: str = choice("Q", PARTS, default="trained")
     one_q: str = choice("q", PARTS, default="trained")
     one_beta: str = choice("β", PARTS, default="trained")
-    one_skip: str = choice("skip", PARTS, default="trained", shown_if="skip")
+    one_skip: str = choice("skip, ours", PARTS, default="trained", shown_if="skip")
     scalar_a: str = choice("decay A", PARTS, default="trained")  # on the 1-D layer
     scalar_Psi: str = choice("Ψ", PARTS, default="trained")
     scalar_Theta: str = choice("Θ", PARTS, default="trained")
@@ -43,7 +43,7 @@ class View:
     several_Q_tilde: str = choice("Q̃ of all layers", PARTS, default="trained")
     several_q: str = choice("q", PARTS, default="trained")
     several_b: str = choice("rates b", PARTS, default="trained")
-    several_skip: str = choice("skip", PARTS, default="trained", shown_if="skip")
+    several_skip: str = choice("skip, ours", PARTS, default="trained", shown_if="skip")
 
     def check(self) -> None:
         """Refuse points that are none."""
@@ -51,24 +51,44 @@ class View:
 
 
 LAYER = Config()
+SCALAR = replace(LAYER, model="1-D", batch=1024, learning_rate=0.01, steps=600)
 TWO = replace(LAYER, layers=2, recurrence="scalar", batch=512, steps=1000)
+SCALAR_TWO = replace(TWO, model="1-D", batch=1024)
+AUTHORS = {"optimiser": "authors", "batch": 64, "learning_rate": 2e-4, "steps": 300_000}  # Appendix A.5
+
+
+def as_here(config: Config) -> Config:
+    """The same model, trained as our presets train it."""
+    one, two = (SCALAR, SCALAR_TWO) if config.model == "1-D" else (LAYER, TWO)
+    how = two if config.several else one
+    return replace(config, **{name: getattr(how, name) for name in AUTHORS})
+
 
 # name, title, config, what to see, group
 ROWS = (
     ("layer", "Figures 2 and 3: one layer", LAYER,
      "In a second of training the layer becomes one step of gradient descent.", "Paper's setting"),
     ("full", "A decay for every entry", replace(LAYER, recurrence="full", batch=128, learning_rate=0.01, steps=600),
-     "A hundred decays to learn: all come close to 1, for a sum forgets nothing.", "Classroom"),
+     "A hundred decays to learn: the mean of every row comes close to 1, for a sum forgets nothing.", "Classroom"),
     ("scalar", "One decay for all", replace(LAYER, recurrence="scalar"),
      "A single number keeps the whole state: look how close to 1 it comes.", "Classroom"),
-    ("skip", "With a skip connection", replace(LAYER, skip=True),
-     "The layer is offered a short cut and learns not to take it.", "Classroom"),
+    ("skip", "A short cut of our own", replace(LAYER, skip=True),
+     "C_t skip is added to the output, which the paper has not: the layer learns not to use it.", "Classroom"),
     ("one feature", "One feature: your own points", replace(LAYER, f=1, steps=600),
-     "Type points and see the line that the layer fits to them.", "Classroom"),
-    ("1-D", "Figure 1: scalar labels", replace(LAYER, model="1-D", batch=1024, learning_rate=0.01, steps=600),
+     "Type points and see the line that the layer fits to them; the best weights are known exactly.", "Classroom"),
+    ("1-D", "Figure 1: scalar labels", SCALAR,
      "Tokens [x y, next x]: the weights agree as a product only, for the state has no basis of its own.", "Figures"),
+    ("1-D half", "Figure 1 as plotted: x up to ½", replace(SCALAR, r=0.5),
+     "The text has x up to 1, the authors' code ½: every loss is a quarter, the best rate four times as large.",
+     "Figures"),
     ("two layers", "Figures 4 A and 5: two layers", TWO,
      "Better than two steps of one rate: training finds two rates.", "Figures"),
+    ("1-D two layers", "Figure 4 C: two layers, scalar labels", SCALAR_TWO,
+     "They read x, y, x, y, … with y as [0, …, y]: the tokens [x y, next x] do not hold a second step.", "Figures"),
+    ("authors", "As the authors train", replace(LAYER, **AUTHORS),
+     "AdamW on 64 tasks a step, up to 300,000 steps: the same layer, beside our 300 steps.", "Paper's setting"),
+    ("1-D authors", "Scalar labels, as the authors train", replace(SCALAR, **AUTHORS),
+     "AdamW on 64 tasks a step, up to 300,000 steps: the same layer, beside our 600 steps.", "Paper's setting"),
     ("three layers", "Three layers, three rates", replace(TWO, layers=3, batch=256),
      "Three steps with a rate each. With larger batches not every start got there.",
      "Beyond the paper"),

@@ -28,7 +28,7 @@ SIGNS = {"a": "A", "a_tilde": "Ã", "Psi": "Ψ", "Theta": "Θ", "beta": "β", "Q
 
 def kind_of(config: Any) -> str:
     """Which of the three models it is: "one", "scalar" or "several"."""
-    return "scalar" if config.model == "1-D" else "one" if config.layers == 1 else "several"
+    return "several" if config.several else "scalar" if config.model == "1-D" else "one"
 
 
 def fields_of(config: Any) -> dict[str, str]:

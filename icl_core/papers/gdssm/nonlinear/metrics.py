@@ -1,30 +1,45 @@
-"""Losses at the worst seed, or at the best one where too much is claimed of it, and what the MLP has learned."""
+"""Trained layers beside constructed ones, paired by seed; losses at the worst seed; and what the MLP has learned."""
+
+import numpy as np
 
 from icl_core import trend
 from icl_core.experiment import Metric, Run
-from icl_core.papers.gdssm.nonlinear.claims import BEATS, FEATURES, GATE, LINE, REACHES, SMALL, STAYS
+from icl_core.papers.gdssm.nonlinear.claims import BETTER, BETTER_PLAIN, FEATURES, GATE, IDEAL, LINE, REACHES
 from icl_core.papers.gdssm.nonlinear.read_run import learned, model_at
+
+LITTLE = 0.01  # of the loss of a model that is compared with another
 
 
 def metrics(run: Run) -> list[Metric]:
     """All claims, each undecided where a model that it is about was not yet trained to its end."""
-    gated, plain, linear, state = (run[f"evaluated/{name}"] for name in ("mlp gate", "mlp", "linear gate", "state"))
-    of_gated, of_plain, of_linear = (unfinished(run, name) for name in ("mlp gate", "mlp", "linear gate"))
-    paired = float((gated - plain).std(ddof=1) / len(gated) ** 0.5 / plain.mean()) if len(gated) > 1 else None
+    compared = (
+        (REACHES, "linear gate trained", "linear gate"), (BETTER, "linear gate trained", "linear gate"),
+        (BETTER_PLAIN, "linear trained", "linear"), (GATE, "linear gate trained", "linear trained"),
+    )  # fmt: skip
+    found = [
+        Metric(claim, *over(run, id, other), unfinished(run, id, LITTLE) or unfinished(run, other, LITTLE))
+        for claim, id, other in compared
+    ]
     r2 = [learned(model_at(run, "mlp", -1, row)).r2.min() for row in range(run.config.seeds)]  # of the worse wave
+    ideal, line = (float(run[f"baseline/{name}"][0]) for name in ("ideal", "line"))
     return [
-        Metric(REACHES, float(gated.max() / run["baseline/ideal"][0] - 1), unfinished=of_gated),
-        Metric(SMALL, float(gated.max()), unfinished=of_gated),
-        Metric(STAYS, float(linear.min()), unfinished=of_linear),
-        Metric(BEATS, float(gated.max() / linear.min()), unfinished=of_gated or of_linear),
-        Metric(GATE, float(gated.mean() / plain.mean() - 1), paired, of_gated or of_plain),
-        Metric(LINE, float(state.min() / run["baseline/line"][0])),
-        Metric(FEATURES, float(min(r2)), unfinished=of_plain),
+        *found,
+        Metric(IDEAL, float(run["evaluated/mlp gate"].max() / ideal - 1), unfinished=unfinished(run, "mlp gate")),
+        Metric(LINE, float(run["evaluated/state"].min() / line)),
+        Metric(FEATURES, float(min(r2)), unfinished=unfinished(run, "mlp")),
     ]
 
 
-def unfinished(run: Run, name: str) -> str:
-    """Why a model's training does not decide what is claimed of its end: the loss was falling by more than a
-    twentieth of the loss of gradient descent. Empty if it does decide it."""
-    matters = 0.05 * float(run["baseline/ideal"][0])
+def over(run: Run, id: str, other: str) -> tuple[float, float | None]:
+    """A model's loss over another's less 1, of the means over seeds, and its standard error by pairs of seeds."""
+    first, second = (np.asarray(run[f"evaluated/{each}"], float) for each in (id, other))
+    error = float((first - second).std(ddof=1) / len(first) ** 0.5 / second.mean()) if len(first) > 1 else None
+    return float(first.mean() / second.mean() - 1), error
+
+
+def unfinished(run: Run, name: str, share: float | None = None) -> str:
+    """Why a model's training does not decide what is claimed of its end: the loss was falling by more than a `share` of
+    itself or, without one, a twentieth of the loss of gradient descent. Empty if it does decide it."""
+    own = share is not None
+    matters = share * float(run[f"evaluated/{name}"].mean()) if own else 0.05 * float(run["baseline/ideal"][0])
     return trend.still_falling(run[f"curve/{name}"], matters, run["curve/step"])

@@ -61,7 +61,7 @@ RECURRENT = ("a", "a_tilde", "Q", "Q_tilde", "q")  # what the construction gives
 
 def frozen(config: Config, variant: Variant) -> tuple[str, ...]:
     """The weights that are not trained; a single layer has no second head."""
-    if config.ssm == "construction" or variant.state:
+    if (variant.layers or config.ssm) == "construction":
         return RECURRENT
     return ("a_tilde", "Q_tilde") if config.layers == 1 else ()
 

@@ -1,4 +1,4 @@
-"""Trains the five models on sines one after the other, all seeds in one pass, and evaluates them on the same tasks.
+"""Trains the seven models on sines one after the other, all seeds in one pass, and evaluates them on the same tasks.
 
 Plain Adam without weight decay, a cosine to zero, as for the linear tasks.
 """

@@ -1,5 +1,7 @@
 """The three models behind one call: what a setting starts from, what it predicts, and its construction."""
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 from jaxtyping import Float
@@ -19,7 +21,7 @@ CHUNK = 2**16  # numbers of x held at a time: what is made of them stays near th
 def initial(config: Config, seeds: list[int]) -> Model:
     """The weights before training, on the CPU; a seed's are the same whatever else trains beside it."""
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-    kind = layer_1d if config.model == "1-D" else layer_nd if config.layers == 1 else multi_layer
+    kind = multi_layer if config.several else layer_1d if config.model == "1-D" else layer_nd
     return kind.initialise(config, generators)
 
 
@@ -29,7 +31,7 @@ def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
     With a penalty the rates are shared in any case. A skip connection is zero. On the CPU.
     """
     f, N, L = config.f, config.N, config.layers
-    if config.model == "1-D":
+    if config.model == "1-D" and L == 1:
         return construction.layer_1d(f, N, construction.best_eta(tasks))
     if L == 1:
         made = construction.layer_nd(f, N, construction.best_eta(tasks), config.recurrence)
@@ -39,6 +41,7 @@ def constructed(config: Config, tasks: Tasks, shared: bool = False) -> Model:
         else:
             etas = construction.best_rates(tasks, L)
         made = construction.multi_layer(f, N, etas, config.penalty, config.recurrence)
+        made = replace(made, scalar=config.model == "1-D")
     return made.with_(skip=torch.zeros(1, 3 if L == 1 else 2)) if config.skip else made
 
 
@@ -68,7 +71,8 @@ def forward(weights: Model, read: Tensor) -> Float[Tensor, "seeds n_o tasks"]:
         return layer_1d.attention(weights, read)[:, None]
     if isinstance(weights, LayerND):
         return layer_nd.attention(weights, read)
-    return multi_layer.attention(weights, read)
+    found = multi_layer.attention(weights, read)
+    return found[:, -1:] if weights.scalar else found
 
 
 @torch.no_grad()

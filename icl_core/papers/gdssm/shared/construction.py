@@ -1,7 +1,8 @@
 """The weights written down instead of learned, and the learning rates they need.
 
-Where this departs from the paper (each departure has a test): beta is +eta / N, as the state accumulates +y x^T;
-Q = e_2 e_1^T, as C Q C^T must be y x^T; only windows that begin at an x are read.
+Where this departs from the paper's formulas (each departure has a test): Q = e_2 e_1^T, as C Q C^T must be y x^T. Where
+it takes them one way: beta is +eta / N, as the state accumulates +y x^T; t counts pairs, so that only windows that
+begin at an x are read.
 """
 
 import math

@@ -1,7 +1,10 @@
 """The N-D layer on the plain sequence x_1, y_1, x_2, y_2, … (Section 3.2, Appendix A.1), vector labels.
 
     Z_t = A * Z_{t-1} + C_t Q C_t^T       C_t = [x_t, y_t, x_{t+1}],  A one number, one a row, or one an entry
-    o_t = beta Z_t C_t q + C_t skip       the prediction of y_{t+1}; the skip is optional
+    o_t = beta Z_t C_t q + C_t skip       the prediction of y_{t+1}
+
+q is what Figure 3 C shows as skip weights: the authors' D, a vector of 3 that reads the window. The skip here is ours
+and optional.
 
 `recurrent` runs over the windows and shows every state; `attention` gives the last output without forming a state,
 beta sum_t a^(N-t) C_t Q (C_t^T C_N q), and is what trains. Tasks are the last axis, seeds the first of every weight.

@@ -6,8 +6,9 @@
     o      = M_L C_N q
 
 M is W^T of the paper, which mixes the two; b = eta / N. The first layer has no second head, as M_0 = 0 hides it. The
-optional skip adds the last window's x and y, not the raw query, which would cost sigma^2 / 2. `attention` applies the
-layers from the last to the first to the vector C_N q and forms neither Z nor M.
+optional skip, which is ours, adds the last window's x and y, not the raw query, which would cost sigma^2 / 2.
+`attention` applies the layers from the last to the first to the vector C_N q and forms neither Z nor M. Scalar labels
+are read as [0, …, y] (Section 3.1), and predicted by the output's last entry.
 """
 
 from collections.abc import Sequence
@@ -35,6 +36,7 @@ class MultiLayer(Weights):
     b: Tensor  # (seeds, L)
     skip: Tensor | None = None  # (seeds, 2), of x_N and y_N
     penalty: float = 0.0  # lambda of lambda / 2 |M|^2; given, not learned
+    scalar: bool = False  # labels are numbers, [0, …, y]: what is predicted is the output's last entry
 
     @property
     def layers(self) -> int:
@@ -47,7 +49,8 @@ def initialise(config: Config, generators: Sequence[torch.Generator]) -> MultiLa
     a, a_tilde = decays(generators, L, *rows), decays(generators, L - 1, *rows)
     Q, Q_tilde, q = normal(generators, L, 3, 3), normal(generators, L - 1, 3, 3), normal(generators, 3)
     b = q.new_full((len(generators), L), 1 / config.N)
-    return MultiLayer(a, a_tilde, Q, Q_tilde, q, b, normal(generators, 2) if config.skip else None, config.penalty)
+    skip = normal(generators, 2) if config.skip else None
+    return MultiLayer(a, a_tilde, Q, Q_tilde, q, b, skip, config.penalty, config.model == "1-D")
 
 
 def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -3,8 +3,9 @@
 from icl_core import device
 from icl_core.knobs import BadSetting, choice, settings, slider, toggle
 
+OPTIMISERS = {"ours": "Adam, cosine to zero", "authors": "as the authors: AdamW, two rates, warm-up"}
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
-MODELS = {"1-D": "1-D: tokens [x y, next x], scalar labels", "N-D": "N-D: tokens x, y, x, y, …, vector labels"}
+MODELS = {"1-D": "1-D: scalar labels, tokens [x y, next x]", "N-D": "N-D: vector labels, tokens x, y, x, y, …"}
 RECURRENCES = {"scalar": "one number", "row": "one a row of the state", "full": "one an entry of the state"}
 
 
@@ -14,8 +15,14 @@ class Config:
 
     model: str = choice("model", MODELS, default="N-D", group=MODEL)
     recurrence: str = choice("recurrence, A", RECURRENCES, default="row", group=MODEL)
-    layers: int = slider("layers", 1, 4, default=1, group=MODEL, help="each takes a step of gradient descent")
-    skip: bool = toggle("skip connection", default=False, group=MODEL, help="without the raw query from two layers on")
+    layers: int = slider(
+        "layers", 1, 4, default=1, group=MODEL,
+        help="each takes a step of gradient descent; from two on scalar labels are read as tokens x, [0, …, y], x, …",
+    )  # fmt: skip
+    skip: bool = toggle(
+        "a skip of ours, C_t skip", default=False, group=MODEL,
+        help="the skip weights of the paper's Figure 3 C are q; ours leaves the raw query out from two layers on",
+    )  # fmt: skip
     penalty: float = slider(
         "L2 penalty λ, from two layers on",
         0.0,
@@ -28,8 +35,12 @@ class Config:
     N: int = slider("context pairs, N", 1, 100, default=10, group=TASK)
     r: float = slider("scale of x, r", 0.1, 4.0, default=1.0, step=0.1, group=TASK, help="x is uniform on (−r, r)")
     batch: int = slider("tasks a batch", 16, 4096, default=256, step=16, group=TRAINING)
-    steps: int = slider("steps", 10, 5000, default=300, step=10, group=TRAINING)
-    learning_rate: float = slider("learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING, was="rate")
+    optimiser: str = choice("optimiser", OPTIMISERS, default="ours", group=TRAINING)
+    steps: int = slider("steps", 10, 300_000, default=300, step=10, group=TRAINING, help="the paper: up to 300,000")
+    learning_rate: float = slider(
+        "learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING, was="rate",
+        help="as the authors train: half of it for the decays, 1e-4 and 2e-4",
+    )  # fmt: skip
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS, help="of the tasks and of the first initial weights")
     seeds: int = slider(
         "number of seeds", 1, 5, default=1, group=REPEATS, help="initial weights that train side by side on equal tasks"
@@ -43,11 +54,11 @@ class Config:
     def check(self) -> None:
         """Refuse what the model does not have, and what does not fit the memory: the windows, and for every seed and
         every application of a state to a vector the products that automatic differentiation keeps."""
-        if self.model == "1-D" and self.layers > 1:
-            raise BadSetting(f"layers must be 1 in the 1-D model, got {self.layers}")
         if self.model == "1-D" and self.skip:
             raise BadSetting("skip must be off in the 1-D model, got on")
-        if self.recurrence == "full" and (self.model == "1-D" or self.layers > 1):
+        if self.model == "1-D" and self.several and self.recurrence != "scalar":  # of Z but one row is asked for
+            raise BadSetting(f"recurrence must be scalar with several layers and scalar labels, got {self.recurrence}")
+        if self.recurrence == "full" and (self.model == "1-D" or self.several):
             raise BadSetting("recurrence must be scalar or row in the 1-D model and with several layers, got full")
         applied = (2 * self.layers - 1) * (8 if self.recurrence == "full" else 4)
         numbers = self.batch * self.N * (self.f + 3) * (20 + self.seeds * applied)

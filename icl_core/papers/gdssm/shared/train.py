@@ -2,15 +2,17 @@
 
 Seeds differ in their initial weights and read the same tasks, whose products are then computed once for all.
 Settings that converge for every seed: plain Adam without weight decay, a cosine to zero, weights N(0, 0.1^2),
-a ~ U(0.95, 1) left free, beta = 1 / N at first.
+a ~ U(0.95, 1) left free, beta = 1 / N at first. The authors' way (Appendix A.5) is an option: AdamW, half the rate for
+the recurrence, a warm-up, batches of 64; the weights begin as ours do, of which the paper says nothing.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from icl_core import device
 from icl_core.experiment import Progress, Tensors
@@ -21,6 +23,8 @@ from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, phases, several_seeds
 
+DECAY, WARM_UP = 0.05, 0.01  # the authors' weight decay; and the share of the steps that rise, which they do not give
+RECURRENT = ("a", "a_tilde")
 EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
 WATCHED, TEST_SET = (2**10, 2**20), (2**15, 2**24)  # held-out tasks at most, and numbers of x at most
 CEILING = 1e4  # times the loss of predicting zero
@@ -46,17 +50,17 @@ def held_out(config: Config, most: tuple[int, int] = TEST_SET) -> Tasks:
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train and evaluate.
 
-    `curve/*` [seeds, evaluations] and `batch/loss` [seeds, steps] beside `curve/step`; `snapshot/*` [snapshots, seeds,
-    ...] beside `snapshot/step`; `final/*` [seeds, ...]; `constructed/*` [1, ...]; `evaluated/*` [seeds]; `baseline/*`
-    [1]. Snapshots are few numbers and are kept whole: what is shown of them is how far they are off the construction,
-    which is less than rounding would move a decay that is raised to the tenth. Raises `Diverged` and `Cancelled`.
+    `curve/*` [seeds, evaluations] beside `curve/step`; `snapshot/*` [snapshots, seeds, ...] beside `snapshot/step`;
+    `final/*` [seeds, ...]; `constructed/*` [1, ...]; `evaluated/*` [seeds]; `baseline/*` [1]. Snapshots are few numbers
+    and are kept whole: what is shown of them is how far they are off the construction, which is less than rounding
+    would move a decay that is raised to the tenth. Raises `Diverged` and `Cancelled`.
     """
     return phases.run([training_phase("train", config)], progress, lambda made: made.get("train", {}))["train"]
 
 
 def training_phase(name: str, config: Config, label: str = "") -> phases.Phase:
     """One training, as a part of a run, called `label` for people."""
-    return phases.Phase(name, config.steps, partial(train, config), curves, label=label)
+    return phases.Phase(name, config.steps, partial(train, config), loop.State.curves, label=label)
 
 
 def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
@@ -66,7 +70,7 @@ def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, 
     state = loop.train(problem(config, weights), config.steps, evaluated, resumed, report)
     distance, cosine = state.moving("prediction_distance", "sensitivity_cosine")
     shown = loop.spread([distance, np.log(distance), cosine])
-    return {**curves(state), **state.kept(shown), **evaluate(config, weights)}
+    return {**state.curves(), **state.kept(shown), **evaluate(config, weights)}
 
 
 def problem(config: Config, weights: Model) -> loop.Problem:
@@ -78,12 +82,24 @@ def problem(config: Config, weights: Model) -> loop.Problem:
         parameters=weights.tensors(),
         gradient=lambda step: gradient(weights, draw(config, config.batch, generator)),
         evaluate=lambda step: measure(weights),
-        optimiser=lambda parameters: torch.optim.Adam(parameters, lr=config.learning_rate),
+        optimiser=partial(optimiser, config, tuple(weights.tensors())),
         generators=(generator,),
         loss="loss",
-        schedule=loop.cosine(config.steps),
+        schedule=loop.cosine(config.steps, WARM_UP if config.optimiser == "authors" else 0.0),
         ceiling=CEILING * closed_forms.zero_loss(config.f, config.r),
     )
+
+
+def optimiser(config: Config, names: Sequence[str], parameters: list[Tensor]) -> torch.optim.Optimizer:
+    """Ours, or the authors' (Appendix A.5): AdamW, with half the rate for the recurrence."""
+    if config.optimiser == "ours":
+        return torch.optim.Adam(parameters, lr=config.learning_rate)
+    groups = [
+        {"params": [each for name, each in zip(names, parameters, strict=True) if (name in RECURRENT) == slow],
+         "lr": config.learning_rate / (2 if slow else 1)}
+        for slow in (True, False)
+    ]  # fmt: skip
+    return torch.optim.AdamW(groups, weight_decay=DECAY)
 
 
 def beside(constructed: Model, tasks: Tasks) -> Callable[[Model], dict[str, np.ndarray]]:
@@ -108,7 +124,7 @@ def beside(constructed: Model, tasks: Tasks) -> Callable[[Model], dict[str, np.n
     return measure
 
 
-def gradient(weights: Model, tasks: Tasks) -> tuple[dict[str, torch.Tensor], dict[str, np.ndarray]]:
+def gradient(weights: Model, tasks: Tasks) -> tuple[dict[str, Tensor], dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own weights, and the losses [seeds]."""
     leaves = several_seeds.leaves(weights.tensors())
     changed = weights.with_(**leaves)
@@ -150,8 +166,3 @@ def expected(config: Config, alpha: float = 1.0) -> float:
         best = closed_forms.two_steps_free(f, N, r)
         return closed_forms.two_step_loss(best.A, best.B, f, N, alpha * r)
     return math.nan
-
-
-def curves(state: loop.State) -> dict[str, np.ndarray]:
-    """The curves so far, of fresh batches and of the evaluations."""
-    return {**state.curves(), **state.batches()}

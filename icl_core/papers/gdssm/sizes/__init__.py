@@ -13,8 +13,7 @@ Try:
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.upgrade import upgrade
-from icl_core.papers.gdssm.sizes import draw
-from icl_core.papers.gdssm.sizes.claims import EVERY_SIZE
+from icl_core.papers.gdssm.sizes import claims, draw
 from icl_core.papers.gdssm.sizes.metrics import metrics, worst
 from icl_core.papers.gdssm.sizes.settings import PRESETS, Config, View, sizes_of
 from icl_core.papers.gdssm.sizes.train import run
@@ -43,7 +42,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
-    claims=(EVERY_SIZE,),
+    claims=claims.ALL,
     metrics=metrics,
     drawings=(
         Drawing("pairs", draw.pairs, ("relative",), moving=False),

@@ -89,7 +89,8 @@ def weights(run: Run, view: Any) -> Panel:
         f"Off the construction: {said}",
         "The learned weights beside those that make the state a gradient, free of what the model cannot tell apart "
         "(scales, signs, a basis of the state). The difference should be empty; before training it is as strong as "
-        "the learned weights. Decays and rates are named in the title, in units of the constructed ones.",
+        "the learned weights. Decays and rates are named in the title, each by its farthest entry, in units of the "
+        "constructed ones.",
         figures.small_maps(block.maps, (block.rows, block.columns), ("", ""), "entry", LIMIT, written=few),
     )
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, written
+from icl_core.papers.gdssm.layer.surgery import kind_of
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import gradient_descent, layer_1d, layer_nd, multi_layer
 from icl_core.papers.gdssm.shared.any_layer import Model
@@ -109,7 +110,8 @@ def _states(weights: Model, tasks: Tasks, which: str) -> np.ndarray:
     if isinstance(weights, LayerND):
         return layer_nd.recurrent(weights, read)[1][:, 0].numpy()
     _, Z, Z_tilde, _ = multi_layer.recurrent(weights, read)
-    return {"first": Z[0], "last": Z[-1], "curvature": Z_tilde[-1]}[which][:, 0].numpy()
+    found = {"first": Z[0], "last": Z[-1], "curvature": Z_tilde[-1]}[which][:, 0]  # (N, f, f, tasks)
+    return (found[:, -1:] if weights.scalar and which != "curvature" else found).numpy()  # the row that is asked for
 
 
 def _exact(tasks: Tasks, which: str) -> np.ndarray:
@@ -142,13 +144,13 @@ def _seen(states: np.ndarray, t: int) -> np.ndarray:
 def _axes(run: Run, rows: str) -> tuple[str, str]:
     if run.config.f == 1:
         return "", "pairs read"
-    if run.config.model == "1-D":
+    if run.config.model == "1-D" and rows == SUMS[False][2]:
         return "pairs read", "feature"
     return rows, "entry of x"
 
 
 def _caption(run: Run, made: str) -> str:
-    turned = " The state is read out through Θ, as its own basis is arbitrary." if run.config.model == "1-D" else ""
+    turned = " The state is read out through Θ, as its own basis is arbitrary." * (kind_of(run.config) == "scalar")
     return (
         f"Left, what the layer holds for one fresh prompt; in the middle {made}. "
         "Move the pairs read: the two should grow together, token by token, and the difference stay empty."

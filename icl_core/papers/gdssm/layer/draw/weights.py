@@ -15,8 +15,8 @@ from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.read_run import constructed_of, row_of, trained_at
 
 FREEDOMS = {
-    "N-D": "Scale and sign pass freely among Q, q and β. So Q is shown over its entry (y, x), q over its last, and the "
-    "rate is β times both times the mean decay",
+    "N-D": "Scale and sign pass freely among Q, q and β. So Q is shown over its entry (y, x), q, the skip weights of "
+    "Figure 3 C, over its last, and the rate is β times both times the mean decay",
     "1-D": "The state has no basis of its own: Ψ → GΨ, Θ → G⁻ᵀΘ acts the same for any invertible G. So only "
     "M = β Ψᵀ A Θ compares, in units of η/N, which leaves the rate on the diagonal of its upper right",
     "2": "Scales pass among b, Q, Q̃ and q, and the second layer can do part of the first one's work. So the sum "
@@ -84,6 +84,9 @@ def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
         low, high = written(float(part.trained.min())), written(float(part.trained.max()))
         word = "decay " * (part.kind == DECAYS and part.name != "decay")
         words = f"{word}{part.name} {low}" + (f" to {high}" if high != low else "")
+        if part.kind == DECAYS and min(part.trained.shape) > 1:
+            ends = (written(float(end)) for end in (part.trained.mean(1).min(), part.trained.mean(1).max()))
+            words += f" (the means of its rows, which Figure 3 B shows: {' to '.join(ends)})"
         if as_it_is and part.kind == RATE:
             words += f" (constructed: {written(float(part.constructed.max()))})"
         said.append(words)

@@ -21,7 +21,7 @@ SIGNS = {"a_tilde": "ã", "Q_tilde": "Q̃", "Psi": "Ψ", "Theta": "Θ", "beta": 
 NORMALISED = {"S": "Q̄", "Q_1": "Q₁", "Q_tilde": "Q̃₂"}  # S is Σ x xᵀ on the page
 HEADS = {"a": "Z", "ã": "Z̃"}  # whose decays they are
 AB = "A and B over the constructed"
-MEANINGS = {"rate": "rate in η/N", "A": AB, "B": AB, "skip": "skip", "beta": "β", "b": "rates b"}
+MEANINGS = {"rate": "rate in η/N", "A": AB, "B": AB, "skip": "skip, which is ours", "beta": "β", "b": "rates b"}
 
 
 @dataclass(frozen=True, eq=False)

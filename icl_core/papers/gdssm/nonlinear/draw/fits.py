@@ -15,10 +15,10 @@ from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import percent, row_of
 
-STRAIGHT = {
-    "construction": "With a linear embedding the model is a straight line, also with an MLP on the state",
-    "trained": "With a linear embedding it is nearly a straight line, quite straight with an MLP on the state",
-}
+STRAIGHT = (
+    "With a linear embedding constructed layers make a straight line, also with an MLP on the state, and trained ones "
+    "nearly"
+)
 
 
 def fit(run: Run, view: Any) -> Panel:
@@ -31,7 +31,7 @@ def fit(run: Run, view: Any) -> Panel:
         f"Prompt {view.prompt}: the gated MLP is {gated} off the sine, gradient descent on sin x and cos x {descent}, "
         f"the gated linear embedding {linear}",
         f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Both blue curves should follow "
-        f"the dotted sine as the grey one does. {STRAIGHT[run.config.ssm]}; the gated unit bends it, mostly to the "
+        f"the dotted sine as the grey one does. {STRAIGHT}; the gated unit bends it, mostly to the "
         "mean of all sines, whatever the dots say. Look at another prompt: a curve that stays has not read the dots.",
         note=f"Off: root mean square over all x from −5 to 5. {at}",
         **_fit(run, found, pairs, ("examples", "the sine"), 0.85),

@@ -1,4 +1,5 @@
-"""The five models of sines side by side: their losses, and how training came to them."""
+"""The models of sines side by side: their losses, trained layers beside constructed ones, and how training came to
+them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.experiment import CannotDraw, Panel, Run
 from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.style import INK, PAPER, colour, legend
@@ -15,6 +16,8 @@ from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.training.several_seeds import padded
+
+IDEALLY = "ideal"
 
 
 def losses(run: Run, view: Any) -> Panel:
@@ -29,12 +32,48 @@ def losses(run: Run, view: Any) -> Panel:
         f"{percent(mean['linear gate'] / zero)}, and {percent(kept)} of what that gains needs no labels",
         "A diamond is the same model's loss when the labels in its prompt are zeros: what it does not owe to the "
         "examples. The gated linear embedding ends near the mean of all sines, 0.19 cos x, and reads them little. "
-        "What is linear in the query's x cannot pass the line of best straight lines, an MLP on the state included. "
+        "What is linear in the query's x cannot pass the line of best straight lines, an MLP on the state included; "
+        "trained layers are not quite linear in it. "
         "If the embedding did not matter, all bars would be equal.",
         _bars(run, list(mean.values()), list(blind.values())),
         data=pd.DataFrame({name: list(column) for name, column in (table | worst).items()}).round(5),
         note="All bars and lines are of the same held-out tasks; the mean sine is "
         f"{MEAN:.2f} cos x. Best straight lines: fitted to each whole sine, exact.",
+    )
+
+
+BESIDE = ("linear", "linear trained", "linear gate", "linear gate trained")
+KINDS = ("construction", "trained")
+
+
+def beside(run: Run, view: Any) -> Panel:
+    """Figure 4 B: trained layers beside constructed ones, behind the same linear embedding, with the gated unit and
+    without."""
+    missing = set(BESIDE) - set(run.names("variants"))
+    if missing:
+        raise CannotDraw(f"This run holds no model “{variant(min(missing)).label}”.")
+    means = {id: float(run[f"evaluated/{id}"].mean()) for id in BESIDE}
+    many = "one layer" if run.config.layers == 1 else f"{run.config.layers} layers"
+    plain, gate = (f"{written(means[f'{id} trained'], 4)} and {written(means[id], 4)}" for id in ("linear", BESIDE[2]))
+    labels = ["constructed", "trained", "constructed, gated", "trained, gated"]
+    figure = figures.bars(
+        labels, list(means.values()), "loss at the query", kinds=[*KINDS, *KINDS], text="none",
+        y_range=(0, 1.18 * max(float(run["baseline/zero"][0]), *means.values())), height=420,
+    )  # fmt: skip
+    bar = figure.data[0].update(showlegend=False)
+    figure.add_trace(seeds(run, bar["x"], BESIDE))
+    _write(figure, bar["x"], list(means.values()), float(run["baseline/zero"][0]))
+    _level(figure, run, IDEALLY)
+    return Panel(
+        f"{many.capitalize()}, trained and constructed: {gate} with the gated unit, {plain} without",
+        "The comparison of Figure 4 B and Appendix A.7: a linear embedding, and behind it GD-SSM layers that are "
+        "trained (blue) or are the construction, a step of gradient descent each (orange); the embedding, the rates "
+        "and the gated unit are trained around both. If training found gradient descent here, bars of a pair would be "
+        f"equal. None comes near the {written(float(run['baseline/ideal'][0]), 4)} of as many steps on sin x and "
+        "cos x: a linear embedding has no features in which a sine is linear.",
+        figure,
+        data=pd.DataFrame({"model": labels, "loss": means.values()}).round(5),
+        note="Dots are single seeds. The same held-out tasks for all.",
     )
 
 
@@ -45,13 +84,18 @@ def _bars(run: Run, means: list[float], hidden: list[float]) -> Figure:
         y_range=(0, 1.18 * max(zero, *means, *hidden)), height=420,
     )  # fmt: skip
     bar = figure.data[0].update(showlegend=False)
-    seeds = np.stack([run[f"evaluated/{each.id}"] for each in shown]).astype(float)  # [models, seeds]
-    x, dots = np.repeat(bar["x"], seeds.shape[1]), {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}}
-    figure.add_scatter(x=x.tolist(), y=seeds.ravel().tolist(), mode="markers", marker=dots, name="single seeds")
+    figure.add_trace(seeds(run, bar["x"], [each.id for each in shown]))
     figure.add_trace(diamonds(bar["x"], hidden))
     _write(figure, bar["x"], means, zero)
     _level(figure, run)
     return figure
+
+
+def seeds(run: Run, labels: Sequence[str], ids: Sequence[str]) -> Trace:
+    """The losses of single seeds, over the bars of the models `ids`."""
+    rows = np.stack([run[f"evaluated/{id}"] for id in ids]).astype(float)  # [models, seeds]
+    x, dots = np.repeat(labels, rows.shape[1]), {"size": 7, "color": PAPER, "line": {"color": INK, "width": 1.5}}
+    return Trace(x=x.tolist(), y=rows.ravel().tolist(), mode="markers", marker=dots, name="single seeds")
 
 
 def diamonds(labels: Sequence[str], hidden: Sequence[float]) -> Trace:
@@ -68,15 +112,17 @@ def _write(figure: Figure, labels: Sequence[str], values: Sequence[float], zero:
         figure.add_annotation(x=label, text=f"{value:.4f}", showarrow=False, bgcolor=PAPER, **where)
 
 
-def _level(figure: Figure, run: Run) -> None:
-    """The reference lines, named in the legend: on the lines their names would hide diamonds."""
+def _level(figure: Figure, run: Run, but: str = "") -> None:
+    """The reference lines, all `but` one, named in the legend: on the lines their names would hide diamonds."""
     what = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
     for name, level, kind, dash in (
         ("predicting zero", "zero", "floor", "dot"),
         ("best straight lines", "line", "floor", "longdash"),
         ("mean sine", "mean", "floor", "dashdot"),
-        (f"{what} on sin x, cos x", "ideal", "gradient descent", "dash"),
+        (f"{what} on sin x, cos x", IDEALLY, "gradient descent", "dash"),
     ):
+        if level == but:
+            continue
         y, line = float(run[f"baseline/{level}"][0]), {"color": colour(kind), "width": 2, "dash": dash}
         across = {"type": "line", "xref": "x domain", "yref": "y", "x0": 0, "x1": 1, "y0": y, "y1": y}
         figure.add_shape(**across, line=line, name=name, showlegend=True)

@@ -37,8 +37,8 @@ def fit(run: Run, view: Any) -> Panel:
     return Panel(
         f"Off the sine: {away[BENT]} with an MLP embedding, {away[STRAIGHT]} linear",
         f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Blue should follow the dotted "
-        "sine, as gradient descent on sin x and cos x does (dashed). With a linear embedding a model draws a line, "
-        "which a gated unit bends to the mean of all sines, whatever the dots say.",
+        "sine, as gradient descent on sin x and cos x does (dashed). Behind a linear embedding constructed layers draw "
+        "a line, which a gated unit bends to the mean of all sines, whatever the dots say.",
         figure.add_trace(figures.dots(pairs, "examples").update(showlegend=False)),
         data=pd.DataFrame(found).round(4),
     )
@@ -60,7 +60,8 @@ def features(run: Run, view: Any) -> Panel:
 
 def bars(run: Run, view: Any) -> Panel:
     """A bar a model, with its loss when the labels in its prompt are zeros."""
-    ids, zero, ideal = run.names("variants"), float(run["baseline/zero"][0]), float(run["baseline/ideal"][0])
+    zero, ideal = (float(run[f"baseline/{name}"][0]) for name in ("zero", "ideal"))
+    ids = [id for id in run.names("variants") if variant(id).layers != "trained"]  # those have a drawer of their own
     means, blind = ([float(run[f"evaluated/{id}{which}"].mean()) for id in ids] for which in ("", "/blind"))
     steps = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
     levels = [("predicting zero", zero, "floor"), (steps, ideal, "gradient descent")]

@@ -1,0 +1,22 @@
+"""When a training has arrived: the step from which on its loss stays within 1 % of L*."""
+
+import numpy as np
+
+from icl_core.experiment import Run
+
+NEAR = 0.01
+
+
+def arrivals(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """The steps [seeds] of the run's training and of ours beside it; NaN of a seed that has not arrived."""
+    level = float(run["watched/constructed"][0])  # L* on the very tasks that are watched
+    both = (("curve/step", "curve/loss"), ("beside/step", "beside/loss"))
+    ours, beside = (arrived(run[step], run[loss] / level - 1) for step, loss in both)
+    return ours, beside
+
+
+def arrived(steps: np.ndarray, away: np.ndarray) -> np.ndarray:
+    """The first of `steps` [points] from which on the share above L* `away` [seeds, points] stays within 1 %."""
+    near = np.abs(away) <= NEAR
+    stays = np.logical_and.accumulate(near[:, ::-1], 1)[:, ::-1]
+    return np.where(stays.any(1), steps[stays.argmax(1)], np.nan)

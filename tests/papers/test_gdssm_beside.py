@@ -1,0 +1,165 @@
+"""What a trained layer is set beside: the best weights of all with one feature, the authors' training, Figure 3 B."""
+
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core.experiment import Run
+from icl_core.papers.gdssm import layer
+from icl_core.papers.gdssm.layer import claims, population
+from icl_core.papers.gdssm.layer.arrival import arrived
+from icl_core.papers.gdssm.layer.draw import beside
+from icl_core.papers.gdssm.layer.settings import AUTHORS, PRESETS, View, as_here
+from icl_core.papers.gdssm.shared import any_layer as models
+from icl_core.papers.gdssm.shared import closed_forms, construction, train
+from icl_core.papers.gdssm.shared.layer_nd import LayerND
+from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.papers.gdssm.shared.task import sample
+from tests.recorder import Recorder
+
+metrics, layer_run = (import_module(f"icl_core.papers.gdssm.layer.{name}") for name in ("metrics", "run"))
+ONE = Config(f=1, N=4, batch=16, steps=10, seeds=2)
+DOUBLE = torch.float64
+
+
+def constructed(N: int, r: float) -> LayerND:
+    return construction.layer_nd(1, N, N * closed_forms.best_beta(1, N, r), "scalar").to(DOUBLE)
+
+
+# The best weights of one feature
+
+
+@pytest.mark.parametrize("N, r", [(1, 1.0), (4, 1.0), (10, 0.5)])
+def test_the_expected_loss_of_the_construction_is_the_closed_form(N, r):
+    found = population.expected_loss(constructed(N, r), *population.moments(N, r), r)
+    assert float(found) == pytest.approx(closed_forms.best_loss(1, N, r), rel=1e-10)
+
+
+def test_the_expected_loss_of_random_weights_is_the_mean_over_tasks():
+    config, N = replace(ONE, N=3, recurrence="scalar"), 3
+    weights = models.initial(config, [4]).to(DOUBLE)
+    assert isinstance(weights, LayerND)
+    weights = weights.with_(Q=4 * weights.Q, q=6 * weights.q)  # all terms count
+    tasks = sample(1, N, 100_000, torch.Generator().manual_seed(1)).to(DOUBLE)
+    losses = (models.predict(weights, tasks)[0, 0] - tasks.y[-1, 0]).square() / 2
+    expected = population.expected_loss(weights, *population.moments(N))
+    error = float(losses.std()) / len(tasks) ** 0.5
+    assert abs(float(losses.mean() - expected)) < 4 * error < 0.05 * float(expected)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_best_weights_are_the_construction_from_wherever_one_begins(seed):
+    config = replace(ONE, seed=seed)
+    best, (along, squares) = population.optimum(config), population.moments(config.N)
+    loss = population.expected_loss(best, along, squares)
+    assert float(loss) == pytest.approx(closed_forms.best_loss(1, config.N), rel=1e-9)
+    tensors = {f"population/{name}": tensor.numpy() for name, tensor in best.tensors().items()}
+    assert metrics.population_distance(Run(config, tensors)) < 1e-5
+    for bent in (best.with_(Q=best.Q * 1.1), best.with_(q=best.q + 0.1), best.with_(a=best.a * 0.97)):
+        assert float(population.expected_loss(bent, along, squares)) > float(loss) * 1.0001
+
+
+def test_what_is_known_of_one_feature_is_held_and_drawn():
+    run = made()
+    found = {metric.claim: metric for metric in layer.metrics(run)}[claims.POPULATION]
+    assert found.value is not None and found.value < 1e-4
+    panel = beside.population(run, View())
+    assert list(panel.data["weight"][-2:]) == ["rate", "decay"] and len(panel.data) == 11
+    np.testing.assert_allclose(panel.data["best"], panel.data["constructed"], atol=1e-4)
+    assert np.abs(panel.data["trained"] - panel.data["best"]).max() > 0.05  # ten steps
+    assert not population.applies(Config()) and not population.applies(replace(ONE, skip=True))
+
+
+@cache
+def made(**changes) -> Run:
+    with pytest.MonkeyPatch.context() as few:
+        for place, name in ((train, "TEST_SET"), (train, "WATCHED"), (layer_run, "SWEPT")):
+            few.setattr(place, name, (2**8, 2**20))
+        config = replace(ONE, **changes)
+        return Run(config, layer.run(config, Recorder()))
+
+
+# The authors' training
+
+
+def test_the_authors_presets_have_our_own_beside_them():
+    config = {preset.name: preset.config for preset in PRESETS}
+    assert as_here(config["authors"]) == config["layer"]
+    assert as_here(config["1-D authors"]) == config["1-D"]
+    assert as_here(replace(config["1-D two layers"], **AUTHORS)) == config["1-D two layers"]
+    assert (config["authors"].batch, config["authors"].steps) == (64, 300_000)
+
+
+def test_the_authors_optimiser_has_half_the_rate_for_the_recurrence_and_decays_all():
+    config = Config(optimiser="authors", layers=2, learning_rate=2e-4)
+    weights = models.initial(config, [0])
+    before = {name: tensor.clone() for name, tensor in weights.tensors().items()}
+    made = train.optimiser(config, tuple(weights.tensors()), list(weights.tensors().values()))
+    assert sorted(group["lr"] for group in made.param_groups) == [1e-4, 2e-4]
+    for tensor in weights.tensors().values():
+        tensor.grad = torch.zeros_like(tensor)
+    made.step()
+    for name, tensor in weights.tensors().items():
+        rate = 1e-4 if name in ("a", "a_tilde") else 2e-4
+        torch.testing.assert_close(tensor, before[name] * (1 - 0.05 * rate), rtol=1e-6, atol=0)
+
+
+def test_the_authors_rate_rises_first_and_ours_falls_from_the_start():
+    factors = []
+    for how in ("ours", "authors"):
+        config = Config(f=2, N=3, optimiser=how, steps=1000)
+        schedule = train.problem(config, models.initial(config, [0])).schedule
+        factors.append([schedule(step) for step in (0, 4, 9, 500, 999)])
+    assert factors[0][0] == 1 and factors[0] == sorted(factors[0], reverse=True)
+    np.testing.assert_allclose(factors[1][:3], [0.1, 0.5, 1.0], atol=1e-3)
+    assert factors[1][3:] == factors[0][3:]
+
+
+def test_a_run_as_the_authors_train_holds_ours_beside_it():
+    theirs = made(f=2, optimiser="authors")
+    ours = made(f=2, **{name: getattr(as_here(theirs.config), name) for name in AUTHORS})
+    np.testing.assert_array_equal(theirs["beside/loss"], ours["curve/loss"])
+    assert not np.array_equal(theirs["curve/loss"][:, 1], ours["curve/loss"][:, 1])
+    assert "steps as the authors train" in beside.training(theirs, View()).title
+    assert "beside/loss" not in ours.tensors
+
+
+def test_a_training_has_arrived_when_it_stays():
+    steps = np.array([0, 10, 20, 30, 40])
+    away = np.array([[1, 0.005, 0.02, 0.01, 0.0], [1, 0.5, -0.005, 0.005, -0.01], [1, 0, 0, 0, 0.011], [0, 0, 0, 0, 0]])
+    np.testing.assert_array_equal(arrived(steps, away), [30, 20, np.nan, 0])
+
+
+def test_how_many_times_as_long_is_the_mean_over_seeds_and_unknown_if_one_never_arrives():
+    run, steps = made(f=2, optimiser="authors"), np.array([0, 100, 200, 400])
+    level = float(run["watched/constructed"][0])
+    curves = {"beside/step": steps, "beside/loss": level * np.array([[2, 1, 1, 1], [2, 1, 1, 1.0]])}
+    for theirs, wanted in (([[2, 2, 1, 1], [2, 2, 2, 1]], 3.0), ([[2, 2, 1, 1], [2, 2, 2, 2]], np.nan)):
+        tensors = {**run.tensors, **curves, "curve/step": steps, "curve/loss": level * np.array(theirs, float)}
+        found = {metric.claim: metric.value for metric in layer.metrics(Run(run.config, tensors))}
+        np.testing.assert_allclose(found[claims.LONGER], wanted)
+
+
+# Figure 3 B
+
+
+def test_a_row_of_decays_counts_as_its_mean():
+    """Of one an entry; one a row and one alone are what they are."""
+    entries = torch.tensor([[[1.2, 0.8], [1.1, 1.0]]])
+    run = Run(Config(f=2, N=2, recurrence="full"), {"final/a": entries.numpy()})
+    np.testing.assert_allclose(metrics.decays(run)[0], [[0.0, 0.025]], atol=1e-6)  # N = 2: half of a - 1
+    run = Run(Config(f=2, N=2, model="1-D"), {"final/a": np.array([[1.2, 0.8]], np.float32)})
+    np.testing.assert_allclose(metrics.decays(run)[0], [[0.1, -0.1]], atol=1e-6)
+
+
+def test_rates_that_differ_within_a_row_count_as_their_mean():
+    config = Config(f=2, N=2, recurrence="full")
+    built = construction.layer_nd(2, 2, 1.2, "full")
+    trained = built.with_(a=torch.tensor([[[1.2, 0.8], [1.0, 1.0]]]))
+    found = {each.name: each for each in metrics.compare(trained, built, config.N)}
+    assert metrics.farthest(found["rate"]) == pytest.approx(0, abs=1e-6)
+    assert float(found["rate"].farthest.max()) == pytest.approx(0.1, abs=1e-6)
