@@ -3,8 +3,9 @@
 import pytest
 import torch
 
-from icl_core.papers.gdssm.comparison.baselines import MODELS, griffin, s5, scan
-from icl_core.papers.gdssm.comparison.match_sizes import count, matched, nearest
+from icl_core.papers.gdssm.shared.sequence_models import MODELS, scan
+from icl_core.papers.gdssm.shared.sequence_models.match_sizes import count, matched, nearest
+from icl_core.papers.gdssm.shared.sequence_models.plain import griffin, s5
 
 BASELINES = {model.label: model for model in MODELS.values() if model.module}
 NAMES = list(BASELINES)

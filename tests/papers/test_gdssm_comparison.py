@@ -10,15 +10,16 @@ import torch
 
 from icl_core.experiment import Run
 from icl_core.papers.gdssm import comparison
-from icl_core.papers.gdssm.comparison import baselines, train
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.draw.losses import _late as late
 from icl_core.papers.gdssm.comparison.metrics import seeds_near
-from icl_core.papers.gdssm.comparison.models import learners, sequence
 from icl_core.papers.gdssm.comparison.read_run import THEN, entries, upgrade
-from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, Config, View
-from icl_core.papers.gdssm.comparison.train import CHUNK, evaluate, gradient, held_out, tasks
+from icl_core.papers.gdssm.comparison.settings import Config, View
 from icl_core.papers.gdssm.shared import construction
+from icl_core.papers.gdssm.shared.sequence_models import MODELS, train
+from icl_core.papers.gdssm.shared.sequence_models.learners import learners, sequence
+from icl_core.papers.gdssm.shared.sequence_models.settings import LEARNING_RATES
+from icl_core.papers.gdssm.shared.sequence_models.train import CHUNK, evaluate, gradient, held_out, tasks
 from icl_core.papers.gdssm.shared.task import Tasks, loss
 from icl_core.runs import store
 from icl_core.training import loop
@@ -355,7 +356,7 @@ def drawn(run):
 def test_a_baseline_added_tomorrow_leaves_todays_run_as_it_is(whole, monkeypatch, model):
     run = Run(replace(SMALL, model=model), whole[model])
     before = drawn(run)
-    monkeypatch.setitem(baselines.MODELS, "hyena", replace(baselines.MODELS["s5"], id="hyena", label="Hyena"))
+    monkeypatch.setitem(MODELS, "hyena", replace(MODELS["s5"], id="hyena", label="Hyena"))
     learners.cache_clear()
     assert "hyena" in [each.model.id for each in learners(run.config)]  # tomorrow's run holds it
     assert drawn(run) == before
@@ -365,7 +366,7 @@ def test_a_baseline_added_tomorrow_leaves_todays_run_as_it_is(whole, monkeypatch
 def test_a_baseline_that_is_gone_tomorrow_is_drawn_under_its_id(whole, give_up):
     run = Run(SMALL, whole["N-D"])
     said, _, metrics = drawn(run)
-    give_up(baselines.MODELS, "mamba")
+    give_up(MODELS, "mamba")
     learners.cache_clear()
     now, _, again = drawn(run)
     assert again == metrics and all("Mamba" not in str(panel) for panel in now.values())

@@ -23,12 +23,13 @@ from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.comparison import claims
 from icl_core.papers.gdssm.comparison.draw import fairness, losses
 from icl_core.papers.gdssm.comparison.metrics import metrics
-from icl_core.papers.gdssm.comparison.models import learners
 from icl_core.papers.gdssm.comparison.read_run import NEAR, entries, levels, upgrade
 from icl_core.papers.gdssm.comparison.run import run
-from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, PRESETS, Config, View
-from icl_core.papers.gdssm.comparison.train import EVALUATIONS
+from icl_core.papers.gdssm.comparison.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.shared.sequence_models.learners import learners
+from icl_core.papers.gdssm.shared.sequence_models.settings import LEARNING_RATES
+from icl_core.papers.gdssm.shared.sequence_models.train import EVALUATIONS
 
 
 def headline(run: Run, view: View) -> str:

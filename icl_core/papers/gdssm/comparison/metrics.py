@@ -6,7 +6,7 @@ from icl_core import trend
 from icl_core.experiment import Claim, Metric, Run
 from icl_core.papers.gdssm.comparison.claims import MATCHED, ONLY, REACHES, TRANSFORMER, TWO
 from icl_core.papers.gdssm.comparison.read_run import NEAR, Entry, curves, entries
-from icl_core.papers.gdssm.comparison.train import WATCHED, levels
+from icl_core.papers.gdssm.shared.sequence_models.train import WATCHED, levels
 
 
 def metrics(run: Run) -> list[Metric]:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from icl_core.experiment import Run, Tensors, names
-from icl_core.papers.gdssm.comparison.baselines import Model, model
-from icl_core.papers.gdssm.comparison.train import Levels
+from icl_core.papers.gdssm.shared.sequence_models import Model, model
+from icl_core.papers.gdssm.shared.sequence_models.train import Levels
 
 NEAR = 1.05  # times gradient descent's loss: as good
 

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
-import icl_core.papers.gdssm.comparison.train as train
 from icl_core.experiment import Progress, names
-from icl_core.papers.gdssm.comparison.models import Learner, learners
-from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, Config
+from icl_core.papers.gdssm.shared.sequence_models import train
+from icl_core.papers.gdssm.shared.sequence_models.learners import Learner, learners
+from icl_core.papers.gdssm.shared.sequence_models.settings import LEARNING_RATES, Config
 from icl_core.training import phases
 from icl_core.training.several_seeds import padded
 

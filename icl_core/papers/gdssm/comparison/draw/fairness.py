@@ -6,15 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import icl_core.papers.gdssm.comparison.train as train
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, references
 from icl_core.figures.style import INK, TICKS, axis, layout, note
-from icl_core.papers.gdssm.comparison.baselines import Model
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.read_run import Entry, entries, levels
+from icl_core.papers.gdssm.shared.sequence_models import Model, train
 
 LEAST = 0.9  # log10 of the fewest parameters shown
 

@@ -5,15 +5,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import icl_core.papers.gdssm.comparison.train as train
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import DASHES, PAPER, TICKS, axis, colour, layout
-from icl_core.papers.gdssm.comparison.baselines import Model, model
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.read_run import NEAR, Entry, curves, entries, levels
+from icl_core.papers.gdssm.shared.sequence_models import Model, model, train
 
 
 def ends(run: Run, view: Any) -> Panel:

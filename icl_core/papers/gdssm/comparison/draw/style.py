@@ -7,8 +7,8 @@ import numpy as np
 
 from icl_core.experiment import Run
 from icl_core.figures.style import colour
-from icl_core.papers.gdssm.comparison.baselines import Model
 from icl_core.papers.gdssm.comparison.read_run import Entry, entries
+from icl_core.papers.gdssm.shared.sequence_models import Model
 
 FAR = 1.5  # times the loss of predicting zero: beyond, a dot stands at the edge
 

@@ -22,8 +22,14 @@ A new model is its file and a line in the table below.
 from dataclasses import dataclass
 from typing import Any
 
-from icl_core.papers.gdssm.comparison.baselines import griffin, linear_transformer, mamba, s5, softmax_transformer
-from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Parameters
+from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters
+from icl_core.papers.gdssm.shared.sequence_models.plain import (
+    griffin,
+    linear_transformer,
+    mamba,
+    s5,
+    softmax_transformer,
+)
 
 
 @dataclass(frozen=True)

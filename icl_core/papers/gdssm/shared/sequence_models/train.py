@@ -14,10 +14,10 @@ from torch import Tensor
 
 from icl_core import device
 from icl_core.experiment import Diverged, Tensors
-from icl_core.papers.gdssm.comparison.baselines.initial import Parameters
-from icl_core.papers.gdssm.comparison.models import Learner
-from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, Config
 from icl_core.papers.gdssm.shared import construction
+from icl_core.papers.gdssm.shared.sequence_models.initial import Parameters
+from icl_core.papers.gdssm.shared.sequence_models.learners import Learner
+from icl_core.papers.gdssm.shared.sequence_models.settings import LEARNING_RATES, Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Report

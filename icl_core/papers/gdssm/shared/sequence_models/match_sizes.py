@@ -17,8 +17,8 @@ from functools import partial
 
 import torch
 
-from icl_core.papers.gdssm.comparison.baselines import Model
-from icl_core.papers.gdssm.comparison.baselines.initial import Parameters
+from icl_core.papers.gdssm.shared.sequence_models import Model
+from icl_core.papers.gdssm.shared.sequence_models.initial import Parameters
 
 WIDTH = 20  # the paper's hidden dimension, twice its f
 TOLERANCE = 0.05

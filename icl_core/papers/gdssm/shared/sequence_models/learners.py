@@ -9,11 +9,11 @@ from jaxtyping import Float
 from torch import Tensor, vmap
 
 from icl_core import device
-from icl_core.papers.gdssm.comparison.baselines import MODELS, Model
-from icl_core.papers.gdssm.comparison.baselines.initial import Parameters
-from icl_core.papers.gdssm.comparison.match_sizes import Size, count, matched
-from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared import any_layer
+from icl_core.papers.gdssm.shared.sequence_models import MODELS, Model
+from icl_core.papers.gdssm.shared.sequence_models.initial import Parameters
+from icl_core.papers.gdssm.shared.sequence_models.match_sizes import Size, count, matched
+from icl_core.papers.gdssm.shared.sequence_models.settings import Config
 from icl_core.papers.gdssm.shared.settings import Config as Layer
 from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interleaved
 
