@@ -15,7 +15,7 @@ PAPER = Paper(
         "and one multiplication with the query applies it: a step of gradient descent, with one pass and no storage "
         "of the examples. Trained from random weights, the layer finds exactly this."
     ),
-    experiments={"layer": 2, "sizes": 2, "nonlinear": 2, "comparison": 4, "corrections": 1},
+    experiments={"layer": 2, "sizes": 2, "nonlinear": 2, "comparison": 5, "learns": 1, "corrections": 1},
     glossary=(
         ("C", "C_t", "the window [x_t, y_t, x_{t+1}], what the layer sees of the sequence at once, f × 3"),
         ("c", "c_t", "the 1-D layer's token [x_t y_t, x_{t+1}], with the product already made"),

@@ -1,5 +1,7 @@
 """The settings of the comparison with other sequence models, and what is drawn of it."""
 
+from dataclasses import replace
+
 from icl_core.experiment import Preset
 from icl_core.knobs import settings, toggle
 from icl_core.papers.gdssm.shared.sequence_models.settings import Config
@@ -12,15 +14,23 @@ class View:
     single_seeds: bool = toggle("single seeds", default=False)
 
 
+SMALL = Config(steps=15_000, tuning=5_000)
+PRODUCTS = Config(model="1-D", f=10, N=10, steps=20_000, tuning=3_000)
+PAPERS = Config(f=10, N=10, batch=256, steps=20_000, tuning=3_000)
+
 PRESETS = (
-    Preset("classroom", "1-D, a quick look", Config(),
-           "In half a minute: with the products given, most models come near.", seeds=5),
-    Preset("1-D", "Figure 4 C: scalar labels", Config(f=10, N=10, steps=3000, tuning=1000),
-           "The tokens hold the products, ten of them: who gets there?", "Figures", seeds=5),
-    Preset("N-D", "Figure 6 on smaller tasks", Config(model="N-D", f=3, steps=5000, tuning=5000),
-           "The products are to be learned. Look at single seeds of the transformers of two layers.", "Figures",
-           seeds=5),
-    Preset("paper size", "Figure 6 at the paper's f and N", Config(model="N-D", f=10, N=10, steps=3000, tuning=1000),
-           "The paper's tasks, for a hundredth of its steps: who has left predicting zero?", "Paper's setting",
-           seeds=5),
+    Preset("classroom", "In class: f = 3, N = 5", Config(),
+           "Under a minute: who is there already, and who has not left predicting zero?", seeds=3),
+    Preset("N-D", "Vector labels, f = 3, N = 5", SMALL,
+           "The products are to be learned, and the tasks are small enough to wait for it.", "Figures", seeds=5),
+    Preset("1-D", "Figure 4 C: scalar labels, f = N = 10", PRODUCTS,
+           "The tokens hold the products, ten of them: who gets there?", "Paper's setting", seeds=5),
+    Preset("paper size", "Figure 6: vector labels, f = N = 10", PAPERS,
+           "The paper's tasks, a quarter as many as it used: who has left predicting zero?", "Paper's setting",
+           seeds=3),
+    Preset("N-D plain", "f = 3, N = 5, plain models", replace(SMALL, form="plain"),
+           "One layer each, no norm, equal parameters: does the order stay?", "Beyond the paper", seeds=5),
+    Preset("1-D plain", "Scalar labels, plain models", replace(PRODUCTS, form="plain", parameters=8_000),
+           "Open the step by hand: the linear transformer of one layer beside the weights that take the step.",
+           "Beyond the paper", seeds=5),
 )  # fmt: skip
