@@ -30,7 +30,7 @@ def metrics(run: Run) -> list[Metric]:
         _best(run, TRANSFORMER, two),
         *(_reaches(run, TWO, each, "two") for each in own[1:]),
     ]
-    if run.config.form == "plain":
+    if run.config.plain:
         found.append(Metric(MATCHED, max(abs(each.parameters / run.config.parameters - 1) for each in baselines)))
     return found + (_products_given if run.config.model == "1-D" else _products_to_make)(run, baselines)
 

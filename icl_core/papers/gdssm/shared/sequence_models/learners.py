@@ -55,8 +55,8 @@ def _gd_ssm(config: Config, model: Model) -> Learner:
 
 
 def _baseline(config: Config, model: Model) -> Learner:
-    size, draw = (_plain if config.form == "plain" else _authors)(config, model)
-    module, slow = (model.plain, ()) if config.form == "plain" else (model.authors, model.authors.SLOW)
+    size, draw = (_plain if config.plain else _authors)(config, model)
+    module, slow = (model.plain, ()) if config.plain else (model.authors, model.authors.SLOW)
     of_all_seeds = vmap(module.forward, (0, None))
 
     def initial(seeds: list[int]) -> Parameters:

@@ -24,16 +24,16 @@ class Config:
     N: int = slider("context pairs, N", 1, 20, default=5, group=TASK)
     form: str = choice("the other models", FORMS, default="authors", group=MODEL)
     norm: str = choice(
-        "norm before each block", NORMS, default="authors", group=MODEL,
+        "norm before each block", NORMS, default="authors", group=MODEL, shown_if="by_authors",
         help="it hides the size of y from the block; the plain form has none",
     )  # fmt: skip
     width: float = slider(
-        "width, times 2f + N + 1", 0.25, 4.0, default=1.0, log=True, group=MODEL,
-        help="2f for x and y, N + 1 for positions; of the form that their authors build",
+        "width, times 2f + N + 1", 0.25, 4.0, default=1.0, log=True, group=MODEL, shown_if="by_authors",
+        help="2f for x and y, N + 1 for positions",
     )  # fmt: skip
     parameters: int = slider(
-        "parameters of each", 1000, 16000, default=4000, step=500, group=MODEL,
-        help="of the plain form; the GD-SSM has 14 to 2,000",
+        "parameters of each", 1000, 16000, default=4000, step=500, group=MODEL, shown_if="plain",
+        help="the GD-SSM has 14 to 2,000",
     )  # fmt: skip
     batch: int = slider("tasks a batch", 16, 2048, default=128, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 50000, default=500, log=True, group=TRAINING)
@@ -46,13 +46,23 @@ class Config:
         widest model at every token, for all seeds or all learning rates at once."""
         if self.hidden < NARROWEST:
             raise BadSetting(f"width must make at least {NARROWEST} hidden numbers, got {self.width:g} × {self.base}")
-        if self.form == "plain":
+        if self.plain:
             rows, each, size = len(RATES["plain"]), 40 * self.parameters**0.5 * (self.N + 8), self.parameters
         else:
             rows, each, size = len(RATES["authors"]), 256 * self.hidden + 40 * self.positions, self.width
         numbers = each * max(self.seeds, rows) * self.batch * self.positions
-        what = f"batch {self.batch}, N {self.N}, {'parameters' if self.form == 'plain' else 'width'} {size:g}, "
+        what = f"batch {self.batch}, N {self.N}, {'parameters' if self.plain else 'width'} {size:g}, "
         device.check_memory(int(4 * numbers), f"{what}seeds {self.seeds}")
+
+    @property
+    def plain(self) -> bool:
+        """Whether the models are in their plain form."""
+        return self.form == "plain"
+
+    @property
+    def by_authors(self) -> bool:
+        """Whether they are as their authors build them."""
+        return self.form == "authors"
 
     @property
     def base(self) -> int:
@@ -62,7 +72,7 @@ class Config:
     @property
     def hidden(self) -> int:
         """The hidden width: of the authors' form, or what the plain form aims at, the paper's or more."""
-        return max(PAPERS_WIDTH, self.base) if self.form == "plain" else round(self.width * self.base)
+        return max(PAPERS_WIDTH, self.base) if self.plain else round(self.width * self.base)
 
     @property
     def features(self) -> int:

@@ -167,7 +167,7 @@ def at_rate(config: Config, each: Learner, rate: float, resumed: Tensors, report
 
 def is_kept(config: Config, id: str) -> bool:
     """Whether a model's weights are kept: of the one that is shown beside its construction."""
-    return config.form == "plain" and config.model == "1-D" and id == "linear-1"
+    return config.plain and config.model == "1-D" and id == "linear-1"
 
 
 def _evaluations(config: Config) -> list[int]:
