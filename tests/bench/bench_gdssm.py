@@ -107,11 +107,8 @@ def speeds(what: str, setting: Beside) -> None:
     for each in learners(setting):
         once, twice = (step(each, setting, batch) for batch in (setting.batch, 2 * setting.batch))
         bound = "operations" if twice < 1.4 * once else "their size"
-        rate = 1000 * setting.seeds * setting.batch / once
-        print(
-            f"{what}, {each.model.label}: {once:.1f} ms a step, {rate:,.0f} tasks a second, bound by {bound}",
-            flush=True,
-        )
+        rate = f"{1000 * setting.seeds * setting.batch / once:,.0f} tasks a second"
+        print(f"{what}, {each.model.label}: {once:.1f} ms a step, {rate}, bound by {bound}", flush=True)
 
 
 if __name__ == "__main__":

@@ -61,6 +61,14 @@ $\alpha = \sqrt 2$.
 $10^{-4}$. Here larger batches, Adam without decay, a larger rate that falls to zero along a cosine and small initial
 weights find the same weights, at the paper's size $f = N = 10$, in some hundred steps.
 
+**A linear transformer** of one layer takes the step too, where the tokens $c_t = [x_t y_t, x_{t+1}]$ hold the products:
+with keys $x_t y_t$, queries $x_{t+1}$ and a value $\eta / N$ that it reads from the position vectors, the last token
+attends with
+$$
+\sum_t \tfrac{\eta}{N} \; (x_t y_t) \cdot x_{N+1} .
+$$
+It needs a width of $2f + 2$: the token, the constant, and a direction for the answer that holds nothing else.
+
 **Symmetries.** $Q \to cQ$, $q \to q/d$, $\beta \to \beta d / c$ leave the layer as it is; in the 1-D layer so do
 $\Psi \to G \Psi$, $\Theta \to G^{-\top} \Theta$ for any invertible $G$.
 

@@ -16,15 +16,18 @@ Value = Float[Tensor, "*rest T n"]
 Gate = Float[Tensor, "*rest T"]
 
 
-def parallel(q: Key, k: Key, v: Value, log_alpha: Gate, beta: Gate) -> Value:
-    """All o_t at once. With G_t = α_1 … α_t the state is S_t = sum_{s<=t} (G_t / G_s) w_s k_s^T, where what is written
-    is w_t = β_t (v_t - α_t S_{t-1} k_t): a triangular system for all w (the paper's WY form), solved as it stands."""
-    T, log_G = q.shape[-2], log_alpha.cumsum(-1)
+def parallel(
+    q: Float[Tensor, "*rest R m"], k: Key, v: Value, log_alpha: Gate, beta: Gate
+) -> Float[Tensor, "*rest R n"]:
+    """All o_t at once, or for the last R queries. With G_t = α_1 … α_t the state is S_t = sum_{s<=t} (G_t / G_s) w_s
+    k_s^T, where what is written is w_t = β_t (v_t - α_t S_{t-1} k_t): a triangular system for all w (the paper's WY
+    form), solved as it stands."""
+    (R, T), log_G = (q.shape[-2], k.shape[-2]), log_alpha.cumsum(-1)
     future = torch.ones(T, T, dtype=torch.bool, device=q.device).triu(1)
     kept = (log_G[..., :, None] - log_G[..., None, :]).masked_fill(future, -torch.inf).exp()  # (*rest, T, T), G_t / G_s
     known = (beta[..., None] * kept * (k @ k.mT)).tril(-1)  # what the state already holds under k_t
     written = torch.linalg.solve_triangular(known, beta[..., None] * v, upper=False, unitriangular=True)
-    return (kept * (q @ k.mT)) @ written  # (*rest, T, n)
+    return (kept[..., T - R :, :] * (q @ k.mT)) @ written  # (*rest, R, n)
 
 
 def step(

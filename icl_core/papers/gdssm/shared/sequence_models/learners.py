@@ -57,14 +57,15 @@ def _gd_ssm(config: Config, model: Model) -> Learner:
 def _baseline(config: Config, model: Model) -> Learner:
     size, draw = (_plain if config.plain else _authors)(config, model)
     module, slow = (model.plain, ()) if config.plain else (model.authors, model.authors.SLOW)
-    of_all_seeds = vmap(module.forward, (0, None))
+    forward = module.forward if config.plain else partial(module.forward, last=True)
+    of_all_seeds = vmap(forward, (0, None))
 
     def initial(seeds: list[int]) -> Parameters:
         drawn = draw([torch.Generator().manual_seed(seed) for seed in seeds])
         return {name: tensor.to(device.device()) for name, tensor in drawn.items()}
 
     def predict(weights: Parameters, tasks: Tasks) -> Tensor:
-        answers = of_all_seeds(weights, sequence(config, tasks))  # (seeds, tasks, T, features)
+        answers = of_all_seeds(weights, sequence(config, tasks))  # (seeds, tasks, T or 1, features)
         return answers[:, :, -1, : tasks.y.shape[1]].mT  # the query's, as far as the label goes
 
     return Learner(model, size, initial, predict, slow)

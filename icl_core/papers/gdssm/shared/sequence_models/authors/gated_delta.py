@@ -64,14 +64,15 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
     }
 
 
-def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The answers at all tokens, for one seed's parameters."""
+def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+    """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     u = tokens @ p["W_in"]  # (tasks, T, width)
     n = normalised(p, u)
     mixed = (parts.convolved(n @ p[f"W_{name}"], p[f"convolution_{name}"]) for name in "QKV")
     q, k, v = (each.transpose(1, 2) for each in read(*mixed))  # (tasks, heads, T, m)
     log_alpha, beta = (each.mT for each in gates(p, n))  # (tasks, heads, T)
-    return answer(p, u, n, delta_rule.parallel(q, k, v, log_alpha, beta).transpose(1, 2))
+    at = parts.rows(last)
+    return answer(p, u[:, at], n[:, at], delta_rule.parallel(q[:, :, at], k, v, log_alpha, beta).transpose(1, 2))
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:

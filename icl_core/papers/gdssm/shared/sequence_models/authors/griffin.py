@@ -72,11 +72,15 @@ def _attention(shape: Shape, generators: Generators, blocks: int) -> Parameters:
     }
 
 
-def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The answers at all tokens, for one seed's parameters."""
+def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+    """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     u = tokens @ p["W_in"]  # (tasks, T, width)
     for place, (kind, index) in enumerate(PATTERN):
-        u = u + (recurrent if kind == "recurrent" else local)(of(p, kind, index), u)
+        if kind == "recurrent":
+            u = u + recurrent(of(p, kind, index), u)
+        else:  # the end of the pattern: a last token alone needs its window
+            u = u[:, -WINDOW:] if last else u
+            u = (u + local(of(p, kind, index), u))[:, parts.rows(last)]
         u = u + feed_forward(of(p, "mlp", place), u)
     return u @ p["W_out"]  # (tasks, T, f)
 

@@ -56,13 +56,15 @@ def layers(p: Parameters) -> int:
     return len(p["attention.W_Q"])
 
 
-def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The answers at all tokens, for one seed's parameters."""
+def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+    """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     u = tokens @ p["W_in"] + p["P"][: tokens.shape[1]]  # (tasks, T, width)
     for layer in range(layers(p)):
         block = of(p, "attention", layer)
         q, k, v = read(block, u)  # (tasks, heads, T, m)
-        mixed = (q @ k.mT).tril() @ v  # queries are rows, and see what came before
+        at = parts.rows(last and layer == layers(p) - 1)
+        q, u = q[:, :, at], u[:, at]
+        mixed = (q @ k.mT).tril(k.shape[2] - q.shape[2]) @ v  # queries are rows, and see what came before
         u = u + mixed.transpose(1, 2).flatten(2) @ block["W_O"]  # (tasks, T, width)
         u = u + parts.fed_forward(of(p, "mlp", layer), u)
     return u @ p["W_out"]  # (tasks, T, f)

@@ -15,7 +15,7 @@ import math
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import silu
+from torch.nn.functional import silu, softplus
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import CONVOLVED, Hidden, Shape, normalised
@@ -46,13 +46,15 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
     }
 
 
-def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The answers at all tokens, for one seed's parameters."""
+def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+    """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     u = tokens @ p["W_in"]  # (tasks, T, width)
     n = normalised(p, u)
     x = silu(parts.convolved(n @ p["W_x"], p["convolution"]) + p["b_convolution"])  # (tasks, T, d)
+    if last:
+        return answer(p, u[:, -1:], n[:, -1:], x[:, -1:], at_the_end(p, x))
     a, b, C = selected(p, x)  # a, b: (tasks, T, d, state)
-    return answer(p, u, n, x, scan(a, b), C)
+    return answer(p, u, n, x, read(scan(a, b), C))
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
@@ -67,11 +69,27 @@ def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "t
         x = silu((recent * p["convolution"]).sum(1) + p["b_convolution"])  # (tasks, d)
         a, b, C = selected(p, x)
         Z = a * Z + b  # (tasks, d, state)
-        answers.append(answer(p, u, n, x, Z, C))
+        answers.append(answer(p, u, n, x, read(Z, C)))
     return torch.stack(answers, 1)
 
 
-def answer(p: Parameters, u: Hidden, n: Hidden, x: Channel, Z: State, C: Reader) -> Float[Tensor, "*rest f"]:
-    """What is read from the state, gated and added to the token."""
-    y = (Z * C[..., None, :]).sum(-1) + p["D"] * x  # (*rest, d)
+def read(Z: State, C: Reader) -> Channel:
+    """Z C of every channel; many tiny matrix products would be slower."""
+    return (Z * C[..., None, :]).sum(-1)
+
+
+def at_the_end(p: Parameters, x: Float[Tensor, "tasks T d"]) -> Float[Tensor, "tasks one d"]:
+    """What the last token reads, without the states before: each token's drive, decayed by all steps after it, of
+    which a diagonal A needs but the sum."""
+    Δ = softplus(x @ p["W_down"] @ p["W_up"] + p["b_Δ"])  # (tasks, T, d)
+    after = Δ.flip(1).cumsum(1).flip(1)[:, 1:]  # (tasks, T - 1, d): the steps from the next token on
+    after = torch.cat([after, torch.zeros_like(Δ[:, :1])], 1)  # (tasks, T, d)
+    kept = (-after[..., None] * p["log_A"].exp()).exp()  # (tasks, T, d, state)
+    met = (x @ p["W_B"]) * (x[:, -1:] @ p["W_C"])  # (tasks, T, state)
+    return ((kept * met[:, :, None]).sum(-1) * Δ * x).sum(1, keepdim=True)
+
+
+def answer(p: Parameters, u: Hidden, n: Hidden, x: Channel, y: Channel) -> Float[Tensor, "*rest f"]:
+    """What is read from the state, `y`, gated and added to the token."""
+    y = y + p["D"] * x  # (*rest, d)
     return (u + (y * silu(n @ p["W_gate"])) @ p["W_y"]) @ p["W_out"]  # (*rest, f)

@@ -67,6 +67,11 @@ def of(p: Parameters, block: str, index: int) -> Parameters:
     return {name.removeprefix(f"{block}."): each[index] for name, each in p.items() if name.startswith(f"{block}.")}
 
 
+def rows(last: bool) -> slice:
+    """The tokens at which there is an answer."""
+    return slice(-1, None) if last else slice(None)
+
+
 Hidden = Float[Tensor, "*rest width"]
 
 

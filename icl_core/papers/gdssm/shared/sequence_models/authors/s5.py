@@ -42,13 +42,14 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
     }
 
 
-def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The answers at all tokens, for one seed's parameters."""
+def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+    """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     A, B = discretised(p)
     u = tokens @ p["W_in"]  # (tasks, T, width)
     n = normalised(p, u)
     driven = torch.complex(n @ B.real.T, n @ B.imag.T)  # (tasks, T, state)
-    return answer(p, u, n, scan(A.expand_as(driven), driven))
+    at = parts.rows(last)
+    return answer(p, u[:, at], n[:, at], scan(A.expand_as(driven), driven)[:, at])
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:

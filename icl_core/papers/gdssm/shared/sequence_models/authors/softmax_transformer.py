@@ -27,15 +27,17 @@ def parameters(shape: Shape, generators: Generators) -> Parameters:
     return drawn(shape, generators, out=(HEADS * shape.head) ** -0.5)
 
 
-def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
-    """The answers at all tokens, for one seed's parameters."""
+def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+    """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
     T = tokens.shape[1]
     u = tokens @ p["W_in"] + p["P"][:T]  # (tasks, T, width)
     future = torch.ones(T, T, dtype=torch.bool, device=u.device).triu(1)
     for layer in range(layers(p)):
         block = of(p, "attention", layer)
         q, k, v = read(block, u)  # (tasks, heads, T, m)
-        mixed = (q @ k.mT).masked_fill(future, -torch.inf).softmax(-1) @ v  # queries are rows
+        at = parts.rows(last and layer == layers(p) - 1)
+        q, u = q[:, :, at], u[:, at]
+        mixed = (q @ k.mT).masked_fill(future[at], -torch.inf).softmax(-1) @ v  # queries are rows
         u = u + mixed.transpose(1, 2).flatten(2) @ block["W_O"]  # (tasks, T, width)
         u = u + parts.fed_forward(of(p, "mlp", layer), u)
     return u @ p["W_out"]  # (tasks, T, f)
