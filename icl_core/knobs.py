@@ -26,7 +26,8 @@ class BadSetting(ValueError):
 class Knob:
     """What a field may be and how it is asked for. `options` maps a choice's value to its label. `at_most` names the
     setting of the run at hand at which a view's slider ends (it is left out where nothing is left to choose),
-    `shown_if` one, or a property of the settings, without which a view's choice is left out. `was` is the field's
+    `shown_if` one, or a property of the settings, without which a choice is left out: a view's by the run at hand, a
+    config's by itself. `was` is the field's
     former name: files keep it, so that the keys of runs do not change, and old links still open."""
 
     kind: str  # "slider", "choice", "text" or "toggle"

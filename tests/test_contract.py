@@ -72,7 +72,7 @@ def test_sliders_refuse_what_lies_beyond_their_range(experiment):
 
 
 def test_a_views_knob_depends_on_what_the_config_has(experiment):
-    for knob in knobs(experiment.view).values():
+    for knob in [*knobs(experiment.view).values(), *knobs(experiment.config).values()]:
         if knob.at_most:
             bound = knobs(experiment.config)[knob.at_most]
             assert isinstance(bound.default, int) and bound.high <= knob.high, knob.label

@@ -37,7 +37,7 @@ def config_knobs(setting: Setting) -> None:
     for number, (group, fields) in enumerate(groups.items()):
         # a long list is folded after its first group
         with st.expander(group, expanded=number == 0) if group and len(groups) > 1 else nullcontext():
-            for field in fields:
+            for field in (field for field in fields if _asked(setting, known[field])):
                 base = getattr(setting.preset.config, field)
                 also = [getattr(preset.config, field) for preset in setting.experiment.presets]
                 widgets.draw(setting.id, field, known[field], setting.chosen[field], base, also)
@@ -46,3 +46,8 @@ def config_knobs(setting: Setting) -> None:
         st.caption("Differs from the preset: " + plain("; ".join(differing)))
         back = {"experiment": setting.name, "preset": setting.preset.name}
         st.button("Reset to preset", on_click=address.go, kwargs=back)
+
+
+def _asked(setting: Setting, knob: knobs.Knob) -> bool:
+    """Whether a field of the config changes anything as the others are; all are shown while they are refused."""
+    return bool(not knob.shown_if or setting.refused or getattr(setting.config, knob.shown_if))

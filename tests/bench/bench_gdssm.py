@@ -4,7 +4,9 @@
 
 One gradient of a GD-SSM on fresh tasks (f = 10, 64 tasks, float32). Plain is autograd through the recurrence, one state
 after the other; fast is the form that trains. Both take turns, on one thread, and medians are compared, of processor
-time, which waiting for a core does not lengthen. Then five seeds in one pass against one at the classroom batch.
+time, which waiting for a core does not lengthen. Then five seeds in one pass against one at the classroom batch. Then
+the tasks a second of every model of the comparison, and what bounds it: where twice as many tasks take hardly longer,
+the number of operations, not their size.
 """
 
 import statistics
@@ -20,6 +22,9 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import layer_1d, layer_nd, multi_layer
+from icl_core.papers.gdssm.shared.sequence_models import train as comparison
+from icl_core.papers.gdssm.shared.sequence_models.learners import Learner, learners
+from icl_core.papers.gdssm.shared.sequence_models.settings import Config as Beside
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss
 from icl_core.papers.gdssm.shared.train import draw, gradient
@@ -83,8 +88,34 @@ def compare_seeds(config: Config, wanted: float) -> None:
     print(f"seeds, {what}: one {one:.2f} ms, five {five:.2f} ms, ratio {five / one:.2f} (wanted: under {wanted})")
 
 
+def step(each: Learner, setting: Beside, batch: int) -> float:
+    """Milliseconds of a training step of all seeds: fresh tasks, gradient, update."""
+    weights, generator = each.initial(list(range(setting.seeds))), torch.Generator().manual_seed(0)
+    optimiser = torch.optim.Adam(comparison.groups(each, weights, 1e-3), fused=True)
+
+    def work() -> None:
+        found, _ = comparison.gradient(each, weights, comparison.tasks(setting, batch, generator))
+        for name, tensor in weights.items():
+            tensor.grad = found[name]
+        optimiser.step()
+
+    return 1000 * statistics.median([seconds(work) for _ in range(7)][1:])
+
+
+def speeds(what: str, setting: Beside) -> None:
+    """Tasks a second of every model, each counted once for every seed that it trains."""
+    for each in learners(setting):
+        once, twice = (step(each, setting, batch) for batch in (setting.batch, 2 * setting.batch))
+        bound = "operations" if twice < 1.4 * once else "their size"
+        rate = f"{1000 * setting.seeds * setting.batch / once:,.0f} tasks a second"
+        print(f"{what}, {each.model.label}: {once:.1f} ms a step, {rate}, bound by {bound}", flush=True)
+
+
 if __name__ == "__main__":
     torch.set_num_threads(1)
     for kind, (setting, form) in KINDS.items():
         compare_forms(kind, setting, form, 5)
     compare_seeds(Config(), 2)
+    speeds("f = 3, N = 5, one seed", Beside())
+    speeds("f = 3, N = 5, five seeds", Beside(seeds=5))
+    speeds("f = N = 10, batch 256, three seeds", Beside(f=10, N=10, batch=256, seeds=3))

@@ -1,12 +1,16 @@
 """The GD-SSM's baselines: parallel forms against recurrences, causality, sizes, seeds, and that they train."""
 
+import numpy as np
 import pytest
 import torch
 
-from icl_core.papers.gdssm.comparison.baselines import MODELS, griffin, s5, scan
-from icl_core.papers.gdssm.comparison.match_sizes import count, matched, nearest
+from icl_core.papers.gdssm.shared.sequence_models import MODELS, delta_rule, scan
+from icl_core.papers.gdssm.shared.sequence_models.authors import griffin as authors_griffin
+from icl_core.papers.gdssm.shared.sequence_models.authors.parts import Shape
+from icl_core.papers.gdssm.shared.sequence_models.match_sizes import count, matched, nearest
+from icl_core.papers.gdssm.shared.sequence_models.plain import griffin, s5
 
-BASELINES = {model.label: model for model in MODELS.values() if model.module}
+BASELINES = {model.label: model for model in MODELS.values() if model.baseline}
 NAMES = list(BASELINES)
 LONG, PAPERS = 161, 21  # 80 pairs and the query, 10 pairs and the query
 WIDTH, STATES = 20, {"S5": 10, "Mamba": 8}  # the paper's width; a state of their kind, 20 for all others
@@ -48,6 +52,7 @@ def one_seed(parameters, seed):
 def remembering(name, p):
     """The same parameters, but for decays of 1 - 1e-8 and nearer to 1: nothing is forgotten over the sequence."""
     changed = {"S5": {"log_decay": -12.0, "log_step": -8.0}, "Mamba": {"b_Δ": -20.0}, "Griffin": {"Λ": 30.0}}
+    changed |= {"Gated delta network": {"b_Δ": -20.0}}
     return p | {key: torch.full_like(p[key], value) for key, value in changed.get(name, {}).items()}
 
 
@@ -58,16 +63,16 @@ def test_the_recurrence_equals_the_parallel_form(name, T, memory):
     p = one_seed(drawn(name), 0)
     p = remembering(name, p) if memory == "long" else p
     tokens = torch.randn(3, T, 4, generator=generator(), dtype=torch.float64)
-    expected = BASELINES[name].module.recur(p, tokens)
+    expected = BASELINES[name].plain.recur(p, tokens)
     assert expected.shape == (3, T, 4)
     scale = max(1.0, float(expected.abs().max()))  # linear attention of two layers grows with the length
-    torch.testing.assert_close(BASELINES[name].module.forward(p, tokens) / scale, expected / scale, rtol=0, atol=1e-10)
+    torch.testing.assert_close(BASELINES[name].plain.forward(p, tokens) / scale, expected / scale, rtol=0, atol=1e-10)
 
 
 def test_griffin_attends_to_its_window_only():
     p = one_seed(drawn("Griffin"), 0)
     tokens = torch.randn(2, 12, 4, generator=generator(), dtype=torch.float64)
-    forward = BASELINES["Griffin"].module.forward
+    forward = BASELINES["Griffin"].plain.forward
     p |= {"W_y": torch.zeros_like(p["W_y"])}  # no recurrent block: what is older than the window is not seen
     changed = tokens.clone()
     changed[:, 3] += 1
@@ -93,7 +98,7 @@ def test_a_later_token_changes_no_earlier_answer(name):
     tokens = torch.randn(3, 41, 4, generator=generator(), dtype=torch.float64)
     changed = tokens.clone()
     changed[:, 17] += 1
-    before, after = BASELINES[name].module.forward(p, tokens), BASELINES[name].module.forward(p, changed)
+    before, after = BASELINES[name].plain.forward(p, tokens), BASELINES[name].plain.forward(p, changed)
     torch.testing.assert_close(after[:, :17], before[:, :17], rtol=0, atol=1e-12)
     assert ((after - before)[:, 17].abs().amax(-1) > 1e-6).all()
     assert ((after - before)[:, 18].abs().amax(-1) > 1e-9).all()  # and later answers do see it
@@ -107,7 +112,7 @@ def test_gradients_are_finite_and_reach_every_parameter(name, T, memory):
     p = remembering(name, p) if memory == "long" else p
     leaves = {key: value.clone().requires_grad_() for key, value in p.items()}
     tokens = torch.randn(3, T, 4, generator=generator())
-    BASELINES[name].module.forward(leaves, tokens)[:, -1].square().sum().backward()
+    BASELINES[name].plain.forward(leaves, tokens)[:, -1].square().sum().backward()
     for key, leaf in leaves.items():
         assert leaf.grad is not None and leaf.grad.isfinite().all(), key
         assert T == 1 or memory == "long" or leaf.grad.abs().max() > 0, key
@@ -118,13 +123,13 @@ def test_five_seeds_in_one_pass_equal_five_single_ones(name):
     baseline, p = BASELINES[name], drawn(name, seeds=5)
     tokens = torch.randn(5, 3, 21, 4, generator=generator(), dtype=torch.float64)  # each seed its own tasks
     leaves = {key: value.requires_grad_() for key, value in p.items()}
-    together, shared = (all_seeds(baseline.module.forward, leaves, each) for each in (tokens, tokens[0]))
+    together, shared = (all_seeds(baseline.plain.forward, leaves, each) for each in (tokens, tokens[0]))
     together.square().sum().backward()
     for seed in range(5):
         alone = {key: value.detach()[seed].clone().requires_grad_() for key, value in leaves.items()}
-        expected = baseline.module.forward(alone, tokens[seed])
+        expected = baseline.plain.forward(alone, tokens[seed])
         torch.testing.assert_close(together[seed], expected, rtol=0, atol=1e-12)
-        torch.testing.assert_close(shared[seed], baseline.module.forward(alone, tokens[0]), rtol=0, atol=1e-12)
+        torch.testing.assert_close(shared[seed], baseline.plain.forward(alone, tokens[0]), rtol=0, atol=1e-12)
         expected.square().sum().backward()
         for key, value in alone.items():
             torch.testing.assert_close(leaves[key].grad[seed], value.grad, rtol=1e-9, atol=1e-9)
@@ -142,6 +147,7 @@ DRAWN = {
     "S5": (19019.21, -0.00160387),
     "Mamba": (2068.9044, 0.03678195),
     "Griffin": (780.9445, 0.01153745),
+    "Gated delta network": (152.5273, 0.01623566),
     "Linear transformer, 1 layer": (864.2524, -0.00508547),
     "Linear transformer, 2 layers": (863.6087, 0.03074073),
     "Softmax transformer, 1 layer": (915.0453, -0.00508547),
@@ -159,7 +165,7 @@ def test_a_seeds_weights_are_those_of_the_shipped_runs(name):
 @pytest.mark.parametrize("asked", [1000, 2000, 4000])
 @pytest.mark.parametrize("name", NAMES)
 def test_matched_sizes_have_the_parameters_asked_for(name, asked):
-    size = matched(BASELINES[name], 10, asked, PAPERS)
+    size = matched(BASELINES[name], 10, asked, PAPERS, WIDTH)
     found = counted(BASELINES[name], size.width, size.state)
     assert found == size.parameters
     assert abs(found - asked) <= 0.05 * asked
@@ -173,6 +179,7 @@ def test_counts_at_the_papers_width():
     assert counts["S5"] == in_and_out + 2 * 10 * 20 * 2 + 3 * 10 + 20 + 20 * 20
     assert counts["Mamba"] == in_and_out + 3 * 20 * 40 + 40 * (4 + 1 + 2 * 2 + 1 + 3 * 8 + 1)
     assert counts["Griffin"] == in_and_out + 3 * 400 + 20 * 5 + 2 * 420 + 20 + 4 * 400 + 3
+    assert counts["Gated delta network"] == in_and_out + 4 * 20 * 20 + 2 * 20 + 2
     for layers, plural in ((1, ""), (2, "s")):
         for kind in ("Linear", "Softmax"):
             name = f"{kind} transformer, {layers} layer{plural}"
@@ -183,9 +190,9 @@ def test_counts_at_the_papers_width():
 def test_the_gd_ssm_cannot_be_matched():
     for baseline in BASELINES.values():
         assert counted(baseline, 1, 1) > 1.05 * 23  # neither with one decay, 14, nor with one a row
-        size = matched(baseline, 10, 113, PAPERS)  # a decay an entry
+        size = matched(baseline, 10, 113, PAPERS, WIDTH)  # a decay an entry
         assert abs(size.parameters - 113) <= 5 and size.width < 10  # in number only: too narrow for a token
-    assert matched(BASELINES["S5"], 10, 23, PAPERS).parameters > 1.05 * 23
+    assert matched(BASELINES["S5"], 10, 23, PAPERS, WIDTH).parameters > 1.05 * 23
 
 
 def test_nearest_finds_the_nearest_of_all():
@@ -223,7 +230,7 @@ def trained(baseline, p, rate, steps, f=5, N=5):
     optimiser = torch.optim.Adam(leaves.values(), lr=rate)
     for _ in range(steps):
         tokens, y = sample(64, f, N, tasks)
-        loss = (all_seeds(baseline.module.forward, leaves, tokens)[:, :, -1] - y).square().mean((1, 2)) / 2
+        loss = (all_seeds(baseline.plain.forward, leaves, tokens)[:, :, -1] - y).square().mean((1, 2)) / 2
         optimiser.zero_grad()
         loss.sum().backward()
         optimiser.step()
@@ -241,8 +248,125 @@ def test_training_lowers_the_loss(name):
     tokens, y = sample(2000, 5, 5, generator(9))
 
     def held_out(parameters):
-        answers = BASELINES[name].module.forward(one_seed(parameters, 0), tokens)[:, -1]
+        answers = BASELINES[name].plain.forward(one_seed(parameters, 0), tokens)[:, -1]
         return float((answers - y).square().mean() / 2)
 
     with torch.no_grad():
         assert held_out(leaves) < 0.98 * held_out(p)
+
+
+# As their authors build them
+
+AUTHORS = {model.id: model for model in BASELINES.values()}
+
+
+def shape_of(id, width=10, norm=True, T=21, features=4):
+    return Shape(features, width, AUTHORS[id].layers, T, norm)
+
+
+def authors(id, seeds=1, dtype=torch.float64, **shape):
+    parameters = AUTHORS[id].authors.parameters(shape_of(id, **shape), [generator(3 + seed) for seed in range(seeds)])
+    assert all(name in parameters for name in AUTHORS[id].authors.SLOW), id
+    return {name: tensor.to(dtype) for name, tensor in parameters.items()}
+
+
+def stretched(p):
+    """The same parameters with norms, shifts and biases that are not those of the start, so that all of them count."""
+    draw = generator(8)
+    plain = {name for name, each in p.items() if (each == each.flatten()[0]).all()}
+    return {n: each + 0.1 * torch.randn(each.shape, generator=draw, dtype=each.dtype) * (n in plain)
+            for n, each in p.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize("norm", [True, False])
+@pytest.mark.parametrize("T", [1, 3, 40])
+@pytest.mark.parametrize("id", AUTHORS)
+def test_the_authors_forms_run_token_by_token_as_in_parallel(id, T, norm):
+    p = stretched(one_seed(authors(id, norm=norm, T=40), 0))
+    tokens = torch.randn(3, T, 4, generator=generator(), dtype=torch.float64)
+    expected = AUTHORS[id].authors.recur(p, tokens)
+    scale = max(1.0, float(expected.abs().max()))
+    torch.testing.assert_close(AUTHORS[id].authors.forward(p, tokens) / scale, expected / scale, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("T", [1, 2, 11])
+@pytest.mark.parametrize("id", AUTHORS)
+def test_the_last_answer_alone_is_the_last_of_all(id, T):
+    p = one_seed(authors(id), 0)
+    tokens = torch.randn(3, T, 4, generator=generator(), dtype=torch.float64)
+    every, last = AUTHORS[id].authors.forward(p, tokens), AUTHORS[id].authors.forward(p, tokens, last=True)
+    torch.testing.assert_close(last, every[:, -1:], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("id", AUTHORS)
+def test_the_authors_forms_are_causal_and_train_all_their_parameters(id):
+    leaves = {name: each.requires_grad_() for name, each in stretched(one_seed(authors(id), 0)).items()}
+    tokens = torch.randn(3, 21, 4, generator=generator(), dtype=torch.float64)
+    changed = tokens.clone()
+    changed[:, 7] += 1
+    before, after = (AUTHORS[id].authors.forward(leaves, each) for each in (tokens, changed))
+    torch.testing.assert_close(after[:, :7], before[:, :7], rtol=0, atol=1e-12)
+    assert ((after - before)[:, 7:9].abs().amax(-1) > 1e-9).all()
+    before[:, -1].square().sum().backward()
+    assert all(leaf.grad.isfinite().all() and leaf.grad.abs().max() > 0 for leaf in leaves.values())
+
+
+@pytest.mark.parametrize("id", AUTHORS)
+def test_seeds_of_the_authors_forms_do_not_mix(id):
+    p, tokens = authors(id, seeds=3), torch.randn(2, 11, 4, generator=generator(), dtype=torch.float64)
+    together = all_seeds(AUTHORS[id].authors.forward, p, tokens)
+    for seed in range(3):
+        alone = AUTHORS[id].authors.forward(one_seed(p, seed), tokens)
+        torch.testing.assert_close(together[seed], alone, rtol=0, atol=1e-12)
+    fewer = authors(id)
+    assert all(torch.equal(fewer[name][0], p[name][0]) for name in p)
+
+
+@pytest.mark.parametrize("id", AUTHORS)
+def test_a_norm_hides_the_size_of_what_a_block_reads(id):
+    """Without norms a small input is read as small; with them as large as any. The residual carries the size on."""
+    tokens = torch.randn(2, 11, 4, generator=generator(), dtype=torch.float64)
+
+    def added(norm, size):
+        p = one_seed(authors(id, norm=norm), 0)
+        p |= {"P": torch.zeros_like(p["P"])} if "P" in p else {}
+        whole = AUTHORS[id].authors.forward(p, size * tokens) - size * tokens @ p["W_in"] @ p["W_out"]
+        return float(whole.abs().mean())
+
+    assert added(True, 0.01) > 0.2 * added(True, 1.0)
+    assert added(False, 0.01) < 0.2 * added(False, 1.0)
+
+
+def test_steps_begin_as_long_as_the_sequence_asks_for():
+    s5_steps = authors("s5", seeds=40)["log_step"].exp()
+    mamba_steps = torch.nn.functional.softplus(authors("mamba", seeds=40)["b_Δ"])
+    for steps in (s5_steps, mamba_steps):
+        assert 1 / 21 <= float(steps.min()) < 1.2 / 21 and 0.8 < float(steps.max()) <= 1
+        assert abs(float(steps.log().median()) + 0.5 * np.log(21)) < 0.2  # log-uniform
+    decays = authors("griffin", seeds=10)["recurrent.Λ"].sigmoid() ** authors_griffin.SHARPNESS
+    assert 0.9 <= float(decays.min()) < 0.91 and 0.99 < float(decays.max()) <= 0.999
+
+
+@pytest.mark.parametrize("width, head", [(4, 1), (9, 3), (12, 3), (31, 8)])
+def test_every_width_has_four_heads(width, head):
+    p = authors("softmax-1", width=width)
+    assert shape_of("softmax-1", width).head == head and p["attention.W_Q"].shape == (1, 1, width, 4 * head)
+
+
+def test_the_delta_rule_is_a_step_of_gradient_descent_on_what_a_key_recalls():
+    S, k, v = (torch.randn(*size, generator=generator(5), dtype=torch.float64) for size in ((3, 4), (4,), (3,)))
+    k, beta, keep = delta_rule.unit(k), torch.tensor(0.3, dtype=torch.float64), torch.tensor(0.8, dtype=torch.float64)
+    decayed = (keep * S).requires_grad_()
+    ((decayed @ k - v).square().sum() / 2).backward()
+    stepped, read = delta_rule.step(S, k, k, v, keep.log(), beta)
+    torch.testing.assert_close(stepped, decayed.detach() - beta * decayed.grad, rtol=0, atol=1e-12)
+    printed = keep * S @ (torch.eye(4) - beta * torch.outer(k, k)) + beta * torch.outer(v, k)  # Eq. 10
+    torch.testing.assert_close(stepped, printed, rtol=0, atol=1e-12)
+    torch.testing.assert_close(read, stepped @ k, rtol=0, atol=1e-12)
+
+
+def test_the_delta_rule_forgets_everything_without_overflow():
+    q, k, v = torch.randn(3, 2, 30, 4, generator=generator(6))
+    far = torch.full((2, 30), -60.0)
+    found = delta_rule.parallel(q, k, v, far, torch.ones(2, 30))
+    torch.testing.assert_close(found, v * (k * q).sum(-1, keepdim=True), rtol=1e-5, atol=1e-5)

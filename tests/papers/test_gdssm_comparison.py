@@ -2,31 +2,36 @@
 
 import json
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
-from icl_core.experiment import Run
+from icl_core.experiment import CannotDraw, Run
 from icl_core.papers.gdssm import comparison
-from icl_core.papers.gdssm.comparison import baselines, train
+from icl_core.papers.gdssm.comparison import constructed
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.draw.losses import _late as late
 from icl_core.papers.gdssm.comparison.metrics import seeds_near
-from icl_core.papers.gdssm.comparison.models import learners, sequence
-from icl_core.papers.gdssm.comparison.read_run import THEN, entries, upgrade
-from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, Config, View
-from icl_core.papers.gdssm.comparison.train import CHUNK, evaluate, gradient, held_out, tasks
+from icl_core.papers.gdssm.comparison.read_run import FALLING, FLAT, ZERO, ending, entries, falls
+from icl_core.papers.gdssm.comparison.settings import Config, View
 from icl_core.papers.gdssm.shared import construction
+from icl_core.papers.gdssm.shared.sequence_models import MODELS, train
+from icl_core.papers.gdssm.shared.sequence_models.learners import learners, sequence
+from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer
+from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED
+from icl_core.papers.gdssm.shared.sequence_models.train import CHUNK, evaluate, gradient, held_out, tasks
 from icl_core.papers.gdssm.shared.task import Tasks, loss
-from icl_core.runs import store
 from icl_core.training import loop
 from tests.drawn import numbers_of, without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
-SMALL = Config(model="N-D", f=2, N=2, batch=16, steps=10, tuning=10, parameters=1000)
+SMALL = Config(f=2, N=2, batch=16, steps=10, tuning=10, parameters=1000)
+PLAIN = replace(SMALL, model="1-D", form="plain")
 FEW = (101, 64)
+module = import_module("icl_core.papers.gdssm.comparison.run")  # its name is that of a function too
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +45,11 @@ def whole():
     with pytest.MonkeyPatch.context() as patch:
         for name in ("TUNED_ON", "WATCHED", "TEST_SET"):
             patch.setattr(train, name, FEW)
-        return {config.model: comparison.run(config, Recorder()) for config in (SMALL, replace(SMALL, model="1-D"))}
+        settings = {"N-D": SMALL, "1-D": replace(SMALL, model="1-D")}
+        made = {name: comparison.run(config, Recorder()) for name, config in settings.items()}
+        some = tuple(each for each in learners(PLAIN) if each.model.id in ("gd-ssm-1", "s5", "linear-1", "linear-2"))
+        patch.setattr(module, "learners", lambda config: some)
+        return made | {"plain": comparison.run(PLAIN, Recorder())}
 
 
 def learner(config, id):
@@ -90,19 +99,25 @@ def test_a_gradient_is_each_seeds_own_and_no_longer_than_1():
 
 
 def test_sizes_are_matched_within_5_percent():
-    for model, f in (("1-D", 3), ("1-D", 10), ("N-D", 3), ("N-D", 10)):
-        for each in learners(Config(model=model, f=f)):
-            assert not each.model.baseline or 0.95 <= each.size.parameters / 4000 <= 1.05, (model, f, each.model.id)
+    for model, f, asked in (("1-D", 3, 4000), ("1-D", 10, 8000), ("N-D", 3, 4000), ("N-D", 10, 8000)):
+        for each in learners(Config(model=model, f=f, N=f, form="plain", parameters=asked)):
+            size = each.size
+            assert not each.model.baseline or 0.95 <= size.parameters / asked <= 1.05, (model, f, each.model.id)
+            assert not each.model.baseline or size.width == max(20, 3 * f + 1), (model, f, each.model.id)
 
 
 def test_the_run_holds_what_it_says(whole):
-    for model, run in whole.items():
-        many = len(learners(replace(SMALL, model=model)))
-        assert many == (8 if model == "1-D" else 9)
-        assert run["evaluated/loss"].shape == (1, many) and run["tuned/loss"].shape == (many, len(LEARNING_RATES))
-        chosen = run["tuned/rate"][run["tuned/loss"].argmin(1)]
-        assert np.array_equal(chosen, run["chosen/rate"])
-        evaluated = held_out(replace(SMALL, model=model), FEW)
+    for name, run in whole.items():
+        config = PLAIN if name == "plain" else replace(SMALL, model=name)
+        many = {"N-D": 10, "1-D": 9, "plain": 4}[name]
+        assert name == "plain" or many == len(learners(config))
+        assert run["evaluated/loss"].shape == (1, many) and run["tuned/loss"].shape == (many, len(config.rates))
+        expected = [train.chosen(config, row) for row in run["tuned/loss"]]
+        assert [rate for rate, _ in expected] == run["chosen/rate"].tolist()
+        assert [decided for _, decided in expected] == run["chosen/decided"].tolist()
+        kept = [part for part in run if part.startswith("final/")]
+        assert len(kept) == (7 if name == "plain" else 0)
+        evaluated = held_out(config, FEW)
         assert np.isclose(run["baseline/zero"][0], float(evaluated.y[-1].square().mean()) / 2)
         assert np.isclose(run["baseline/one"][0], construction.best_mixture(evaluated, 1)[1])
         assert run["baseline/two"][0] < run["baseline/one"][0] < run["baseline/zero"][0]
@@ -132,10 +147,10 @@ def alone(each, rate):
 @pytest.mark.parametrize("name", ["griffin", "linear-2"])
 def test_rates_tried_in_one_pass_are_each_tried_by_itself(name):
     each = learner(SMALL, name)
-    weights = each.initial([SMALL.seed] * len(LEARNING_RATES))
+    weights = each.initial([SMALL.seed] * len(SMALL.rates))
     problem = train.tuning_problem(SMALL, each, weights)
     loop.train(problem, SMALL.tuning, [], {}, lambda state, save: None)
-    for row, rate in enumerate(LEARNING_RATES):
+    for row, rate in enumerate(SMALL.rates):
         for part, tensor in alone(each, rate).items():
             assert torch.allclose(weights[part][row], tensor[0], atol=1e-5), (rate, part)
 
@@ -150,8 +165,10 @@ def test_rates_that_diverge_are_given_up(monkeypatch):
 def test_all_of_it_can_be_drawn(whole, model):
     run = Run(replace(SMALL, model=model), whole[model])
     for drawing in comparison.EXPERIMENT.drawings:
-        panel = drawing.draw(run, View(single_seeds=True))
-        assert panel.title and panel.caption and panel.figure is not None and panel.data is not None
+        if drawing.applies(run.config):
+            panel = drawing.draw(run, View(single_seeds=True))
+            assert panel.title and panel.caption
+            assert panel.table is not None or (panel.figure is not None and panel.data is not None)
     without_nan(comparison.EXPERIMENT, run, View(single_seeds=True))
     values = {metric.claim.id: metric.value for metric in comparison.metrics(run)}
     assert all(np.isfinite(value) for value in values.values())
@@ -159,6 +176,10 @@ def test_all_of_it_can_be_drawn(whole, model):
     live = [drawing for drawing in comparison.EXPERIMENT.drawings if drawing.live]
     assert live and all(drawing.draw(half, View()).title for drawing in live)
     assert all(drawing.draw(Run(run.config, {}, finished=False), View()).title for drawing in live)
+
+
+def drawings_of(run):
+    return [drawing for drawing in comparison.EXPERIMENT.drawings if drawing.applies(run.config)]
 
 
 # Trainings that diverge
@@ -175,7 +196,7 @@ def lost(each, weights, batch, calls):
     long = len(losses["loss"]) == SEEDS.seeds
     astray = {
         "mamba": long and calls[each.model.id] > SEEDS.tuning + 6,
-        "s5": not long and calls[each.model.id] > 3 and np.array(LEARNING_RATES) == max(LEARNING_RATES),
+        "s5": not long and calls[each.model.id] > 3 and np.array(SEEDS.rates) == max(SEEDS.rates),
         "griffin": True,
     }
     if each.model.id == LINEAR and not long and calls[each.model.id] > 3:
@@ -211,7 +232,7 @@ def test_a_training_that_diverges_ends_alone(astray):
             assert np.isnan(curve[:, ~kept]).all() and not kept.all()
     assert "curve/griffin" not in run.tensors and np.isnan(run["chosen/rate"][names.index("griffin")])
     tried, before = run["tuned/loss"], straight["tuned/loss"]
-    assert np.isinf(tried[names.index("griffin")]).all() and np.isinf(tried).sum() == len(LEARNING_RATES) + 2
+    assert np.isinf(tried[names.index("griffin")]).all() and np.isinf(tried).sum() == len(SEEDS.rates) + 2
     for name in ("s5", LINEAR):  # the other rates were not disturbed
         row = names.index(name)
         assert np.isinf(tried[row, -1]) and tried[row, :-1].tobytes() == before[row, :-1].tobytes(), name
@@ -227,12 +248,11 @@ def test_the_first_to_leave_predicting_zero_is_named_and_who_never_does_is_count
 
 def test_what_diverged_is_told_and_not_drawn(astray):
     run = astray[0]
-    panels = {drawing.name: drawing.draw(run, View(single_seeds=True)) for drawing in comparison.EXPERIMENT.drawings}
+    panels = {d.name: d.draw(run, View(single_seeds=True)) for d in drawings_of(run)}
     for panel in panels.values():
         without_words(panel)
-        for trace in panel.figure.plotly().data:
+        for trace in panel.figure.plotly().data if panel.figure else ():
             assert not np.isinf(numbers_of(trace.y)).any() and not np.isinf(numbers_of(trace.x)).any()
-        panel.figure.plotly().to_json()
     for name in ("ends", "parameters"):
         assert "Diverged: Mamba, Griffin." in panels[name].caption
         assert all(np.isfinite(numbers_of(trace.y)).all() for trace in panels[name].figure.plotly().data)
@@ -240,8 +260,8 @@ def test_what_diverged_is_told_and_not_drawn(astray):
     assert [each.text for each in panels["ends"].figure.plotly().layout.annotations].count("diverged") == 2
     assert panels["ends"].data.set_index("model")["rate"]["Griffin"] == "none"
     assert panels["training"].caption.endswith("Diverged: Mamba after step 5, Griffin at every rate.")
-    assert "Diverged: S5 at 0.03, Griffin at every rate, linear transformer, 1 layer at 0.03." in panels["rates"].note
-    assert panels["rates"].data.set_index("model")["0.03"]["S5"] == "diverged"
+    assert "Diverged: S5 at 0.01, Griffin at every rate, linear transformer, 1 layer at 0.01." in panels["rates"].note
+    assert panels["rates"].data.set_index("model")["0.01"]["S5"] == "diverged"
     assert not any(np.isnan(metric.value) for metric in comparison.metrics(run))
     assert comparison.headline(run, View()).endswith(".")
 
@@ -249,10 +269,10 @@ def test_what_diverged_is_told_and_not_drawn(astray):
 def test_a_run_in_which_all_diverged_is_drawn(astray):
     off = {"evaluated/loss": np.inf, "tuned/loss": np.inf, "chosen/rate": np.nan}
     tensors = {n: np.full_like(a, off[n]) if n in off else a for n, a in astray[0].tensors.items() if "curve/" not in n}
-    for drawing in comparison.EXPERIMENT.drawings:
+    for drawing in drawings_of(Run(SEEDS, tensors)):
         panel = drawing.draw(Run(SEEDS, tensors), View())
         without_words(panel)
-        panel.figure.plotly().to_json()
+        assert panel.figure is None or panel.figure.plotly().to_json()
 
 
 def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
@@ -272,7 +292,7 @@ def test_a_loss_far_above_predicting_zero_leaves_the_others_in_sight(whole):
 
 @pytest.mark.parametrize("many, side", [(16, "left"), (411, "right"), (1620, "right")])
 def test_names_in_the_drawing_of_sizes_stand_on_the_side_with_room(whole, many, side):
-    sizes = whole["1-D"]["size/parameters"].copy()
+    sizes = np.full_like(whole["1-D"]["size/parameters"], 1000)
     sizes[0] = many
     drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "parameters")
     panel = drawing.draw(Run(replace(SMALL, model="1-D"), whole["1-D"] | {"size/parameters": sizes}), View())
@@ -292,24 +312,50 @@ def test_what_is_out_of_range_is_refused():
         Config(model="2-D")
 
 
-@pytest.mark.parametrize(
-    "preset, verdicts",
-    [
-        ("classroom", {"elsewhere"}),
-        ("N-D", {"elsewhere"}),
-        ("1-D", {"reproduced", "not decided"}),
-        ("paper size", {"reproduced", "not decided"}),
-    ],
-)
-def test_a_shipped_comparison_decides_what_its_training_allows(preset, verdicts):
-    run = store.default().load(store.default().preset("gdssm.comparison", preset))
-    found = {metric.claim.id: metric for metric in comparison.EXPERIMENT.metrics(run)}
-    assert found.pop("parameters-matched").verdict(run.config) == "found here"
-    said = {name: metric.verdict(run.config) for name, metric in found.items()}
-    assert set(said.values()) == verdicts
-    undecided = {name for name, verdict in said.items() if verdict == "not decided"}
-    assert undecided == ({"one-layer-is-not-enough", "two-layer-transformer-reaches"} if len(verdicts) > 1 else set())
-    assert all("plateau" in found[name].unfinished for name in undecided)
+def ended(run, losses, curve, config):
+    """The same run as if it had been trained at `config` with these ends, times one step's loss, and this curve, times
+    predicting zero, for all models."""
+    models, steps = run.names("models"), np.linspace(0, config.steps, len(curve))
+    curves = {f"curve/{id}": np.tile(curve * run["baseline/zero"][0], (config.seeds, 1)) for id in models}
+    off = np.tile(np.array(losses) * run["baseline/one"][0], (config.seeds, len(models))).astype(np.float32)
+    return Run(config, {**run.tensors, **curves, "curve/step": steps, "evaluated/loss": off})
+
+
+PAPERS = Config(f=10, N=10, batch=256, steps=20_000, seeds=3)
+
+
+def test_the_papers_claims_are_decided_at_its_own_setting_and_not_on_a_plateau(whole, monkeypatch):
+    monkeypatch.setattr(train, "levels", lambda config, on: (run["baseline/zero"][0], 0.0, 0.0))
+    run, flat = Run(SMALL, whole["N-D"]), np.full(40, 0.7)
+    at_zero = run["baseline/zero"][0] / run["baseline/one"][0]
+    for losses, curve, expected in (
+        (1.0, flat, ("not reproduced", "reproduced")),
+        (1.2, flat, ("reproduced", "not reproduced")),
+        (at_zero, np.ones(40), ("not decided", "not decided")),
+        (1.2, np.linspace(1.4, 0.7, 40), ("not decided", "not decided")),
+    ):
+        found = {m.claim.id: m for m in comparison.metrics(ended(run, losses, curve, PAPERS))}
+        claims = [found[name] for name in ("one-layer-is-not-enough", "two-layer-transformer-reaches")]
+        assert tuple(metric.verdict(PAPERS) for metric in claims) == expected
+        assert {metric.verdict(replace(PAPERS, form="plain")) for metric in claims} == {"elsewhere"}
+        for metric in claims:
+            told = "Each has seen 5.1 million tasks; the paper trains on up to 19.2 million." in metric.unfinished
+            assert told == (expected[0] == "not decided")
+
+
+def test_the_table_says_how_each_training_ended(whole, monkeypatch):
+    monkeypatch.setattr(train, "levels", lambda config, on: (run["baseline/zero"][0], 0.0, 0.0))
+    run, config = Run(SMALL, whole["N-D"]), replace(SMALL, steps=400, seeds=3)
+    slope = 0.7 + 0.3 * np.linspace(1, 0, 41)  # falls by .03 over the last tenth, to .7
+    for curve, word, fall in ((np.full(41, 0.7), FLAT, 0), (slope, FALLING, 3 / 70), (np.ones(41), ZERO, 0)):
+        found = ended(run, 1.0, curve, config)
+        assert {ending(found, each)[0] for each in entries(found)} == {word}
+        assert falls(found, entries(found)[3]) == pytest.approx([fall] * 3, abs=1e-6)
+        panel = next(d for d in drawings_of(found) if d.name == "ends").draw(found, View())
+        assert set(panel.data["ended"]) == {word} and set(panel.data["tasks seen"]) == {400 * 16}
+        assert panel.data.set_index("model")["width / (2f + N + 1)"]["Mamba"] == 1.0
+        assert (word in panel.figure.layout["yaxis"]["ticktext"][3]) == (word != FLAT)
+        assert "fall over the last tenth" in panel.figure.data[3]["text"][0]
 
 
 def two_layers(run):
@@ -346,8 +392,9 @@ def test_what_falls_on_could_change_the_verdict_only_one_way(whole):
 
 def drawn(run):
     """Every panel's words and numbers, and the metrics."""
-    panels = {d.name: d.draw(run, View(single_seeds=True)) for d in comparison.EXPERIMENT.drawings}
-    said = {name: (panel.title, panel.note, panel.data.to_json()) for name, panel in panels.items()}
+    panels = {d.name: d.draw(run, View(single_seeds=True)) for d in drawings_of(run)}
+    tables = {name: panel.data if panel.table is None else panel.table for name, panel in panels.items()}
+    said = {name: (panel.title, panel.note, tables[name].to_json()) for name, panel in panels.items()}
     return said, comparison.headline(run, View()), [(m.claim.id, m.value) for m in comparison.metrics(run)]
 
 
@@ -355,7 +402,7 @@ def drawn(run):
 def test_a_baseline_added_tomorrow_leaves_todays_run_as_it_is(whole, monkeypatch, model):
     run = Run(replace(SMALL, model=model), whole[model])
     before = drawn(run)
-    monkeypatch.setitem(baselines.MODELS, "hyena", replace(baselines.MODELS["s5"], id="hyena", label="Hyena"))
+    monkeypatch.setitem(MODELS, "hyena", replace(MODELS["s5"], id="hyena", label="Hyena"))
     learners.cache_clear()
     assert "hyena" in [each.model.id for each in learners(run.config)]  # tomorrow's run holds it
     assert drawn(run) == before
@@ -365,7 +412,7 @@ def test_a_baseline_added_tomorrow_leaves_todays_run_as_it_is(whole, monkeypatch
 def test_a_baseline_that_is_gone_tomorrow_is_drawn_under_its_id(whole, give_up):
     run = Run(SMALL, whole["N-D"])
     said, _, metrics = drawn(run)
-    give_up(baselines.MODELS, "mamba")
+    give_up(MODELS, "mamba")
     learners.cache_clear()
     now, _, again = drawn(run)
     assert again == metrics and all("Mamba" not in str(panel) for panel in now.values())
@@ -375,15 +422,87 @@ def test_a_baseline_that_is_gone_tomorrow_is_drawn_under_its_id(whole, give_up):
     learners.cache_clear()
 
 
-@pytest.mark.parametrize("model", ["1-D", "N-D"])
-def test_a_run_of_the_older_form_becomes_todays(whole, model):
-    today = whole[model]
-    then = {id: label for label, id, _ in THEN}
-    new = ("names/models", "names/baselines", "size/layers")
-    old = {name: array for name, array in today.items() if name not in new}
-    old = {f"curve/{then[n[6:]]}" if n[6:] in then else n: a for n, a in old.items()}
-    old["judged/loss"] = old.pop("evaluated/loss")
-    upgraded = upgrade(old)
-    assert upgraded.keys() == today.keys() and upgrade(upgraded) is upgraded
-    for name, array in today.items():
-        assert np.array_equal(upgraded[name], array), name
+# Rates and sizes
+
+
+def test_no_rate_is_chosen_while_all_predict_zero():
+    zero = train.levels(SMALL, FEW)[0]
+    assert train.chosen(SMALL, zero * np.array([0.99, 0.985, np.inf])) == (UNDECIDED, False)
+    assert train.chosen(SMALL, zero * np.array([0.99, 0.97, 0.9])) == (1e-2, True)
+    assert train.chosen(SMALL, zero * np.array([0.9, 0.9, 0.99])) == (1e-3, True)  # of equals the smallest
+    rate, decided = train.chosen(SMALL, np.full(3, np.inf))
+    assert np.isnan(rate) and not decided
+
+
+def test_the_page_says_that_no_rate_was_chosen(whole):
+    run = Run(SMALL, whole["N-D"])
+    drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "rates")
+    undecided = Run(SMALL, {**run.tensors, "chosen/decided": np.array([1] * 9 + [0], np.int8)})
+    said = "No rate chosen, none had left predicting zero, so 0.003 trains: softmax transformer, 2 layers."
+    assert said in drawing.draw(undecided, View()).caption
+    all_of_them = Run(SMALL, {**run.tensors, "chosen/decided": np.ones(10, np.int8)})
+    assert "No rate chosen" not in drawing.draw(all_of_them, View()).caption
+
+
+@pytest.mark.parametrize("id, slow", [("mamba", {"log_A", "D", "b_Δ"}), ("linear-2", set()), ("gd-ssm-1", set())])
+def test_the_state_spaces_parameters_train_at_a_third_of_the_rate(id, slow):
+    each = learner(SMALL, id)
+    weights = each.initial([0])
+    optimiser = train.problem(SMALL, each, weights, 3e-3).optimiser(list(weights.values()))
+    rates = {id_of: group["lr"] for group in optimiser.param_groups for id_of in map(id_, group["params"])}
+    assert {name for name, tensor in weights.items() if rates[id_(tensor)] == pytest.approx(1e-3)} == slow
+    assert len(rates) == len(weights)
+
+
+id_ = id
+
+
+def test_width_is_a_multiple_of_what_the_task_needs():
+    assert Config(f=3, N=5).hidden == 12 and Config(f=10, N=10).hidden == 31 and Config(f=3, N=5, width=0.5).hidden == 6
+    assert {each.size.width for each in learners(Config(f=3, N=5, width=0.5)) if each.model.baseline} == {6}
+    with pytest.raises(ValueError, match="width must make at least 4 hidden numbers"):
+        Config(f=2, N=2, width=0.25)
+    with pytest.raises(ValueError, match="must fit the memory"):
+        Config(f=20, N=20, width=4.0, batch=2048, seeds=5)
+
+
+# The linear transformer built by hand
+
+
+@pytest.mark.parametrize("f, N", [(1, 1), (3, 5), (10, 10)])
+def test_a_linear_transformer_built_by_hand_takes_one_step(f, N):
+    assert constructed.largest_difference(f, N) < 1e-13
+    p = constructed.linear_attention(f, N, 1.5)
+    expected = torch.zeros(2 * f, 2 * f, dtype=torch.float64)
+    expected[:f, f:] = 1.5 / N * torch.eye(f, dtype=torch.float64)
+    torch.testing.assert_close(constructed.products(p), expected, rtol=1e-15, atol=0)
+    assert p["W_in"].shape == (2 * f, 2 * f + 2) and p["W_Q"].shape[-1] == f
+    batch = tasks(Config(model="1-D", f=f, N=N), 8, generator()).to(torch.float64)
+    alone = constructed.of_products(expected, batch)
+    torch.testing.assert_close(alone, constructed.predictions(p, batch), rtol=0, atol=1e-12)
+
+
+def test_the_products_are_the_second_derivatives_of_a_prediction():
+    """At tokens of zero, by an early token and the last, with the same position vector everywhere."""
+    f, N = 2, 3
+    p = {name: tensor[0].double() for name, tensor in learner(replace(PLAIN, N=N), "linear-1").initial([0]).items()}
+    p["P"] = p["P"][:1].expand(N, -1)
+
+    def answer(tokens):
+        return linear_transformer.forward(p, tokens[None])[0, -1, 0]
+
+    hessian = torch.func.hessian(answer)(torch.zeros(N, 2 * f, dtype=torch.float64))
+    torch.testing.assert_close(constructed.products(p), hessian[0, :, N - 1], rtol=0, atol=1e-12)
+
+
+def test_the_trained_transformer_is_drawn_beside_the_one_built_by_hand(whole):
+    run = Run(PLAIN, whole["plain"])
+    drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "by hand")
+    assert [drawing.applies(each) for each in (PLAIN, SMALL, replace(PLAIN, model="N-D"))] == [True, False, False]
+    panel = drawing.draw(run, View())
+    assert list(panel.data.columns) == ["token t", "last", "trained", "built by hand", "GD-SSM's construction"]
+    assert np.allclose(panel.data["built by hand"], panel.data["GD-SSM's construction"])
+    without_words(panel)
+    lost = {name: array for name, array in whole["plain"].items() if not name.startswith("final/")}
+    with pytest.raises(CannotDraw, match="diverged"):
+        drawing.draw(Run(PLAIN, lost), View())

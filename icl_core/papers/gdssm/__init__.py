@@ -16,7 +16,7 @@ PAPER = Paper(
         "of the examples. Trained from random weights, the layer finds this, its "
         "loss within 0.1 %."
     ),
-    experiments={"layer": 3, "sizes": 3, "nonlinear": 3, "comparison": 4, "corrections": 2},
+    experiments={"layer": 3, "sizes": 3, "nonlinear": 3, "comparison": 5, "learns": 1, "corrections": 2},
     glossary=(
         ("C", "C_t", "the window [x_t, y_t, x_{t+1}], what the layer sees of the sequence at once, f × 3"),
         ("c", "c_t", "the 1-D layer's token [x_t y_t, x_{t+1}], with the product already made"),
@@ -63,6 +63,14 @@ $\alpha = \sqrt 2$.
 **Training.** The paper trains for up to 300,000 steps on 64 tasks each: AdamW with a weight decay of 0.05 and rates of
 $10^{-4}$. Here larger batches, Adam without decay, a larger rate that falls to zero along a cosine and small initial
 weights find the same weights, at the paper's size $f = N = 10$, in some hundred steps.
+
+**A linear transformer** of one layer takes the step too, where the tokens $c_t = [x_t y_t, x_{t+1}]$ hold the products:
+with keys $x_t y_t$, queries $x_{t+1}$ and a value $\eta / N$ that it reads from the position vectors, the last token
+attends with
+$$
+\sum_t \tfrac{\eta}{N} \; (x_t y_t) \cdot x_{N+1} .
+$$
+It needs a width of $2f + 2$: the token, the constant, and a direction for the answer that holds nothing else.
 
 **Symmetries.** $Q \to cQ$, $q \to q/d$, $\beta \to \beta d / c$ leave the layer as it is; in the 1-D layer so do
 $\Psi \to G \Psi$, $\Theta \to G^{-\top} \Theta$ for any invertible $G$.

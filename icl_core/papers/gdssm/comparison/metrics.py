@@ -1,24 +1,54 @@
-"""The paper's ordering and what makes the comparison fair, measured on a run."""
+"""The paper's ordering and what is found beside it, measured on a run."""
+
+from collections.abc import Callable
 
 import numpy as np
 
-from icl_core import trend
 from icl_core.experiment import Claim, Metric, Run
-from icl_core.papers.gdssm.comparison.claims import MATCHED, ONLY, REACHES, TRANSFORMER, TWO
-from icl_core.papers.gdssm.comparison.read_run import NEAR, Entry, curves, entries
-from icl_core.papers.gdssm.comparison.train import WATCHED, levels
+from icl_core.papers.gdssm.comparison import constructed
+from icl_core.papers.gdssm.comparison.claims import (
+    BY_HAND,
+    MATCHED,
+    ONLY,
+    PRODUCTS_GIVEN,
+    REACHES,
+    SMALL_MAMBA,
+    SMALL_TRANSFORMER,
+    TRANSFORMER,
+    TWO,
+)  # fmt: skip
+from icl_core.papers.gdssm.comparison.read_run import NEAR, Entry, beside_the_paper, ending, entries
 
 
 def metrics(run: Run) -> list[Metric]:
     """GD-SSM at its worst seed, the baselines as means over theirs."""
     own, baselines = ([each for each in entries(run) if each.baseline is one] for one in (False, True))
-    return [
+    two = [each for each in baselines if each.layers == 2]
+    found = [
         _reaches(run, REACHES, own[0], "one"),
         _best(run, ONLY, [each for each in baselines if each.layers == 1]),
-        _best(run, TRANSFORMER, [each for each in baselines if each.layers == 2]),
-        Metric(MATCHED, max(abs(each.parameters / run.config.parameters - 1) for each in baselines)),
+        _best(run, TRANSFORMER, two),
         *(_reaches(run, TWO, each, "two") for each in own[1:]),
     ]
+    if run.config.plain:
+        found.append(Metric(MATCHED, max(abs(each.parameters / run.config.parameters - 1) for each in baselines)))
+    return found + (_products_given if run.config.model == "1-D" else _products_to_make)(run, baselines)
+
+
+def _products_given(run: Run, baselines: list[Entry]) -> list[Metric]:
+    linear = _of(baselines, lambda each: each.model.id == "linear-1")
+    reached = [_best(run, PRODUCTS_GIVEN, linear)] if linear else []
+    return [*reached, Metric(BY_HAND, constructed.largest_difference(run.config.f, run.config.N))]
+
+
+def _products_to_make(run: Run, baselines: list[Entry]) -> list[Metric]:
+    mamba = _of(baselines, lambda each: each.model.id == "mamba")
+    reached = [_best(run, SMALL_MAMBA, mamba)] if mamba else []
+    return [_best(run, SMALL_TRANSFORMER, _of(baselines, lambda each: each.layers == 2)), *reached]
+
+
+def _of(models: list[Entry], wanted: Callable[[Entry], bool]) -> list[Entry]:
+    return [each for each in models if wanted(each)]
 
 
 def _reaches(run: Run, claim: Claim, own: Entry, steps: str) -> Metric:
@@ -39,11 +69,10 @@ def _best(run: Run, claim: Claim, models: list[Entry]) -> Metric:
 
 def unfinished(run: Run, models: list[Entry]) -> str:
     """Which of some models had not come to the end of their training: still at predicting zero, or falling by a
-    hundredth of one step's loss. Empty if all had."""
-    zero, matters, found = levels(run.config, WATCHED)[0], 0.01 * float(run["baseline/one"][0]), curves(run)
-    trained = [(each.model.label, found[each.model.id]) for each in models if each.model.id in found]
-    said = [(label, trend.on_plateau(rows, zero) or trend.still_falling(rows, matters)) for label, rows in trained]
-    return " ".join(f"{label}: {sentence}" for label, sentence in said if sentence)
+    hundredth of one step's loss; with the tasks seen. Empty if all had."""
+    ended = [(each.model.label, ending(run, each)[1]) for each in models]
+    said = " ".join(f"{label}: {sentence}" for label, sentence in ended if sentence)
+    return f"{said} {beside_the_paper(run)}" if said else ""
 
 
 def seeds_near(run: Run, models: list[Entry]) -> str:

@@ -5,10 +5,10 @@ from functools import partial
 
 import numpy as np
 
-import icl_core.papers.gdssm.comparison.train as train
 from icl_core.experiment import Progress, names
-from icl_core.papers.gdssm.comparison.models import Learner, learners
-from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, Config
+from icl_core.papers.gdssm.shared.sequence_models import train
+from icl_core.papers.gdssm.shared.sequence_models.learners import Learner, learners
+from icl_core.papers.gdssm.shared.sequence_models.settings import Config
 from icl_core.training import phases
 from icl_core.training.several_seeds import padded
 
@@ -18,9 +18,11 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
     `names/models` and, of them, `names/baselines`; `curve/<model>` [seeds, evaluations] beside `curve/step`; over the
     models in order `evaluated/loss` [seeds, models], `tuned/loss` [models, learning rates] beside `tuned/rate`,
-    `chosen/rate`, `size/parameters`, `size/width`, `size/state`, `size/layers`; `baseline/zero`, `/one` and `/two`
-    (best steps of gradient descent on the test set) [1]. A model that diverged has infinite `evaluated/loss` and a
-    curve that ends in NaN; none, and a NaN learning rate, where all of them did. Raises `Cancelled`.
+    `chosen/rate` and `chosen/decided` (0 where all still predicted zero), `size/parameters`, `size/width`,
+    `size/state`, `size/layers`; `baseline/zero`, `/one` and `/two` (best steps of gradient descent on the test set)
+    [1]; `final/…`, the first seed's weights of the plain linear transformer of one layer in 1-D. A model that diverged
+    has infinite `evaluated/loss` and a curve that ends in NaN; none, and a NaN learning rate, where all of them did.
+    Raises `Cancelled`.
     """
     models = learners(config)
     made = phases.run(plan(config), progress, partial(_curves, models))
@@ -30,12 +32,14 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     return {
         **_curves(models, made),
         "evaluated/loss": np.stack([end["evaluated"] for end in ends], 1),
-        "tuned/rate": np.array(LEARNING_RATES),
+        "tuned/rate": np.array(config.rates),
         "tuned/loss": np.stack([end["tuned"] for end in ends]),
         "chosen/rate": np.stack([end["rate"] for end in ends]),
+        "chosen/decided": np.stack([end["decided"] for end in ends]),
         **{f"size/{name}": values for name, values in sizes.items()},
         "size/layers": np.array([each.model.layers for each in models]),
         **{f"baseline/{name}": np.array([level]) for name, level in levels},
+        **{name: array for end in ends for name, array in end.items() if name.startswith("final/")},
     }
 
 

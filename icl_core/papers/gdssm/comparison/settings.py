@@ -1,39 +1,10 @@
 """The settings of the comparison with other sequence models, and what is drawn of it."""
 
-from icl_core import device
+from dataclasses import replace
+
 from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider, toggle
-from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
-
-LEARNING_RATES = (1e-3, 3e-3, 1e-2, 3e-2)  # tried with every model alike
-TOKENS = {"1-D": "1-D: [x y, next x], scalar labels", "N-D": "N-D: x, y, x, y, …, vector labels"}
-
-
-@settings
-class Config:
-    """What is trained; Figures 4 C (1-D) and 6 (N-D). Every model reads the same tokens in the same order and trains
-    alike: the rate is the best of all that were tried for a while with the first seed."""
-
-    model: str = choice("tokens", TOKENS, default="1-D", group=TASK)
-    f: int = slider("features, f", 1, 20, default=3, group=TASK)
-    N: int = slider("context pairs, N", 1, 20, default=5, group=TASK)
-    parameters: int = slider(
-        "parameters of the others", 1000, 8000, default=4000, step=500, group=MODEL,
-        help="the GD-SSM has 14 to 2,000, too few for any of the others at f = 10",
-    )  # fmt: skip
-    batch: int = slider("tasks a batch", 16, 512, default=64, step=16, group=TRAINING)
-    steps: int = slider("steps", 10, 20000, default=300, log=True, group=TRAINING)
-    tuning: int = slider("steps for each rate tried", 10, 20000, default=60, log=True, group=TRAINING)
-    seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
-
-    def check(self) -> None:
-        """Refuse what does not fit the memory: the hidden numbers of the widest model at every token, for all seeds or
-        all learning rates at once."""
-        rows = max(self.seeds, len(LEARNING_RATES))
-        numbers = 40 * self.parameters**0.5 * rows * self.batch * (2 * self.N + 1) * (self.N + 8)
-        what = f"batch {self.batch}, N {self.N}, parameters {self.parameters}, seeds {self.seeds}"
-        device.check_memory(int(4 * numbers), what)
+from icl_core.knobs import settings, toggle
+from icl_core.papers.gdssm.shared.sequence_models.settings import Config
 
 
 @settings
@@ -43,15 +14,23 @@ class View:
     single_seeds: bool = toggle("single seeds", default=False)
 
 
+SMALL = Config(steps=15_000, tuning=5_000)
+PRODUCTS = Config(model="1-D", f=10, N=10, steps=20_000, tuning=3_000)
+PAPERS = Config(f=10, N=10, batch=256, steps=20_000, tuning=3_000)
+
 PRESETS = (
-    Preset("classroom", "1-D, a quick look", Config(),
-           "In half a minute: with the products given, most models come near.", seeds=5),
-    Preset("1-D", "Figure 4 C: scalar labels", Config(f=10, N=10, steps=3000, tuning=1000),
-           "The tokens hold the products, ten of them: who gets there?", "Figures", seeds=5),
-    Preset("N-D", "Figure 6 on smaller tasks", Config(model="N-D", f=3, steps=5000, tuning=5000),
-           "The products are to be learned. Look at single seeds of the transformers of two layers.", "Figures",
-           seeds=5),
-    Preset("paper size", "Figure 6 at the paper's f and N", Config(model="N-D", f=10, N=10, steps=3000, tuning=1000),
-           "The paper's tasks, for a hundredth of its steps: who has left predicting zero?", "Paper's setting",
-           seeds=5),
+    Preset("classroom", "In class: f = 3, N = 5", Config(),
+           "Under a minute: who is there already, and who has not left predicting zero?", seeds=3),
+    Preset("N-D", "Vector labels, f = 3, N = 5", SMALL,
+           "The products are to be learned, and the tasks are small enough to wait for it.", "Figures", seeds=5),
+    Preset("1-D", "Figure 4 C: scalar labels, f = N = 10", PRODUCTS,
+           "The tokens hold the products, ten of them: who gets there?", "Paper's setting", seeds=5),
+    Preset("paper size", "Figure 6: vector labels, f = N = 10", PAPERS,
+           "The paper's tasks, a quarter as many as it used: who has left predicting zero?", "Paper's setting",
+           seeds=3),
+    Preset("N-D plain", "f = 3, N = 5, plain models", replace(SMALL, form="plain"),
+           "One layer each, no norm, equal parameters: does the order stay?", "Beyond the paper", seeds=5),
+    Preset("1-D plain", "Scalar labels, plain models", replace(PRODUCTS, form="plain", parameters=8_000),
+           "Open the step by hand: the linear transformer of one layer beside the weights that take the step.",
+           "Beyond the paper", seeds=5),
 )  # fmt: skip

@@ -6,15 +6,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import icl_core.papers.gdssm.comparison.train as train
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, references
 from icl_core.figures.style import INK, TICKS, axis, layout, note
-from icl_core.papers.gdssm.comparison.baselines import Model
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.read_run import Entry, entries, levels
+from icl_core.papers.gdssm.shared.sequence_models import Model, train
+from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED
+from icl_core.papers.gdssm.shared.sequence_models.style import marker
 
 LEAST = 0.9  # log10 of the fewest parameters shown
 
@@ -33,7 +34,7 @@ def parameters(run: Run, view: Any) -> Panel:
     return Panel(
         "{} parameters against {}".format(*style.counts(run)),
         "The GD-SSM multiplies tokens with each other and keeps the sum: with that built in there is hardly anything "
-        "left to learn. The others could not be made so small: letting a token in and out takes more. Were it a matter "
+        "left to learn. The others cannot be made so small: letting a token in and out takes more. Were it a matter "
         "of size, blue would lie highest." + style.astray(run, loss),
         figure,
         data=pd.DataFrame({"model": labels, "parameters": sizes, "loss": style.column(loss, 4)}),
@@ -45,7 +46,7 @@ def _dot(each: Entry, edge: float) -> Trace:
     at, more = (edge, {"symbol": "triangle-up"}) if each.loss > edge else (each.loss, {})
     hover = f"{each.model.label}: %{{x}} parameters, loss {each.loss:.4g}<extra></extra>"
     dot = Trace(x=[each.parameters], y=[at], mode="markers", name=each.model.label, hovertemplate=hover)
-    return dot.update(marker=style.marker(each.model, 12, **more), cliponaxis=False)
+    return dot.update(marker=marker(each.model, 12, **more), cliponaxis=False)
 
 
 def _names(run: Run, figure: Figure, own: list[Entry], edges: tuple[float, float]) -> None:
@@ -66,17 +67,26 @@ def _names(run: Run, figure: Figure, own: list[Entry], edges: tuple[float, float
 def learning_rates(run: Run, view: Any) -> Panel:
     """The loss at every learning rate that was tried, the chosen one with a ring."""
     models, x, tuned = [each.model for each in entries(run)], run["tuned/rate"], run["tuned/loss"]
-    edge = int(np.isin(run["chosen/rate"], x[[0, -1]]).sum())
+    decided = run["chosen/decided"] > 0
+    edge = int(np.isin(run["chosen/rate"][decided], x[[0, -1]]).sum())
     columns = {f"{rate:g}": style.column(tuned[:, i]) for i, rate in enumerate(x)}
     return Panel(
         f"{len(x)} rates tried with every model, for {run.config.tuning:,} steps each",
         "One seed, the same tasks and steps at every rate. The ring is the rate that trains all seeds. A model whose "
         "ring lies at either end might do better at a rate that was not tried"
-        + (f": here {edge} of {len(models)}." if edge else "; here none."),
+        + (f": here {edge} of {len(models)}." if edge else "; here none.")
+        + _undecided([each.short for each, is_one in zip(models, decided, strict=True) if not is_one]),
         _tuned(run, models),
         data=pd.DataFrame({"model": [each.label for each in models]} | columns),
         note="Colours as above." + style.told(_lost(run, models)),
     )
+
+
+def _undecided(names: list[str]) -> str:
+    """Which models have no rate of their own, in a sentence."""
+    if not names:
+        return ""
+    return f" No rate chosen, none had left predicting zero, so {UNDECIDED:g} trains: {', '.join(names)}."
 
 
 def _tuned(run: Run, models: list[Model]) -> Figure:
@@ -91,9 +101,10 @@ def _tuned(run: Run, models: list[Model]) -> Figure:
         y_range=(low - room, high + room), lines=[("predicting zero", zero, "floor")],
     )  # fmt: skip
     ring = {"size": 18, "color": "rgba(0,0,0,0)", "line": {"color": INK, "width": 2}}
-    chosen, best = run["chosen/rate"], tuned.min(1)
-    has = np.isfinite(chosen)  # not where all diverged
-    figure.add_trace(Trace(x=chosen[has], y=best[has], mode="markers", marker=ring, hoverinfo="skip"))
+    chosen = run["chosen/rate"]
+    ringed = [(rate, float(row[x == rate][0])) for rate, row in zip(chosen, tuned, strict=True) if np.isfinite(rate)]
+    at = np.array([each for each in ringed if np.isfinite(each[1])]).reshape(-1, 2)  # not where all diverged
+    figure.add_trace(Trace(x=at[:, 0], y=at[:, 1], mode="markers", marker=ring, hoverinfo="skip"))
     figure.update_layout(showlegend=False)
     return figure.update_xaxes(tickvals=x, ticktext=[f"{each:g}" for each in x])
 

@@ -6,17 +6,9 @@ from typing import Any
 import numpy as np
 
 from icl_core.experiment import Run
-from icl_core.figures.style import colour
-from icl_core.papers.gdssm.comparison.baselines import Model
 from icl_core.papers.gdssm.comparison.read_run import Entry, entries
 
 FAR = 1.5  # times the loss of predicting zero: beyond, a dot stands at the edge
-
-
-def marker(model: Model, size: int, **more: Any) -> dict[str, Any]:
-    """A model's dot."""
-    shade = colour(model.colour)
-    return {"size": size, "color": shade, "symbol": model.symbol, "line": {"width": 2, "color": shade}} | more
 
 
 def lines(zero: float, one: float, two: float) -> list[tuple[str, float, str]]:

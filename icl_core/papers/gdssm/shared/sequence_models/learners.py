@@ -2,18 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, vmap
 
 from icl_core import device
-from icl_core.papers.gdssm.comparison.baselines import MODELS, Model
-from icl_core.papers.gdssm.comparison.baselines.initial import Parameters
-from icl_core.papers.gdssm.comparison.match_sizes import Size, count, matched
-from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared import any_layer
+from icl_core.papers.gdssm.shared.sequence_models import MODELS, Model
+from icl_core.papers.gdssm.shared.sequence_models.authors.parts import Shape
+from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters
+from icl_core.papers.gdssm.shared.sequence_models.match_sizes import Size, count, matched
+from icl_core.papers.gdssm.shared.sequence_models.settings import Config
 from icl_core.papers.gdssm.shared.settings import Config as Layer
 from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interleaved
 
@@ -21,12 +22,13 @@ from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interle
 @dataclass(frozen=True)
 class Learner:
     """A model at the size of a setting. `initial(seeds)` draws its weights, (seeds, ...) each, on the device;
-    `predict(weights, tasks)` is (seeds, n_o, tasks)."""
+    `predict(weights, tasks)` is (seeds, n_o, tasks). The parameters in `slow` train at a smaller rate."""
 
     model: Model
     size: Size
     initial: Callable[[list[int]], Parameters]
     predict: Callable[[Parameters, Tasks], Float[Tensor, "seeds n_o tasks"]]
+    slow: tuple[str, ...] = ()
 
 
 @cache
@@ -53,19 +55,36 @@ def _gd_ssm(config: Config, model: Model) -> Learner:
 
 
 def _baseline(config: Config, model: Model) -> Learner:
-    features, positions = (2 * config.f, config.N) if config.model == "1-D" else (config.f, 2 * config.N + 1)
-    size, of_all_seeds = matched(model, features, config.parameters, positions), vmap(model.module.forward, (0, None))
+    size, draw = (_plain if config.plain else _authors)(config, model)
+    module, slow = (model.plain, ()) if config.plain else (model.authors, model.authors.SLOW)
+    forward = module.forward if config.plain else partial(module.forward, last=True)
+    of_all_seeds = vmap(forward, (0, None))
 
     def initial(seeds: list[int]) -> Parameters:
-        generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-        drawn = model.draw(features, size.width, size.state, generators, positions)
+        drawn = draw([torch.Generator().manual_seed(seed) for seed in seeds])
         return {name: tensor.to(device.device()) for name, tensor in drawn.items()}
 
     def predict(weights: Parameters, tasks: Tasks) -> Tensor:
-        answers = of_all_seeds(weights, sequence(config, tasks))  # (seeds, tasks, T, features)
+        answers = of_all_seeds(weights, sequence(config, tasks))  # (seeds, tasks, T or 1, features)
         return answers[:, :, -1, : tasks.y.shape[1]].mT  # the query's, as far as the label goes
 
-    return Learner(model, size, initial, predict)
+    return Learner(model, size, initial, predict, slow)
+
+
+Drawn = Callable[[Generators], Parameters]
+
+
+def _plain(config: Config, model: Model) -> tuple[Size, Drawn]:
+    """The plain form, at the number of parameters asked for."""
+    size = matched(model, config.features, config.parameters, config.positions, config.hidden)
+    return size, lambda generators: model.draw(config.features, size.width, size.state, generators, config.positions)
+
+
+def _authors(config: Config, model: Model) -> tuple[Size, Drawn]:
+    """The authors' form, at the width asked for."""
+    shape = Shape(config.features, config.hidden, model.layers, config.positions, config.norm == "authors")
+    drawn = partial(model.authors.parameters, shape)
+    return Size(shape.width, model.authors.state(shape), count(drawn([torch.Generator().manual_seed(0)]))), drawn
 
 
 def sequence(config: Config, tasks: Tasks) -> Float[Tensor, "tasks T features"]:

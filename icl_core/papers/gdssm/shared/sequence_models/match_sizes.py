@@ -6,8 +6,9 @@ has 14 with one decay (Q 9, q 3, decay, β), 23 with one a row, 113 with f x f. 
 and out and some more between; 113 allows a width of 1 to 4, too narrow for a token of 10.
 
 So they are matched with each other, far above it, where a baseline that fails does not fail for want of parameters:
-every model within 5 % of one given number, by its state, at the paper's width if that is possible and at the nearest
-other width if not. At width 20 and f = 10 the smallest Mamba has 3,360 parameters, the others under 1,000.
+every model within 5 % of one given number, by its state, at the width asked for if that is possible and at the nearest
+other width if not. That is the paper's width where it leaves room for x, y and the positions, 2f + N + 1; 20 = 2f does
+not. At width 20 and f = 10 the smallest Mamba has 3,360 parameters, the others under 1,000.
 """
 
 from bisect import bisect_left
@@ -17,10 +18,9 @@ from functools import partial
 
 import torch
 
-from icl_core.papers.gdssm.comparison.baselines import Model
-from icl_core.papers.gdssm.comparison.baselines.initial import Parameters
+from icl_core.papers.gdssm.shared.sequence_models import Model
+from icl_core.papers.gdssm.shared.sequence_models.initial import Parameters
 
-WIDTH = 20  # the paper's hidden dimension, twice its f
 TOLERANCE = 0.05
 
 
@@ -38,15 +38,15 @@ def count(parameters: Parameters) -> int:
     return sum(tensor[0].numel() for tensor in parameters.values())
 
 
-def matched(model: Model, features: int, asked: int, positions: int) -> Size:
-    """The state, at `WIDTH`, whose parameters come nearest to `asked`; and where they are not within 5 %, the nearest
-    such width. Without any, the nearest size of all."""
+def matched(model: Model, features: int, asked: int, positions: int, wished: int) -> Size:
+    """The state, at the width `wished`, whose parameters come nearest to `asked`; where they are not within 5 %, the
+    nearest width at which they are. Without any, the nearest size of all."""
 
     def counted(width: int, state: int) -> int:
         return count(model.draw(features, width, state, [torch.Generator()], positions))
 
     tried = []
-    for width in sorted(range(1, 2 * WIDTH + 1), key=lambda other: abs(other - WIDTH)):
+    for width in sorted(range(1, 2 * wished + 1), key=lambda other: abs(other - wished)):
         tried.append(nearest(partial(counted, width), asked, width))
         if abs(tried[-1].parameters - asked) <= TOLERANCE * asked:
             return tried[-1]

@@ -21,8 +21,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import gelu, logsigmoid, pad
 
-from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Parameters, matrix, uniform
-from icl_core.papers.gdssm.comparison.baselines.scan import scan
+from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, matrix, uniform
+from icl_core.papers.gdssm.shared.sequence_models.scan import scan
 
 CONVOLVED, SHARPNESS, WINDOW = 4, 8.0, 3  # tokens of the convolution; c of the RG-LRU; tokens that attention sees
 

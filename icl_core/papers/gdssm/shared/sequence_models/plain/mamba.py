@@ -18,8 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad, silu, softplus
 
-from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Parameters, matrix, uniform
-from icl_core.papers.gdssm.comparison.baselines.scan import scan
+from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, matrix, uniform
+from icl_core.papers.gdssm.shared.sequence_models.scan import scan
 
 EXPANSION, CONVOLVED = 2, 4  # channels a width, tokens of the convolution: the paper's
 STEPS = (1e-3, 1e-1)  # Δ at the start, between these (3.6)

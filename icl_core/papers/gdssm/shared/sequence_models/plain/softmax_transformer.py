@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.papers.gdssm.comparison.baselines.initial import Generators, Parameters
-from icl_core.papers.gdssm.comparison.baselines.linear_transformer import drawn
+from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters
+from icl_core.papers.gdssm.shared.sequence_models.plain.linear_transformer import drawn
 
 
 def parameters(features: int, width: int, state: int, generators: Generators, layers: int, length: int) -> Parameters:

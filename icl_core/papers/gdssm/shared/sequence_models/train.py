@@ -1,9 +1,10 @@
 """Trains every model of the comparison alike: fresh tasks, Adam, gradients clipped at 1 seed by seed, a warm-up over a
-twentieth of the steps and a cosine to zero. First all learning rates are tried in one pass, from the same weights; the
-best one then trains all seeds. A training that diverges ends with an infinite loss."""
+twentieth of the steps and a cosine to zero; the parameters of a state space at a third of the rate, as the authors of
+S5 do. First all learning rates are tried in one pass, from the same weights; the best one then trains all seeds. A
+training that diverges ends with an infinite loss."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -12,19 +13,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import device
+from icl_core import device, trend
 from icl_core.experiment import Diverged, Tensors
-from icl_core.papers.gdssm.comparison.baselines.initial import Parameters
-from icl_core.papers.gdssm.comparison.models import Learner
-from icl_core.papers.gdssm.comparison.settings import LEARNING_RATES, Config
 from icl_core.papers.gdssm.shared import construction
+from icl_core.papers.gdssm.shared.sequence_models.initial import Parameters
+from icl_core.papers.gdssm.shared.sequence_models.learners import Learner
+from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED, Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, several_seeds
 from icl_core.training.phases import Report
 
 TUNED_ON, WATCHED, TEST_SET = (101, 2**11), (102, 2**9), (103, 2**13)  # seed and number of held-out tasks
 CHUNK = 512  # tasks evaluated at a time
-EVALUATIONS, WARM_UP = 30, 0.05
+EVALUATIONS, WARM_UP, SLOWER = 30, 0.05, 1 / 3
 CEILING = 1e8  # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
 Levels = tuple[float, float, float]  # predicting zero, the best step of gradient descent, the best two
 
@@ -63,23 +64,31 @@ def gradient(each: Learner, weights: Parameters, batch: Tasks) -> tuple[Paramete
 
 
 def tune(config: Config, each: Learner, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
-    """`loss` [learning rates] after a short training of the first seed at each of `LEARNING_RATES`, infinite where it
+    """`loss` [learning rates] after a short training of the first seed at each of `config.rates`, infinite where it
     diverged."""
-    weights = each.initial([config.seed] * len(LEARNING_RATES))
+    weights = each.initial([config.seed] * len(config.rates))
     loop.train(tuning_problem(config, each, weights), config.tuning, [], resumed, report, keep=False)
     return {"loss": evaluate(each, weights, held_out(config, TUNED_ON))}
 
 
 def tuning_problem(config: Config, each: Learner, weights: Parameters) -> loop.Problem:
-    """What the loop tunes: a learning rate is a group of the optimiser, its parameters a row of `weights`."""
+    """What the loop tunes: a learning rate has groups of the optimiser, its parameters a row of `weights`."""
 
     def adam(rows: list[Tensor]) -> torch.optim.Adam:
-        many = len(rows) // len(LEARNING_RATES)
-        groups = [{"params": rows[i * many : (i + 1) * many], "lr": lr} for i, lr in enumerate(LEARNING_RATES)]
-        return torch.optim.Adam(groups, fused=True)
+        many = len(weights)
+        parts = [dict(zip(weights, rows[i * many :], strict=False)) for i in range(len(config.rates))]
+        chosen = zip(parts, config.rates, strict=True)
+        return torch.optim.Adam([group for part, rate in chosen for group in groups(each, part, rate)], fused=True)
 
-    rows, gradients = _rows(weights), partial(_of_rows, each, weights)
+    rows, gradients = _rows(weights, config.rates), partial(_of_rows, config, each, weights)
     return _fresh(config, config.tuning, rows, gradients, optimiser=adam, evaluate=lambda step: {})
+
+
+def groups(each: Learner, parameters: Parameters, rate: float) -> list[dict[str, Any]]:
+    """Groups of an optimiser: the state space's parameters at a smaller rate than all others."""
+    slow = [tensor for name, tensor in parameters.items() if name in each.slow]
+    others = [tensor for name, tensor in parameters.items() if name not in each.slow]
+    return [{"params": others, "lr": rate}, *([{"params": slow, "lr": SLOWER * rate}] if slow else [])]
 
 
 def _fresh(config: Config, steps: int, trained: Parameters, slope: Callable[[Tasks], Any], **more: Any) -> loop.Problem:
@@ -95,12 +104,12 @@ def _fresh(config: Config, steps: int, trained: Parameters, slope: Callable[[Tas
     )
 
 
-def _rows(tensors: Parameters) -> Parameters:
+def _rows(tensors: Parameters, rates: Sequence[float]) -> Parameters:
     """Views of the tensors, one learning rate after the other."""
-    return {f"{name} at {lr:g}": tensor[i] for i, lr in enumerate(LEARNING_RATES) for name, tensor in tensors.items()}
+    return {f"{name} at {lr:g}": tensor[i] for i, lr in enumerate(rates) for name, tensor in tensors.items()}
 
 
-def _of_rows(each: Learner, weights: Parameters, batch: Tasks) -> tuple[Parameters, dict[str, float]]:
+def _of_rows(config: Config, each: Learner, weights: Parameters, batch: Tasks) -> tuple[Parameters, dict[str, float]]:
     """The gradients of all learning rates and the lowest loss. One that diverges must not end the others: its weights
     become NaN, which they stay, and its gradient zero."""
     found, measures = gradient(each, weights, batch)
@@ -111,28 +120,54 @@ def _of_rows(each: Learner, weights: Parameters, batch: Tasks) -> tuple[Paramete
         for name, one in found.items():
             weights[name][~kept], one[~kept] = torch.nan, 0.0
     losses = measures["loss"][kept.cpu().numpy()]
-    return _rows(found), {"loss": float(losses.min()) if len(losses) else float("nan")}
+    return _rows(found, config.rates), {"loss": float(losses.min()) if len(losses) else float("nan")}
+
+
+def chosen(config: Config, tuned: np.ndarray) -> tuple[float, bool]:
+    """The learning rate that trains all seeds, and whether the tuning has shown it to be the best, of equals the
+    smallest. While all of them still predict zero, the best is chance: then it is `UNDECIDED`. NaN if all diverged."""
+    if not np.isfinite(tuned).any():
+        return math.nan, False
+    best = int(tuned.argmin())
+    stuck = trend.on_plateau(tuned[[best]], levels(config, TUNED_ON)[0])
+    return (UNDECIDED, False) if stuck else (config.rates[best], True)
 
 
 def train(config: Config, each: Learner, tuning: Tensors, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
-    """Train all seeds at the best of the learning rates tried, of equals the smallest, then evaluate: what `curves`
-    gives, `evaluated` [seeds], `tuned` [learning rates] and `rate`. Where one seed diverges all losses are infinite;
-    where every learning rate did, nothing is trained: the rate is NaN, and there is no curve."""
-    tuned, reached, evaluated = tuning["loss"].astype(float), loop.State(), np.full(config.seeds, np.inf, np.float32)
-    best = LEARNING_RATES[tuned.argmin()] if np.isfinite(tuned).any() else math.nan
+    """Train all seeds at the learning rate that was `chosen`: what `at_rate` gives, `tuned` [learning rates], `rate`
+    and whether it was `decided`. Where every learning rate diverged nothing is trained: the rate is NaN, and there is
+    no curve."""
+    tuned = tuning["loss"].astype(float)
+    rate, decided = chosen(config, tuned)
+    made = {"evaluated": np.full(config.seeds, np.inf, np.float32)}
+    if not math.isnan(rate):
+        made = at_rate(config, each, rate, resumed, report)
+    return {**made, "tuned": tuned, "rate": np.array(rate), "decided": np.array(int(decided), np.int8)}
+
+
+def at_rate(config: Config, each: Learner, rate: float, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+    """Train all seeds, then evaluate: what `curves` gives and `evaluated` [seeds]; `final/…`, the first seed's weights,
+    of a model that `is_kept`. Where one seed diverges all losses are infinite, and no weights are kept."""
+    reached, made = loop.State(), {"evaluated": np.full(config.seeds, np.inf, np.float32)}
 
     def watched(state: loop.State, save: Callable[[], dict[str, np.ndarray]]) -> None:
         nonlocal reached
         reached = state
         report(state, save)
 
-    if not math.isnan(best):
-        weights = each.initial(list(range(config.seed, config.seed + config.seeds)))
-        with suppress(Diverged):
-            of, at = problem(config, each, weights, best), _evaluations(config)
-            loop.train(of, config.steps, at, resumed, watched, keep=False)
-            evaluated = evaluate(each, weights, held_out(config, TEST_SET))
-    return {**curves(each.model.id, reached), "evaluated": evaluated, "tuned": tuned, "rate": np.array(best)}
+    weights = each.initial(list(range(config.seed, config.seed + config.seeds)))
+    with suppress(Diverged):
+        of, at = problem(config, each, weights, rate), _evaluations(config)
+        loop.train(of, config.steps, at, resumed, watched, keep=False)
+        made["evaluated"] = evaluate(each, weights, held_out(config, TEST_SET))
+        kept = weights if is_kept(config, each.model.id) else {}
+        made |= {f"final/{name}": tensor[0].cpu().numpy() for name, tensor in kept.items()}
+    return {**curves(each.model.id, reached), **made}
+
+
+def is_kept(config: Config, id: str) -> bool:
+    """Whether a model's weights are kept: of the one that is shown beside its construction."""
+    return config.plain and config.model == "1-D" and id == "linear-1"
 
 
 def _evaluations(config: Config) -> list[int]:
@@ -143,8 +178,15 @@ def _evaluations(config: Config) -> list[int]:
 
 def problem(config: Config, each: Learner, weights: Parameters, learning_rate: float) -> loop.Problem:
     """What the loop trains at the end; `weights` change in place."""
-    watched, adam = held_out(config, WATCHED), partial(torch.optim.Adam, lr=learning_rate, fused=True)
-    watch, gradients = lambda step: {"loss": evaluate(each, weights, watched)}, partial(gradient, each, weights)
+    watched, gradients = held_out(config, WATCHED), partial(gradient, each, weights)
+
+    def adam(parameters: list[Tensor]) -> torch.optim.Adam:
+        named = dict(zip(weights, parameters, strict=True))
+        return torch.optim.Adam(groups(each, named, learning_rate), fused=True)
+
+    def watch(step: int) -> dict[str, np.ndarray]:
+        return {"loss": evaluate(each, weights, watched)}
+
     return _fresh(config, config.steps, weights, gradients, optimiser=adam, evaluate=watch, ceiling=CEILING)
 
 

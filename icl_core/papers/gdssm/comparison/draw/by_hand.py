@@ -1,0 +1,61 @@
+"""The linear transformer that takes the step: trained, built by hand, and the GD-SSM's construction."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor
+
+from icl_core import figures
+from icl_core.experiment import CannotDraw, Panel, Run
+from icl_core.papers.gdssm.comparison import constructed
+from icl_core.papers.gdssm.comparison.settings import Config
+from icl_core.papers.gdssm.shared import construction
+from icl_core.papers.gdssm.shared.sequence_models import train
+from icl_core.papers.gdssm.shared.task import loss
+from icl_core.training.phases import final
+
+NAMES = ("trained", "built by hand", "GD-SSM's construction")
+
+
+def applies(config: Config) -> bool:
+    """Whether the run keeps the weights that are shown."""
+    return train.is_kept(config, "linear-1")
+
+
+def by_hand(run: Run, view: Any) -> Panel:
+    """M of all three on one scale."""
+    weights = {name: torch.from_numpy(array).double() for name, array in final(run.tensors).items()}
+    if not weights:
+        raise CannotDraw("The linear transformer of one layer diverged: there are no weights to show.")
+    tasks = train.held_out(run.config, train.TEST_SET).to(torch.float64)
+    eta = construction.best_eta(tasks)
+    maps = _maps(weights, run.config.f, run.config.N, eta)
+    alone = constructed.of_products(torch.from_numpy(maps["trained"]), tasks)[None]
+    said = float(loss(alone, tasks.y[-1])) / float(run["baseline/one"][0])
+    trained, f = float(run["evaluated/loss"][0, run.names("models").index("linear-1")]), run.config.f
+    halves = [f"xy {i + 1}" for i in range(f)] + [f"x' {i + 1}" for i in range(f)]
+    return Panel(
+        f"A linear transformer that takes the step: its products alone end at {said:.2f} of one step",
+        "What each half of a token, [x y, next x], does with each half of the last one in the prediction. The step is "
+        "η/N on the diagonal of the upper right, and nothing elsewhere: key x y, query x, and a value that the "
+        f"position vector holds constant. The trained model, seed 1, ends at "
+        f"{trained / float(run['baseline/one'][0]):.2f}. A model that had not found the step would show no diagonal.",
+        figures.small_maps(maps, (halves, halves), ("token t", "the last token"), "M", figures.largest(*maps.values())),
+        data=_table(maps, halves),
+    )
+
+
+def _maps(weights: dict[str, Tensor], f: int, N: int, eta: float) -> dict[str, np.ndarray]:
+    """M of the trained transformer, of the one built by hand and of the GD-SSM's construction, [2f, 2f] each."""
+    layer = construction.layer_1d(f, N, eta)
+    theirs = layer.beta[0] * layer.Psi[0].mT @ layer.Theta[0]
+    found = (constructed.products(weights), constructed.products(constructed.linear_attention(f, N, eta)), theirs)
+    return {name: M.double().numpy() for name, M in zip(NAMES, found, strict=True)}
+
+
+def _table(maps: dict[str, np.ndarray], halves: list[str]) -> pd.DataFrame:
+    """One row a number."""
+    rows, columns = np.repeat(halves, len(halves)), np.tile(halves, len(halves))
+    return pd.DataFrame({"token t": rows, "last": columns} | {n: M.ravel().round(4) for n, M in maps.items()})

@@ -1,0 +1,49 @@
+"""What each architecture has to multiply, and where it can: the story behind the losses, as a table."""
+
+from typing import Any
+
+import pandas as pd
+
+from icl_core.experiment import Panel, Run
+from icl_core.papers.gdssm.comparison.read_run import entries, levels
+
+# By the model's id, or its beginning: where y_t meets x_t, and where their product meets the query.
+WHERE = {
+    "gd-ssm": ("in the window: C Q Cᵀ", "at the output: Z C q"),
+    "s5": ("nowhere on the way into the state", "in the gate, which must make all products at once"),
+    "mamba": ("convolution, then Δ x Bᵀ: the input chooses what is written", "C, which reads the state, and the gate"),
+    "griffin": ("convolution, then the input gate; window of attention", "the output gate; feed-forward layers"),
+    "gated-delta": ("convolution, then v kᵀ written to the state", "the query: S q"),
+    "linear-1": ("nowhere: keys and values see one token each", "attention: (k · q) v"),
+    "linear-2": ("layer 1 brings x_t and y_t to one place", "attention of layer 2: (k · q) v"),
+    "softmax-1": ("nowhere: keys and values see one token each", "attention, bent by its softmax"),
+    "softmax-2": ("layer 1 brings x_t and y_t to one place", "attention of layer 2, bent by its softmax"),
+}
+GIVEN = "given by the token"
+
+
+def products(run: Run, view: Any) -> Panel:
+    """A row a model: where it makes the products of tokens, and what it ended at."""
+    given, one = run.config.model == "1-D", levels(run)[1]
+    rows = [(each.model.label, *_where(each.model.id), each.loss / one) for each in entries(run)]
+    table = pd.DataFrame(
+        {
+            "model": [label for label, *_ in rows],
+            "y times x": [GIVEN if given else first for _, first, _, _ in rows],
+            "that times the query": [second for _, _, second, _ in rows],
+            "loss over one step": [f"{ratio:.2f}" if ratio < 100 else "–" for *_, ratio in rows],
+        }
+    )
+    factors = "one product is left, with the query" if given else "two products, of y and x and then with the query"
+    return Panel(
+        f"To multiply: {factors}",
+        "One step predicts (η/N) Σ y_t (x_t · query). A sum over tokens any recurrence can keep; the products are what "
+        "an architecture must have a place for: gates, attention, or tokens in which they stand already. A model with "
+        "no place for one must imitate it by what bends: GELU, sigmoid, softmax.",
+        table=table,
+    )
+
+
+def _where(id: str) -> tuple[str, str]:
+    """The two places of a model; dashes for one that is not told of here."""
+    return next((places for name, places in WHERE.items() if id.startswith(name)), ("–", "–"))

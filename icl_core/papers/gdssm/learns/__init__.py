@@ -1,0 +1,62 @@
+"""What decides who learns the step: how wide a model is, and how many tasks it has seen.
+
+Every model is trained at several widths, as its authors build it. The unit of width is 2f + N + 1: 2f numbers for x and
+y, and N + 1 for the positions of the pairs and the query. The ends of all trainings stand against width, and their
+curves against tasks seen. What looks like a verdict on an architecture may be one on its width, or on its training: a
+transformer with no room for positions ends above one step, and with more it does not.
+
+The paper gives no widths of the other models; its own layer has 20 at f = N = 10, where 2f + N + 1 is 31.
+
+Try:
+- "Vector labels": which models leave predicting zero only from some width on?
+- Type "1/4, 1/2, 1" as widths: where does a model break?
+- Train twice as long: whose line moves?
+"""
+
+from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.gdssm.learns import claims, draw
+from icl_core.papers.gdssm.learns.metrics import metrics
+from icl_core.papers.gdssm.learns.read_run import NEAR, ratios, widths
+from icl_core.papers.gdssm.learns.run import OWN, of, run
+from icl_core.papers.gdssm.learns.settings import PRESETS, Config, View, settings_of
+from icl_core.papers.gdssm.shared.sequence_models import model
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: who reaches one step at which width."""
+    x = widths(run)
+    reached = {id: x[ratios(run, id).mean(0) <= NEAR] for id in run.names("models") if id != OWN}
+    said = [f"{model(id).short} from {at[0]:.2g}" for id, at in reached.items() if len(at)]
+    if not said:
+        return f"After {run.config.steps * run.config.batch:,} tasks no other model reaches one step at any width."
+    named = "; ".join(said) if len(said) <= 3 else f"{len(said)} of {len(reached)} models at some width"
+    return f"One step of gradient descent after {run.config.steps * run.config.batch:,} tasks: {named}."
+
+
+def cost(config: Config) -> float:
+    """Giga-operations, forward and back; a step of so small a model costs at least a twentieth of one."""
+    total = 0.0
+    for setting, row in zip(settings_of(config), of(config), strict=True):
+        each = [3 * learner.size.parameters + setting.positions * 40 for learner in row]
+        seen = 6 * config.batch * setting.positions * config.seeds * sum(each) / 1e9
+        total += config.steps * (0.05 * len(row) + seen)
+    return total
+
+
+EXPERIMENT = Experiment(
+    name="learns",
+    title="What decides who learns it",
+    about=__doc__ or "",
+    config=Config,
+    view=View,
+    run=run,
+    claims=claims.ALL,
+    metrics=metrics,
+    drawings=(
+        Drawing("width", draw.by_width, moving=False),
+        Drawing("tasks", draw.by_tasks, ("shown",), live=True, moving=False),
+    ),
+    presets=PRESETS,
+    headline=headline,
+    cost=cost,
+)

@@ -1,0 +1,107 @@
+"""Final loss over that of one step, against width and against tasks seen."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure
+from icl_core.figures import Curve, mean_of
+from icl_core.papers.gdssm.learns import read_run
+from icl_core.papers.gdssm.learns.read_run import NEAR, curve, levels, ratios, widths
+from icl_core.papers.gdssm.learns.run import OWN
+from icl_core.papers.gdssm.learns.settings import SHOWN, settings_of
+from icl_core.papers.gdssm.shared.sequence_models import Model, model, train
+from icl_core.papers.gdssm.shared.sequence_models.style import marker
+
+MOST = 1.3  # times predicting zero: what lies beyond is not shown
+
+
+def by_width(run: Run, view: Any) -> Panel:
+    """The end of every training, a line a model."""
+    x, found = widths(run), [model(id) for id in run.names("models")]
+    series = [Curve(each.label, x, _shown(run, ratios(run, each.id)), each.colour, each.dash, markers=True)
+              for each in found]  # fmt: skip
+    figure = _figure(run, series, "width / (2f + N + 1)", found)
+    figure.update_xaxes(tickvals=x, ticktext=[f"{each:.2g}" for each in x])
+    columns = {f"{each:.2g}": [_ratio(ratios(run, m.id)[:, i].mean()) for m in found] for i, each in enumerate(x)}
+    return Panel(
+        _reached(run),
+        "Loss at the end over that of one step of gradient descent, on the same fresh tasks. Width 1 leaves room for "
+        "x, y and the positions; the GD-SSM has no width. A line that falls to 1 as it goes right was too narrow; one "
+        "that stays level at predicting zero lacks something else, or tasks." + _lost(run, found),
+        figure,
+        data=pd.DataFrame({"model": [each.label for each in found]} | columns),
+    )
+
+
+def by_tasks(run: Run, view: Any) -> Panel:
+    """The curves of one width over the tasks seen; also of a run that is still going."""
+    place = {"narrowest": 0, "base": read_run.base_place(run), "widest": -1}[view.shown]
+    zero, one, _ = train.levels(settings_of(run.config)[0], train.WATCHED)
+    x = np.asarray(run.tensors.get("curve/step", [0])) * run.config.batch
+    ids = run.names("models") if "names/models" in run.tensors else [OWN]
+    rows = {model(id): found / one for id in ids if (found := curve(run, id, place)) is not None}
+    seen = {each: np.minimum(y, MOST * zero / one) for each, y in rows.items()}
+    series = [Curve(each.label, x, y, each.colour, each.dash) for each, y in seen.items()]
+    width = settings_of(run.config)[place].hidden
+    return Panel(
+        f"Width {width}: {_left(x, rows, zero / one)}",
+        f"The same trainings at {SHOWN[view.shown]}, against the fresh tasks that each has seen; means over the seeds. "
+        "Look for plateaus: a model that finds the products falls suddenly. One that is level to the end may only want "
+        "more tasks: the paper trains on up to 19 million.",
+        _figure(run, series or [Curve("none yet", x, np.full(len(x), np.nan))], "tasks seen", list(rows)),
+        data=pd.DataFrame({"tasks": x} | {each.label: mean_of(y).round(4) for each, y in rows.items()}),
+    )
+
+
+def _figure(run: Run, series: list[Curve], title: str, found: list[Model]) -> Figure:
+    """Both panels' axes and lines; the models' symbols on what has dots."""
+    zero, one, two = train.levels(settings_of(run.config)[0], train.TEST_SET)
+    lines = [("predicting zero", zero / one, "floor"), ("one step", 1.0, "gradient descent")]
+    across = title != "tasks seen"
+    lowest = min([two / one, *(float(np.nanmin(each.y)) for each in series if np.isfinite(each.y).any())])
+    figure = figures.curves(
+        series, title, "loss over one step", log_x=across, lines=lines,
+        y_range=(0.95 * min(1.0, lowest), 1.05 * MOST * zero / one), height=440,
+    )  # fmt: skip
+    styles = {each.label: marker(each, 10) for each in found} if across else {}
+    for trace in figure.data:
+        if trace.get("name") in styles:
+            trace.update(marker=styles[trace["name"]])
+    return figure
+
+
+def _shown(run: Run, rows: np.ndarray) -> np.ndarray:
+    """Within the panel; a training that diverged leaves a gap, which a mean over the other seeds fills."""
+    zero, one, _ = levels(run)
+    return np.where(np.isfinite(rows), np.minimum(rows, MOST * zero / one), np.nan)
+
+
+def _ratio(value: float) -> float | str:
+    return round(float(value), 3) if np.isfinite(value) else "diverged"
+
+
+def _reached(run: Run) -> str:
+    """Who reaches one step at the narrowest width, and who at the widest."""
+    x, others = widths(run), [id for id in run.names("models") if id != OWN]
+    near = [sum(ratios(run, id)[:, place].mean() <= NEAR for id in others) for place in (0, -1)]
+    if len(x) == 1:
+        return f"At width {x[0]:.2g} {near[0]} of {len(others)} models reach one step"
+    return f"{near[0]} of {len(others)} models reach one step at width {x[0]:.2g}, {near[1]} at {x[-1]:.2g}"
+
+
+def _left(x: np.ndarray, rows: dict[Model, np.ndarray], zero: float) -> str:
+    """How many models have left predicting zero, and after how many tasks the first."""
+    left = [x[mean_of(y) < 0.9 * zero] for y in rows.values()]
+    first = [float(at[0]) for at in left if len(at)]
+    if not first:
+        return "no model leaves predicting zero"
+    return f"{len(first)} of {len(rows)} leave predicting zero, the first after {min(first) / 1000:,.3g} thousand tasks"
+
+
+def _lost(run: Run, found: list[Model]) -> str:
+    lost = [each.short for each in found if not np.isfinite(ratios(run, each.id)).all()]
+    return f" Diverged at some width: {', '.join(lost)}." if lost else ""

@@ -1,0 +1,162 @@
+"""Griffin (De et al. 2024), one group of its pattern (Section 2): two recurrent blocks, then one of local attention,
+each followed by a gated feed-forward layer. Read "one layer" as one such group: Griffin is not Griffin with less.
+
+    recurrent block     u <- u + (RG-LRU(convolution of n W_x) * gelu(n W_gate)) W_y      n: u over its root mean square
+    local attention     u <- u + softmax(q k / sqrt m + bias of the distance) v W_O       over the last 3 tokens
+    feed-forward        u <- u + (gelu(n W_g) * (n W_1)) W_2                              three times as wide (2.2)
+
+The recurrence, as in `plain.griffin`, is 4/3 as wide as u (2.3), sigmoid(Λ)^8 uniform on [.9, .999] (2.4). Attention
+has four heads with one key and value (2.3: multi-query). Its window is the GD-SSM's; in so short a one a learned bias
+of each distance stands in for Griffin's rotary positions.
+"""
+
+import math
+from collections.abc import Callable
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.nn.functional import gelu
+
+from icl_core.papers.gdssm.shared.sequence_models.authors import parts
+from icl_core.papers.gdssm.shared.sequence_models.authors.parts import CONVOLVED, HEADS, Hidden, Shape, normalised, of
+from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, uniform
+from icl_core.papers.gdssm.shared.sequence_models.plain.griffin import SHARPNESS, WINDOW, gated, windows
+from icl_core.papers.gdssm.shared.sequence_models.scan import scan
+
+PATTERN = (("recurrent", 0), ("recurrent", 1), ("attention", 0))
+WIDER = 3  # of the feed-forward layers, times the width
+SLOW = ("recurrent.Λ",)
+
+
+def state(shape: Shape) -> int:
+    """Channels of each recurrence."""
+    return math.ceil(4 * shape.width / 3)
+
+
+def parameters(shape: Shape, generators: Generators) -> Parameters:
+    """Random parameters of the three blocks and their feed-forward layers."""
+    return {
+        **parts.in_and_out(shape, generators),
+        **parts.named("recurrent", _recurrent(shape, generators, 2)),
+        **parts.named("attention", _attention(shape, generators, 1)),
+        **parts.gated_layer(shape, generators, len(PATTERN), WIDER),
+    }
+
+
+def _recurrent(shape: Shape, generators: Generators, blocks: int) -> Parameters:
+    width, d = shape.width, state(shape)
+    decay = 0.9 + 0.099 * uniform(generators, blocks, d)
+    return parts.norm(shape, generators, blocks) | {
+        "W_x": parts.stack(generators, blocks, width, d),
+        "W_gate": parts.stack(generators, blocks, width, d),
+        "convolution": parts.stack(generators, blocks, CONVOLVED, d),  # the newest token is the last row
+        "b_convolution": torch.zeros_like(decay),
+        "W_a": parts.stack(generators, blocks, d, d),
+        "b_a": torch.zeros_like(decay),
+        "W_i": parts.stack(generators, blocks, d, d),
+        "b_i": torch.zeros_like(decay),
+        "Λ": (decay ** (1 / SHARPNESS)).logit(),
+        "W_y": parts.stack(generators, blocks, d, width),
+    }
+
+
+def _attention(shape: Shape, generators: Generators, blocks: int) -> Parameters:
+    width, m = shape.width, shape.head
+    return parts.norm(shape, generators, blocks) | {
+        "W_Q": parts.stack(generators, blocks, width, HEADS * m),
+        "W_K": parts.stack(generators, blocks, width, m),
+        "W_V": parts.stack(generators, blocks, width, m),
+        "bias": parts.filled(generators, 0.0, blocks, HEADS, WINDOW),  # of the distance: the newest token is the last
+        "W_O": parts.stack(generators, blocks, HEADS * m, width),
+    }
+
+
+def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = False) -> Float[Tensor, "tasks R f"]:
+    """The answers at all tokens, or at the `last` one alone, for one seed's parameters."""
+    u = tokens @ p["W_in"]  # (tasks, T, width)
+    for place, (kind, index) in enumerate(PATTERN):
+        if kind == "recurrent":
+            u = u + recurrent(of(p, kind, index), u)
+        else:  # the end of the pattern: a last token alone needs its window
+            u = u[:, -WINDOW:] if last else u
+            u = (u + local(of(p, kind, index), u))[:, parts.rows(last)]
+        u = u + feed_forward(of(p, "mlp", place), u)
+    return u @ p["W_out"]  # (tasks, T, f)
+
+
+def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:
+    """The same, one token after the other; every block remembers what it needs."""
+    of_kind = {"recurrent": recurrent_steps, "attention": attention_steps}
+    steps = [of_kind[kind](of(p, kind, index), len(tokens)) for kind, index in PATTERN]
+    answers = []
+    for s in tokens.unbind(1):  # (tasks, f)
+        u = s @ p["W_in"]  # (tasks, width)
+        for place, step in enumerate(steps):
+            u = u + step(u)
+            u = u + feed_forward(of(p, "mlp", place), u)
+        answers.append(u @ p["W_out"])
+    return torch.stack(answers, 1)
+
+
+def recurrent(p: Parameters, u: Float[Tensor, "tasks T width"]) -> Float[Tensor, "tasks T width"]:
+    """What a recurrent block adds to all tokens."""
+    n = normalised(p, u)
+    a, b = gated(p, parts.convolved(n @ p["W_x"], p["convolution"]) + p["b_convolution"])
+    return (scan(a, b) * gelu(n @ p["W_gate"])) @ p["W_y"]
+
+
+Step = Callable[[Float[Tensor, "tasks width"]], Float[Tensor, "tasks width"]]
+
+
+def recurrent_steps(p: Parameters, tasks: int) -> Step:
+    """The same token by token: remembered are z and the inputs of the convolution."""
+    z, recent = p["Λ"].new_zeros(tasks, len(p["Λ"])), p["Λ"].new_zeros(tasks, CONVOLVED, len(p["Λ"]))
+
+    def step(u: Tensor) -> Tensor:
+        nonlocal z, recent
+        n = normalised(p, u)
+        recent = parts.newest(recent, n @ p["W_x"])
+        a, b = gated(p, (recent * p["convolution"]).sum(1) + p["b_convolution"])
+        z = a * z + b  # (tasks, d)
+        return (z * gelu(n @ p["W_gate"])) @ p["W_y"]
+
+    return step
+
+
+def local(p: Parameters, u: Float[Tensor, "tasks T width"]) -> Float[Tensor, "tasks T width"]:
+    """What local attention adds to all tokens."""
+    n = normalised(p, u)
+    seen = windows(torch.ones_like(u[:, :, :1]), WINDOW)[..., 0] > 0  # (tasks, T, 3): false before the first token
+    return attend(p, n, windows(n @ p["W_K"], WINDOW), windows(n @ p["W_V"], WINDOW), seen)
+
+
+def attention_steps(p: Parameters, tasks: int) -> Step:
+    """The same token by token: remembered is a window of keys and values, up to 3 of (tasks, m)."""
+    keys: list[Tensor] = []
+    values: list[Tensor] = []
+
+    def step(u: Tensor) -> Tensor:
+        nonlocal keys, values
+        n = normalised(p, u)
+        keys, values = [*keys, n @ p["W_K"]][-WINDOW:], [*values, n @ p["W_V"]][-WINDOW:]
+        return attend(p, n, torch.stack(keys, 1), torch.stack(values, 1))
+
+    return step
+
+
+Window = Float[Tensor, "*rest W m"]
+
+
+def attend(p: Parameters, n: Hidden, k: Window, v: Window, seen: Tensor | None = None) -> Hidden:
+    """Softmax attention of four heads to a window of tokens, which may be cut short at the start."""
+    scores = parts.split(n @ p["W_Q"]) @ k.mT / math.sqrt(k.shape[-1]) + p["bias"][:, -k.shape[-2] :]  # (*rest, H, W)
+    if seen is not None:
+        scores = scores.masked_fill(~seen[..., None, :], -torch.inf)
+    return (scores.softmax(-1) @ v).flatten(-2) @ p["W_O"]
+
+
+def feed_forward(p: Parameters, u: Hidden) -> Hidden:
+    """What the gated feed-forward layer adds (GeGLU)."""
+    n = normalised(p, u)
+    return (gelu(n @ p["W_g"]) * (n @ p["W_1"])) @ p["W_2"]

@@ -1,0 +1,90 @@
+"""How a model of sequences is built and trained beside others: the task, the sizes, the training."""
+
+from icl_core import device
+from icl_core.knobs import BadSetting, choice, settings, slider
+from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
+
+RATES = {"authors": (1e-3, 3e-3, 1e-2), "plain": (1e-3, 3e-3, 1e-2, 3e-2)}  # tried with every model alike
+UNDECIDED = 3e-3  # the rate where none of them has shown itself the best
+TOKENS = {"1-D": "1-D: [x y, next x], scalar labels", "N-D": "N-D: x, y, x, y, …, vector labels"}
+FORMS = {"authors": "as their authors build them", "plain": "plain, of equal parameters"}
+NORMS = {"authors": "as their authors", "none": "none"}
+NARROWEST = 4  # a head of one number each
+PAPERS_WIDTH = 20  # of the plain form
+
+
+@settings
+class Config:
+    """What is trained; Figures 4 C (1-D) and 6 (N-D). Every model reads the same tokens in the same order and trains
+    alike. The rate is the best of those that were tried with the first seed, if one of them had left predicting zero
+    by then; else it is .003 for all."""
+
+    model: str = choice("tokens", TOKENS, default="N-D", group=TASK)
+    f: int = slider("features, f", 1, 20, default=3, group=TASK)
+    N: int = slider("context pairs, N", 1, 20, default=5, group=TASK)
+    form: str = choice("the other models", FORMS, default="authors", group=MODEL)
+    norm: str = choice(
+        "norm before each block", NORMS, default="authors", group=MODEL, shown_if="by_authors",
+        help="it hides the size of y from the block; the plain form has none",
+    )  # fmt: skip
+    width: float = slider(
+        "width, times 2f + N + 1", 0.25, 4.0, default=1.0, log=True, group=MODEL, shown_if="by_authors",
+        help="2f for x and y, N + 1 for positions",
+    )  # fmt: skip
+    parameters: int = slider(
+        "parameters of each", 1000, 16000, default=4000, step=500, group=MODEL, shown_if="plain",
+        help="the GD-SSM has 14 to 2,000",
+    )  # fmt: skip
+    batch: int = slider("tasks a batch", 16, 2048, default=128, step=16, group=TRAINING)
+    steps: int = slider("steps", 10, 50000, default=500, log=True, group=TRAINING)
+    tuning: int = slider("steps for each rate tried", 10, 20000, default=100, log=True, group=TRAINING)
+    seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
+    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+
+    def check(self) -> None:
+        """Refuse widths that leave the heads nothing, and what does not fit the memory: the hidden numbers of the
+        widest model at every token, for all seeds or all learning rates at once."""
+        if self.hidden < NARROWEST:
+            raise BadSetting(f"width must make at least {NARROWEST} hidden numbers, got {self.width:g} × {self.base}")
+        if self.plain:
+            rows, each, size = len(RATES["plain"]), 40 * self.parameters**0.5 * (self.N + 8), self.parameters
+        else:
+            rows, each, size = len(RATES["authors"]), 256 * self.hidden + 40 * self.positions, self.width
+        numbers = each * max(self.seeds, rows) * self.batch * self.positions
+        what = f"batch {self.batch}, N {self.N}, {'parameters' if self.plain else 'width'} {size:g}, "
+        device.check_memory(int(4 * numbers), f"{what}seeds {self.seeds}")
+
+    @property
+    def plain(self) -> bool:
+        """Whether the models are in their plain form."""
+        return self.form == "plain"
+
+    @property
+    def by_authors(self) -> bool:
+        """Whether they are as their authors build them."""
+        return self.form == "authors"
+
+    @property
+    def base(self) -> int:
+        """2f + N + 1: room for x, for y and for the positions of the pairs and the query."""
+        return 2 * self.f + self.N + 1
+
+    @property
+    def hidden(self) -> int:
+        """The hidden width: of the authors' form, or what the plain form aims at, the paper's or more."""
+        return max(PAPERS_WIDTH, self.base) if self.plain else round(self.width * self.base)
+
+    @property
+    def features(self) -> int:
+        """The size of a token."""
+        return 2 * self.f if self.model == "1-D" else self.f
+
+    @property
+    def positions(self) -> int:
+        """Tokens of a prompt."""
+        return self.N if self.model == "1-D" else 2 * self.N + 1
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """The learning rates that are tried."""
+        return RATES[self.form]
