@@ -27,8 +27,8 @@ class Knob:
     """What a field may be and how it is asked for. `options` maps a choice's value to its label. `at_most` names the
     setting of the run at hand at which a view's slider ends (it is left out where nothing is left to choose),
     `shown_if` one, or a property of the settings, without which a choice is left out: a view's by the run at hand, a
-    config's by itself. `was` is the field's
-    former name: files keep it, so that the keys of runs do not change, and old links still open."""
+    config's by itself, where it then has its default and so tells no two runs apart. `was` is the field's former name:
+    files keep it, so that the keys of runs do not change, and old links still open."""
 
     kind: str  # "slider", "choice", "text" or "toggle"
     label: str
@@ -122,6 +122,8 @@ def settings(cls: T) -> T:
     def check_all(self: Any) -> None:
         for name, knob in knobs(type(self)).items():
             knob.check(name, getattr(self, name))
+            if knob.shown_if and not getattr(self, knob.shown_if, True):  # a view's speaks of the config
+                object.__setattr__(self, name, knob.default)
         if hasattr(self, "check"):
             self.check()
 

@@ -25,10 +25,11 @@ from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.comparison import claims
 from icl_core.papers.gdssm.comparison.draw import by_hand, fairness, losses, products
 from icl_core.papers.gdssm.comparison.metrics import metrics
-from icl_core.papers.gdssm.comparison.read_run import NEAR, entries, levels
+from icl_core.papers.gdssm.comparison.read_run import entries
 from icl_core.papers.gdssm.comparison.run import run
 from icl_core.papers.gdssm.comparison.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels
 from icl_core.papers.gdssm.shared.sequence_models.learners import learners
 from icl_core.papers.gdssm.shared.sequence_models.train import EVALUATIONS
 

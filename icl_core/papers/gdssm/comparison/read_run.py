@@ -1,18 +1,12 @@
-"""Reads a run of the comparison: its models as it holds them, with labels and styles by id, and how each training
-ended."""
+"""Reads a run of the comparison: its models as it holds them, with labels and styles by id."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from icl_core import trend
 from icl_core.experiment import Run
-from icl_core.papers.gdssm.shared.sequence_models import Model, model, train
-from icl_core.papers.gdssm.shared.sequence_models.train import Levels
+from icl_core.papers.gdssm.shared.sequence_models import Model, model
 
-NEAR = 1.05  # times gradient descent's loss: as good
-MATTERS = 0.01  # of one step's loss: a fall by less is none
-ZERO, FALLING, FLAT, LOST = "at predicting zero", "still falling", "flat", "diverged"
 PAPERS_TASKS = 300_000 * 64  # "up to", A.5
 
 
@@ -52,12 +46,6 @@ def curves(run: Run) -> dict[str, np.ndarray]:
     return {each: np.asarray(run[f"curve/{each}"]) for each in ids if f"curve/{each}" in run.tensors}
 
 
-def levels(run: Run) -> Levels:
-    """On the test set."""
-    zero, one, two = (float(run[f"baseline/{name}"][0]) for name in ("zero", "one", "two"))
-    return zero, one, two
-
-
 def tasks_seen(run: Run) -> int:
     """Fresh tasks that each seed of each model was trained on."""
     return run.config.steps * run.config.batch
@@ -67,24 +55,3 @@ def beside_the_paper(run: Run) -> str:
     """The tasks seen beside the paper's, in a sentence."""
     seen, papers = tasks_seen(run) / 1e6, PAPERS_TASKS / 1e6
     return f"Each has seen {seen:.2g} million tasks; the paper trains on up to {papers:g} million."
-
-
-def ending(run: Run, each: Entry) -> tuple[str, str]:
-    """How a model's training ended, in words for a table, and a sentence of why that decides nothing, empty if it
-    does: some seed still predicts zero, or the loss was falling by what `MATTERS`."""
-    if each.curve is None or not np.isfinite(each.curve).all():
-        return LOST, ""
-    zero, steps = train.levels(run.config, train.WATCHED)[0], run["curve/step"]
-    if said := trend.on_plateau(each.curve, zero, steps=steps):
-        return ZERO, said
-    said = trend.still_falling(each.curve, MATTERS * levels(run)[1], steps)
-    return (FALLING, said) if said else (FLAT, "")
-
-
-def falls(run: Run, each: Entry) -> np.ndarray:
-    """Each seed's fall over the last tenth of its training, as a share of the loss in which it ended; NaN where it
-    cannot be told."""
-    if each.curve is None:
-        return np.full(len(each.losses), np.nan)
-    fell = [trend.last_fall(row[None], run["curve/step"])[0] for row in each.curve]
-    return np.array(fell) / each.curve[:, -1]

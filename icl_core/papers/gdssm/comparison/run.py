@@ -20,15 +20,16 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     models in order `evaluated/loss` [seeds, models], `tuned/loss` [models, learning rates] beside `tuned/rate`,
     `chosen/rate` and `chosen/decided` (0 where all still predicted zero), `size/parameters`, `size/width`,
     `size/state`, `size/layers`; `baseline/zero`, `/one` and `/two` (best steps of gradient descent on the test set)
-    [1]; `final/…`, the first seed's weights of the plain linear transformer of one layer in 1-D. A model that diverged
-    has infinite `evaluated/loss` and a curve that ends in NaN; none, and a NaN learning rate, where all of them did.
+    [1], `watched/…` the same on the tasks of the curves; `final/…`, the first seed's weights of the plain linear
+    transformer of one layer in 1-D. A model that diverged has infinite `evaluated/loss` and a curve that ends in NaN;
+    none, and a NaN learning rate, where all of them did.
     Raises `Cancelled`.
     """
     models = learners(config)
-    made = phases.run(plan(config), progress, partial(_curves, models))
+    watched = train.named_levels(config, "watched", train.WATCHED)
+    made = phases.run(plan(config), progress, lambda made: _curves(models, made) | watched)
     ends = [made[each.model.id] for each in models]
     sizes = {name: np.array([getattr(each.size, name) for each in models]) for name in ("parameters", "width", "state")}
-    levels = zip(("zero", "one", "two"), train.levels(config, train.TEST_SET), strict=True)
     return {
         **_curves(models, made),
         "evaluated/loss": np.stack([end["evaluated"] for end in ends], 1),
@@ -38,7 +39,8 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         "chosen/decided": np.stack([end["decided"] for end in ends]),
         **{f"size/{name}": values for name, values in sizes.items()},
         "size/layers": np.array([each.model.layers for each in models]),
-        **{f"baseline/{name}": np.array([level]) for name, level in levels},
+        **watched,
+        **train.named_levels(config, "baseline", train.TEST_SET),
         **{name: array for end in ends for name, array in end.items() if name.startswith("final/")},
     }
 

@@ -16,10 +16,11 @@ Try:
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.learns import claims, draw
 from icl_core.papers.gdssm.learns.metrics import metrics
-from icl_core.papers.gdssm.learns.read_run import NEAR, ratios, widths
+from icl_core.papers.gdssm.learns.read_run import ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN, of, run
 from icl_core.papers.gdssm.learns.settings import PRESETS, Config, View, settings_of
 from icl_core.papers.gdssm.shared.sequence_models import model
+from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR
 
 
 def headline(run: Run, view: View) -> str:

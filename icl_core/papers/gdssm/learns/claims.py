@@ -5,20 +5,24 @@ from functools import partial
 from icl_core.experiment import Claim
 
 found = partial(Claim, kind="ours", source="not in the paper, which gives no widths of the others")
-SMALL = {"model": "N-D", "f": 3, "N": 5, "widths": "1/2, 3/4, 1, 3/2, 2", "seeds": range(3, 6)}
-GIVEN = {"model": "1-D", "f": 10, "N": 10, "widths": "1/2, 3/4, 1, 3/2, 2", "seeds": range(3, 6)}
+BUILT = {"widths": "1/2, 3/4, 1, 3/2, 2", "models": "all", "norm": "authors", "learning_rate": 3e-3}
+SMALL = {"model": "N-D", "f": 3, "N": 5, **BUILT, "seeds": range(3, 6)}
+GIVEN = {"model": "1-D", "f": 10, "N": 10, **BUILT, "seeds": range(3, 6)}
 
 NARROW = found(
     id="half-the-width-is-too-narrow",
     label="f = 3, half of 2f + N + 1: best two-layer transformer is above one step by",
-    text="With half of 2f + N + 1, which is 2f at f = 3 and N = 5, no transformer of two layers reaches one step.",
+    text=(
+        "With half of 2f + N + 1, which is 2f at f = 3 and N = 5, no transformer of two layers reaches one step at "
+        "this rate, the same for all widths."
+    ),
     at=SMALL,
     at_least=0.05,
 )
 WIDE = found(
     id="the-full-width-suffices",
-    label="f = 3, from 2f + N + 1 on: best two-layer transformer is above one step by",
-    text="With 2f + N + 1 or more a transformer of two layers reaches one step.",
+    label="f = 3, at 2f + N + 1: best two-layer transformer is above one step by",
+    text="With 2f + N + 1 a transformer of two layers reaches one step.",
     at=SMALL,
     at_most=0.05,
 )
@@ -27,7 +31,7 @@ PRODUCTS = found(
     label="1-D, half of 2f + N + 1: linear transformer, one layer, is above one step by",
     text=(
         "Where the products are given, the linear transformer of one layer does not reach one step with half of "
-        "2f + N + 1, less than the 2f + 2 that the weights written down need."
+        "2f + N + 1, less than the 2f + 2 that the weights written down need; at this rate, the same for all widths."
     ),
     at=GIVEN,
     at_least=0.05,

@@ -10,10 +10,11 @@ from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.gdssm.learns import read_run
-from icl_core.papers.gdssm.learns.read_run import NEAR, curve, levels, ratios, widths
+from icl_core.papers.gdssm.learns.read_run import curve, ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN
 from icl_core.papers.gdssm.learns.settings import SHOWN, settings_of
-from icl_core.papers.gdssm.shared.sequence_models import Model, model, train
+from icl_core.papers.gdssm.shared.sequence_models import Model, model
+from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels, watched
 from icl_core.papers.gdssm.shared.sequence_models.style import marker
 
 MOST = 1.3  # times predicting zero: what lies beyond is not shown
@@ -40,7 +41,7 @@ def by_width(run: Run, view: Any) -> Panel:
 def by_tasks(run: Run, view: Any) -> Panel:
     """The curves of one width over the tasks seen; also of a run that is still going."""
     place = {"narrowest": 0, "base": read_run.base_place(run), "widest": -1}[view.shown]
-    zero, one, _ = train.levels(settings_of(run.config)[0], train.WATCHED)
+    zero, one, _ = watched(run)
     x = np.asarray(run.tensors.get("curve/step", [0])) * run.config.batch
     ids = run.names("models") if "names/models" in run.tensors else [OWN]
     rows = {model(id): found / one for id in ids if (found := curve(run, id, place)) is not None}
@@ -59,7 +60,7 @@ def by_tasks(run: Run, view: Any) -> Panel:
 
 def _figure(run: Run, series: list[Curve], title: str, found: list[Model]) -> Figure:
     """Both panels' axes and lines; the models' symbols on what has dots."""
-    zero, one, two = train.levels(settings_of(run.config)[0], train.TEST_SET)
+    zero, one, two = levels(run) if run.finished else watched(run)
     lines = [("predicting zero", zero / one, "floor"), ("one step", 1.0, "gradient descent")]
     across = title != "tasks seen"
     lowest = min([two / one, *(float(np.nanmin(each.y)) for each in series if np.isfinite(each.y).any())])

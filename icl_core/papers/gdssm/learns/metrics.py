@@ -4,26 +4,24 @@ import numpy as np
 
 from icl_core.experiment import Claim, Metric, Run
 from icl_core.papers.gdssm.learns.claims import NARROW, PRODUCTS, WIDE
-from icl_core.papers.gdssm.learns.read_run import NEAR, base_place, ratios, unfinished, widths
+from icl_core.papers.gdssm.learns.read_run import base_place, ratios, unfinished
+from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR
 
 TWO_LAYERS = ("linear-2", "softmax-2")
 
 
 def metrics(run: Run) -> list[Metric]:
-    """At the narrowest width, and the best from 2f + N + 1 on; what was not trained is left out."""
-    held, wide = run.names("models"), list(range(base_place(run), len(widths(run))))
+    """At the narrowest width, and at 2f + N + 1; what was not trained is left out."""
+    held = run.names("models")
     if run.config.model == "1-D":
-        return [_best(run, PRODUCTS, ["linear-1"], [0])] if "linear-1" in held else []
+        return [_best(run, PRODUCTS, ["linear-1"], 0)] if "linear-1" in held else []
     two = [id for id in TWO_LAYERS if id in held]
-    return [_best(run, NARROW, two, [0]), _best(run, WIDE, two, wide)] if two else []
+    return [_best(run, NARROW, two, 0), _best(run, WIDE, two, base_place(run))] if two else []
 
 
-def _best(run: Run, claim: Claim, ids: list[str], places: list[int]) -> Metric:
-    """The best of some models and widths over one step, less one, as a mean over seeds; undecided where a loss that
-    falls on could change the verdict."""
-    found = {(id, place): ratios(run, id)[:, place] for id in ids for place in places}  # [seeds] each
-    best = min(found, key=lambda each: found[each].mean())
-    off = found[best] - 1
+def _best(run: Run, claim: Claim, ids: list[str], place: int) -> Metric:
+    """The best of some models at a width over one step, less one, as a mean over seeds; undecided where one that is not
+    near might have come there."""
+    off = min((ratios(run, id)[:, place] - 1 for id in ids), key=np.mean)  # [seeds]
     error = float(off.std(ddof=1) / len(off) ** 0.5) if len(off) > 1 and np.isfinite(off).all() else None
-    said = " ".join(filter(None, (unfinished(run, ids, place) for place in places)))
-    return Metric(claim, float(off.mean()), error, "" if off.mean() <= NEAR - 1 else said)
+    return Metric(claim, float(off.mean()), error, "" if off.mean() <= NEAR - 1 else unfinished(run, ids, place))

@@ -18,11 +18,12 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`names/models`, the GD-SSM first; `size/width` [widths] and, of each model, `size/parameters` [models, widths];
     `evaluated/loss` [seeds, models, widths], infinite where a training diverged; `curve/<model> <width>` [seeds,
     evaluations] beside `curve/step`; `baseline/zero`, `/one` and `/two` (best steps of gradient descent on the test
-    set) [1]. The GD-SSM has no width, and the same numbers at each. Raises `Cancelled`.
+    set) [1], `watched/…` the same on the tasks of the curves. The GD-SSM has no width, and the same numbers at each.
+    Raises `Cancelled`.
     """
     grid, settings = of(config), settings_of(config)
-    made = phases.run(plan(config), progress, partial(_curves, config))
-    levels = zip(("zero", "one", "two"), train.levels(settings[0], train.TEST_SET), strict=True)
+    watched = train.named_levels(settings[0], "watched", train.WATCHED)
+    made = phases.run(plan(config), progress, lambda made: _curves(config, made) | watched)
     columns = [[made[phase_of(each, setting.hidden)]["evaluated"] for each in row] for setting, row in zip(
         settings, grid, strict=True)]  # fmt: skip
     return {
@@ -30,7 +31,8 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         "size/width": np.array([setting.hidden for setting in settings]),
         "size/parameters": np.array([[each.size.parameters for each in row] for row in grid]).T,
         "evaluated/loss": np.array(columns).transpose(2, 1, 0),
-        **{f"baseline/{name}": np.array([level]) for name, level in levels},
+        **watched,
+        **train.named_levels(settings[0], "baseline", train.TEST_SET),
     }
 
 

@@ -12,8 +12,10 @@ from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import DASHES, FAINT, PAPER, TICKS, axis, colour, layout
 from icl_core.papers.gdssm.comparison import read_run
 from icl_core.papers.gdssm.comparison.draw import style
-from icl_core.papers.gdssm.comparison.read_run import NEAR, Entry, beside_the_paper, curves, entries, levels
+from icl_core.papers.gdssm.comparison.read_run import Entry, beside_the_paper, curves, entries
 from icl_core.papers.gdssm.shared.sequence_models import Model, model, train
+from icl_core.papers.gdssm.shared.sequence_models import ends as ends_of
+from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels, watched
 from icl_core.papers.gdssm.shared.sequence_models.style import marker
 
 
@@ -42,7 +44,7 @@ def _rows(run: Run) -> Figure:
     for each in style.diverged(run):
         here = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "middle", "bgcolor": PAPER}
         figure.add_annotation(text="diverged", showarrow=False, y=each.place, **here)
-    ticks = [_coloured(each.model) + _told(read_run.ending(run, each)[0]) for each in found]
+    ticks = [_coloured(each.model) + _told(ends_of.end(run, each.curve).word) for each in found]
     figure.update_xaxes(axis("loss at the query", range=list(shown), showgrid=False))
     return figure.update_yaxes(axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks))
 
@@ -55,7 +57,7 @@ def _coloured(model: Model) -> str:
 
 def _told(ending: str) -> str:
     """How a training ended that decides nothing, as a second line under a name."""
-    if ending in (read_run.FLAT, read_run.LOST):
+    if ending in (ends_of.FLAT, ends_of.LOST):
         return ""
     return f'<br><span style="font-size:11px;color:{FAINT}">{ending}</span>'
 
@@ -84,15 +86,18 @@ def _dots(run: Run, each: Entry, edge: float) -> Trace:
 
 def _beside(run: Run, each: Entry) -> dict[str, Any]:
     """What stands beside a model's loss."""
-    fell = read_run.falls(run, each)
-    spread = f" ± {100 * fell.std(ddof=1):.2g}" if len(fell) > 1 else ""
+    end = ends_of.end(run, each.curve)
+    fell = 100 * (end.fall / each.curve[:, -1] if each.curve is not None else end.fall)  # percent
+    spread = f" ± {fell.std(ddof=1):.2g}" if len(fell) > 1 else ""
     return {
         "parameters": each.parameters,
         "width": each.width or None,
         "width / (2f + N + 1)": round(each.width / run.config.base, 2) or None,
         "tasks seen": read_run.tasks_seen(run),
-        "fall over the last tenth, percent": f"{100 * fell.mean():.2g}{spread}" if np.isfinite(fell).all() else None,
-        "ended": read_run.ending(run, each)[0],
+        "fall over the last tenth of the summed rate, percent (± standard deviation)": (
+            f"{fell.mean():.2g}{spread}" if np.isfinite(fell).all() else None
+        ),
+        "ended": end.word,
     }
 
 
@@ -122,7 +127,7 @@ def training(run: Run, view: Any) -> Panel:
     """The loss of every model over its training; also of a run that is still going."""
     x, losses = np.asarray(run.tensors.get("curve/step", [0])), {model(id): y for id, y in curves(run).items()}
     means = {each.label: mean_of(rows) for each, rows in losses.items()}
-    levels = train.levels(run.config, train.WATCHED)
+    levels = watched(run)
     lost = [_when(x, losses, each.model) for each in style.diverged(run)] if run.finished else []
     so_far = f"{len(losses)} of {len(run.names('models'))} models so far" if losses else "No model so far"
     return Panel(

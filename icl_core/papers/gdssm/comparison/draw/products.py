@@ -5,7 +5,8 @@ from typing import Any
 import pandas as pd
 
 from icl_core.experiment import Panel, Run
-from icl_core.papers.gdssm.comparison.read_run import entries, levels
+from icl_core.papers.gdssm.comparison.read_run import entries
+from icl_core.papers.gdssm.shared.sequence_models.ends import levels
 
 # By the model's id, or its beginning: where y_t meets x_t, and where their product meets the query.
 WHERE = {

@@ -47,6 +47,12 @@ def levels(config: Config, which: tuple[int, int]) -> Levels:
     return float(on.y[-1].square().mean()) / 2, one, two
 
 
+def named_levels(config: Config, name: str, which: tuple[int, int]) -> dict[str, np.ndarray]:
+    """The levels as a run holds them, [1] each: `name`/zero, /one and /two."""
+    found = zip(("zero", "one", "two"), levels(config, which), strict=True)
+    return {f"{name}/{each}": np.array([level]) for each, level in found}
+
+
 @torch.no_grad()
 def evaluate(each: Learner, weights: Parameters, on: Tasks) -> np.ndarray:
     """The losses [seeds], infinite where the weights went astray."""

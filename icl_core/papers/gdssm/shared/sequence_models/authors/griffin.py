@@ -2,12 +2,12 @@
 each followed by a gated feed-forward layer. Read "one layer" as one such group: Griffin is not Griffin with less.
 
     recurrent block     u <- u + (RG-LRU(convolution of n W_x) * gelu(n W_gate)) W_y      n: u over its root mean square
-    local attention     u <- u + softmax(q k / sqrt m + bias of the distance) v W_O       over the last 3 tokens
+    local attention     u <- u + softmax(q k / sqrt m + bias of the distance) v W_O       over all tokens so far
     feed-forward        u <- u + (gelu(n W_g) * (n W_1)) W_2                              three times as wide (2.2)
 
 The recurrence, as in `plain.griffin`, is 4/3 as wide as u (2.3), sigmoid(Λ)^8 uniform on [.9, .999] (2.4). Attention
-has four heads with one key and value (2.3: multi-query). Its window is the GD-SSM's; in so short a one a learned bias
-of each distance stands in for Griffin's rotary positions.
+has four heads with one key and value (2.3: multi-query). Its window is 1,024 tokens, more than any prompt here; a
+learned bias of each distance stands in for Griffin's rotary positions.
 """
 
 import math
@@ -21,7 +21,7 @@ from torch.nn.functional import gelu
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import CONVOLVED, HEADS, Hidden, Shape, normalised, of
 from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, uniform
-from icl_core.papers.gdssm.shared.sequence_models.plain.griffin import SHARPNESS, WINDOW, gated, windows
+from icl_core.papers.gdssm.shared.sequence_models.plain.griffin import SHARPNESS, gated
 from icl_core.papers.gdssm.shared.sequence_models.scan import scan
 
 PATTERN = (("recurrent", 0), ("recurrent", 1), ("attention", 0))
@@ -67,7 +67,7 @@ def _attention(shape: Shape, generators: Generators, blocks: int) -> Parameters:
         "W_Q": parts.stack(generators, blocks, width, HEADS * m),
         "W_K": parts.stack(generators, blocks, width, m),
         "W_V": parts.stack(generators, blocks, width, m),
-        "bias": parts.filled(generators, 0.0, blocks, HEADS, WINDOW),  # of the distance: the newest token is the last
+        "bias": parts.filled(generators, 0.0, blocks, HEADS, shape.positions),  # of the distance: the newest last
         "W_O": parts.stack(generators, blocks, HEADS * m, width),
     }
 
@@ -78,9 +78,8 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = Fals
     for place, (kind, index) in enumerate(PATTERN):
         if kind == "recurrent":
             u = u + recurrent(of(p, kind, index), u)
-        else:  # the end of the pattern: a last token alone needs its window
-            u = u[:, -WINDOW:] if last else u
-            u = (u + local(of(p, kind, index), u))[:, parts.rows(last)]
+        else:  # the end of the pattern: all that follows is asked of the last token alone
+            u = u[:, parts.rows(last)] + local(of(p, kind, index), u, parts.rows(last))
         u = u + feed_forward(of(p, "mlp", place), u)
     return u @ p["W_out"]  # (tasks, T, f)
 
@@ -124,36 +123,30 @@ def recurrent_steps(p: Parameters, tasks: int) -> Step:
     return step
 
 
-def local(p: Parameters, u: Float[Tensor, "tasks T width"]) -> Float[Tensor, "tasks T width"]:
-    """What local attention adds to all tokens."""
-    n = normalised(p, u)
-    seen = windows(torch.ones_like(u[:, :, :1]), WINDOW)[..., 0] > 0  # (tasks, T, 3): false before the first token
-    return attend(p, n, windows(n @ p["W_K"], WINDOW), windows(n @ p["W_V"], WINDOW), seen)
+def local(p: Parameters, u: Float[Tensor, "tasks T width"], asked: slice) -> Float[Tensor, "tasks R width"]:
+    """What local attention adds to the tokens that are `asked`."""
+    n, T = normalised(p, u), u.shape[1]
+    q, k, v = parts.split(n[:, asked] @ p["W_Q"]), n @ p["W_K"], n @ p["W_V"]  # (tasks, R, H, m), (tasks, T, m)
+    back = torch.arange(T, device=u.device)[asked, None] - torch.arange(T, device=u.device)  # (R, T): tokens back
+    bias = p["bias"][:, -1 - back.clamp_min(0)].movedim(0, 1)  # (R, H, T)
+    scores = q @ k[:, None].mT / math.sqrt(k.shape[-1]) + bias.masked_fill(back[:, None] < 0, -torch.inf)
+    return (scores.softmax(-1) @ v[:, None]).flatten(-2) @ p["W_O"]
 
 
 def attention_steps(p: Parameters, tasks: int) -> Step:
-    """The same token by token: remembered is a window of keys and values, up to 3 of (tasks, m)."""
+    """The same token by token: remembered are all keys and values, up to T of (tasks, m)."""
     keys: list[Tensor] = []
     values: list[Tensor] = []
 
     def step(u: Tensor) -> Tensor:
-        nonlocal keys, values
         n = normalised(p, u)
-        keys, values = [*keys, n @ p["W_K"]][-WINDOW:], [*values, n @ p["W_V"]][-WINDOW:]
-        return attend(p, n, torch.stack(keys, 1), torch.stack(values, 1))
+        keys.append(n @ p["W_K"])
+        values.append(n @ p["W_V"])
+        k, v = torch.stack(keys, 1), torch.stack(values, 1)  # (tasks, t, m)
+        scores = parts.split(n @ p["W_Q"]) @ k.mT / math.sqrt(k.shape[-1]) + p["bias"][:, -len(keys) :]  # (tasks, H, t)
+        return (scores.softmax(-1) @ v).flatten(-2) @ p["W_O"]
 
     return step
-
-
-Window = Float[Tensor, "*rest W m"]
-
-
-def attend(p: Parameters, n: Hidden, k: Window, v: Window, seen: Tensor | None = None) -> Hidden:
-    """Softmax attention of four heads to a window of tokens, which may be cut short at the start."""
-    scores = parts.split(n @ p["W_Q"]) @ k.mT / math.sqrt(k.shape[-1]) + p["bias"][:, -k.shape[-2] :]  # (*rest, H, W)
-    if seen is not None:
-        scores = scores.masked_fill(~seen[..., None, :], -torch.inf)
-    return (scores.softmax(-1) @ v).flatten(-2) @ p["W_O"]
 
 
 def feed_forward(p: Parameters, u: Hidden) -> Hidden:
