@@ -13,12 +13,13 @@ from icl_core.experiment import CannotDraw, Run
 from icl_core.papers.gdssm import comparison
 from icl_core.papers.gdssm.comparison import constructed
 from icl_core.papers.gdssm.comparison.draw import style
-from icl_core.papers.gdssm.comparison.draw.losses import _late as late
+from icl_core.papers.gdssm.comparison.draw.losses import _late as first_to_leave
 from icl_core.papers.gdssm.comparison.metrics import seeds_near
-from icl_core.papers.gdssm.comparison.read_run import FALLING, FLAT, ZERO, ending, entries, falls
+from icl_core.papers.gdssm.comparison.read_run import entries
 from icl_core.papers.gdssm.comparison.settings import Config, View
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.sequence_models import MODELS, train
+from icl_core.papers.gdssm.shared.sequence_models.ends import FALLING, FLAT, LOST, ZERO, end, late
 from icl_core.papers.gdssm.shared.sequence_models.learners import learners, sequence
 from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer
 from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED
@@ -172,10 +173,11 @@ def test_all_of_it_can_be_drawn(whole, model):
     without_nan(comparison.EXPERIMENT, run, View(single_seeds=True))
     values = {metric.claim.id: metric.value for metric in comparison.metrics(run)}
     assert all(np.isfinite(value) for value in values.values())
-    half = Run(run.config, {n: a for n, a in whole[model].items() if n in ("curve/step", "curve/s5")}, finished=False)
+    begun = {name: array for name, array in whole[model].items() if name.startswith("watched/")}
+    half = Run(run.config, begun | {n: whole[model][n] for n in ("curve/step", "curve/s5")}, finished=False)
     live = [drawing for drawing in comparison.EXPERIMENT.drawings if drawing.live]
     assert live and all(drawing.draw(half, View()).title for drawing in live)
-    assert all(drawing.draw(Run(run.config, {}, finished=False), View()).title for drawing in live)
+    assert all(drawing.draw(Run(run.config, begun, finished=False), View()).title for drawing in live)
 
 
 def drawings_of(run):
@@ -241,9 +243,9 @@ def test_a_training_that_diverges_ends_alone(astray):
 def test_the_first_to_leave_predicting_zero_is_named_and_who_never_does_is_counted():
     x, falling, level = np.array([0, 10, 20]), np.array([1.0, 0.5, 0.5]), np.ones(3)
     later = np.array([1.0, 1.0, 0.5])
-    assert late(x, {"A": later, "B": falling, "C": level}, 1.0) == "First: B, step 10; 1 never"
-    assert late(x, {"B": falling}, 1.0) == "First: B, step 10"
-    assert late(x, {"A": level}, 1.0) == "No model leaves predicting zero"
+    assert first_to_leave(x, {"A": later, "B": falling, "C": level}, 1.0) == "First: B, step 10; 1 never"
+    assert first_to_leave(x, {"B": falling}, 1.0) == "First: B, step 10"
+    assert first_to_leave(x, {"A": level}, 1.0) == "No model leaves predicting zero"
 
 
 def test_what_diverged_is_told_and_not_drawn(astray):
@@ -324,38 +326,54 @@ def ended(run, losses, curve, config):
 PAPERS = Config(f=10, N=10, batch=256, steps=20_000, seeds=3)
 
 
-def test_the_papers_claims_are_decided_at_its_own_setting_and_not_on_a_plateau(whole, monkeypatch):
-    monkeypatch.setattr(train, "levels", lambda config, on: (run["baseline/zero"][0], 0.0, 0.0))
+def test_the_papers_claims_are_decided_at_its_own_setting_and_not_on_a_plateau(whole):
     run, flat = Run(SMALL, whole["N-D"]), np.full(40, 0.7)
     at_zero = run["baseline/zero"][0] / run["baseline/one"][0]
     for losses, curve, expected in (
         (1.0, flat, ("not reproduced", "reproduced")),
         (1.2, flat, ("reproduced", "not reproduced")),
         (at_zero, np.ones(40), ("not decided", "not decided")),
+        (1.2, np.full(40, 0.92), ("not decided", "not decided")),  # less than a tenth of predicting zero is gained
         (1.2, np.linspace(1.4, 0.7, 40), ("not decided", "not decided")),
+        (
+            1.2,
+            np.r_[np.linspace(1.4, 0.7, 32), np.full(8, 0.7)],
+            ("not decided", "not decided"),
+        ),  # the rate is gone there
+        (np.inf, np.r_[np.full(39, 0.7), np.nan], ("not decided", "not decided")),
     ):
         found = {m.claim.id: m for m in comparison.metrics(ended(run, losses, curve, PAPERS))}
         claims = [found[name] for name in ("one-layer-is-not-enough", "two-layer-transformer-reaches")]
         assert tuple(metric.verdict(PAPERS) for metric in claims) == expected
-        assert {metric.verdict(replace(PAPERS, form="plain")) for metric in claims} == {"elsewhere"}
+        for other in ({"form": "plain"}, {"width": 0.5}, {"norm": "none"}, {"f": 9}):
+            assert {metric.verdict(replace(PAPERS, **other)) for metric in claims} == {"elsewhere"}
         for metric in claims:
             told = "Each has seen 5.1 million tasks; the paper trains on up to 19.2 million." in metric.unfinished
             assert told == (expected[0] == "not decided")
 
 
-def test_the_table_says_how_each_training_ended(whole, monkeypatch):
-    monkeypatch.setattr(train, "levels", lambda config, on: (run["baseline/zero"][0], 0.0, 0.0))
+@pytest.mark.parametrize("steps", [40, 400, 20_000])
+def test_a_tenth_of_the_summed_rate_is_left(steps):
+    rates = [loop.cosine(steps, train.WARM_UP)(step) for step in range(steps)]
+    assert sum(rates[late(steps) + 1 :]) <= sum(rates) / 10 <= sum(rates[late(steps) :])
+    assert 0.55 < late(steps) / steps < 0.7
+
+
+def test_the_table_says_how_each_training_ended(whole):
     run, config = Run(SMALL, whole["N-D"]), replace(SMALL, steps=400, seeds=3)
-    slope = 0.7 + 0.3 * np.linspace(1, 0, 41)  # falls by .03 over the last tenth, to .7
-    for curve, word, fall in ((np.full(41, 0.7), FLAT, 0), (slope, FALLING, 3 / 70), (np.ones(41), ZERO, 0)):
+    slope = 0.7 + 0.3 * np.linspace(1, 0, 41)
+    fell = slope[late(400) // 10] / 0.7 - 1
+    for curve, word, fall in ((np.full(41, 0.7), FLAT, 0), (slope, FALLING, fell), (np.ones(41), ZERO, 0)):
         found = ended(run, 1.0, curve, config)
-        assert {ending(found, each)[0] for each in entries(found)} == {word}
-        assert falls(found, entries(found)[3]) == pytest.approx([fall] * 3, abs=1e-6)
+        assert {end(found, each.curve).word for each in entries(found)} == {word}
+        s5 = entries(found)[3].curve
+        assert end(found, s5).fall / s5[:, -1] == pytest.approx([fall] * 3, abs=1e-6)
         panel = next(d for d in drawings_of(found) if d.name == "ends").draw(found, View())
         assert set(panel.data["ended"]) == {word} and set(panel.data["tasks seen"]) == {400 * 16}
         assert panel.data.set_index("model")["width / (2f + N + 1)"]["Mamba"] == 1.0
         assert (word in panel.figure.layout["yaxis"]["ticktext"][3]) == (word != FLAT)
         assert "fall over the last tenth" in panel.figure.data[3]["text"][0]
+    assert end(run, None).word == LOST == end(run, np.array([[1.0, np.nan]])).word
 
 
 def two_layers(run):

@@ -7,7 +7,7 @@ import pytest
 
 from icl_core.experiment import Run, names
 from icl_core.papers.gdssm import learns
-from icl_core.papers.gdssm.learns.read_run import base_place, curve, ratios, widths
+from icl_core.papers.gdssm.learns.read_run import base_place, widths
 from icl_core.papers.gdssm.learns.run import plan
 from icl_core.papers.gdssm.learns.settings import BASELINES, Config, View, chosen, settings_of
 from icl_core.papers.gdssm.shared.sequence_models import train
@@ -70,8 +70,9 @@ def test_all_of_it_can_be_drawn(whole, shown):
     assert learns.headline(run, view).endswith(".")
     tasks = learns.EXPERIMENT.drawings[1]
     assert tasks.draw(run, view).title.startswith(f"Width {4 if shown == 'narrowest' else 7}: ")
+    begun = {name: array for name, array in whole.items() if name.startswith("watched/")}
     half = {name: whole[name] for name in ("names/models", "curve/step", "curve/gd-ssm-1", "curve/s5 4")}
-    for tensors in (half, {}):
+    for tensors in (begun | half, begun):
         assert tasks.draw(Run(SMALL, tensors, finished=False), view).title
 
 
@@ -96,18 +97,19 @@ def test_what_diverged_is_told_and_not_drawn(whole):
 def test_claims_speak_of_the_models_that_were_trained(whole):
     assert [metric.claim.id for metric in learns.metrics(Run(SMALL, whole))] == ["too-narrow-for-the-step"]
     without = replace(SMALL, models="s5")
-    left = {**whole, "names/models": whole["names/models"]}
     assert chosen(without) == ("s5",) and chosen(replace(SMALL, models="all")) == BASELINES
-    assert ratios(Run(SMALL, left), "s5").shape == (2, 3) and curve(Run(SMALL, left), "s5", 0) is not None
+    left = {**whole, "names/models": names(["gd-ssm-1", "s5"]), "evaluated/loss": whole["evaluated/loss"][:, :2]}
+    assert learns.metrics(Run(without, left)) == []
 
 
 def test_transformers_of_two_layers_are_held_against_one_step_at_the_ends():
-    config = Config(model="N-D", widths="1/2, 3/4, 1, 3/2, 2", models="linear-2, softmax-2", seeds=3)
+    config = Config(model="N-D", widths="1/2, 3/4, 1, 3/2, 2", seeds=3)
     ids, steps = ["gd-ssm-1", "linear-2", "softmax-2"], np.arange(0, 401, 10)
     zero, one, _ = train.levels(settings_of(config)[0], FEW)
     losses = np.full((3, 3, 5), 1.5 * one)
-    losses[:, 1, 3] = 0.97 * one
+    losses[:, 1, 2] = 0.97 * one
     levels = {"baseline/zero": np.array([zero]), "baseline/one": np.array([one]), "baseline/two": np.array([one])}
+    levels |= {name.replace("baseline", "watched"): level for name, level in levels.items()}
     tensors = {"names/models": names(ids), "curve/step": steps, "evaluated/loss": losses, **levels}
     grid = [f"curve/{id} {setting.hidden}" for id in ids for setting in settings_of(config)]
     flat = {name: np.full((3, 41), 0.6 * zero) for name in grid}
@@ -120,6 +122,12 @@ def test_transformers_of_two_layers_are_held_against_one_step_at_the_ends():
     stuck = {name: np.full_like(rows, zero) for name, rows in flat.items()}
     held = {m.claim.id: m.verdict(config) for m in learns.metrics(Run(config, {**tensors, **stuck}))}
     assert held == {"half-the-width-is-too-narrow": "not decided", "the-full-width-suffices": "found here"}
+    lost = {"evaluated/loss": np.full_like(losses, np.inf)} | {
+        name: np.full_like(rows, np.nan) for name, rows in flat.items()
+    }
+    assert {m.verdict(config) for m in learns.metrics(Run(config, {**tensors, **lost}))} == {"not decided"}
+    slower = replace(config, learning_rate=1e-3)
+    assert {m.verdict(slower) for m in learns.metrics(Run(slower, {**tensors, **flat}))} == {"elsewhere"}
 
 
 @pytest.mark.parametrize(
