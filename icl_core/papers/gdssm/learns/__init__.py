@@ -9,7 +9,7 @@ The paper gives no widths of the other models; its own layer has 20 at f = N = 1
 
 Try:
 - "Vector labels": which models leave predicting zero only from some width on?
-- Type "1/4, 1/2, 1" as widths: where does a model break?
+- Type "1/3, 1/2, 1" as widths: where does a model break?
 - Train twice as long: whose line moves?
 """
 
@@ -19,6 +19,7 @@ from icl_core.papers.gdssm.learns.metrics import metrics
 from icl_core.papers.gdssm.learns.read_run import NEAR, ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN, of, run
 from icl_core.papers.gdssm.learns.settings import PRESETS, Config, View, settings_of
+from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.sequence_models import model
 
 
@@ -30,7 +31,8 @@ def headline(run: Run, view: View) -> str:
     if not said:
         return f"After {run.config.steps * run.config.batch:,} tasks no other model reaches one step at any width."
     named = "; ".join(said) if len(said) <= 3 else f"{len(said)} of {len(reached)} models at some width"
-    return f"One step of gradient descent after {run.config.steps * run.config.batch:,} tasks: {named}."
+    one = f"One step of gradient descent (within {percent(NEAR - 1)})"
+    return f"{one} after {run.config.steps * run.config.batch:,} tasks: {named}."
 
 
 def cost(config: Config) -> float:
