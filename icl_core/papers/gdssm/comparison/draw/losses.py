@@ -13,6 +13,7 @@ from icl_core.figures.style import DASHES, FAINT, PAPER, TICKS, axis, colour, la
 from icl_core.papers.gdssm.comparison import read_run
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.read_run import NEAR, Entry, beside_the_paper, curves, entries, levels
+from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.sequence_models import Model, model, train
 from icl_core.papers.gdssm.shared.sequence_models.style import marker
 
@@ -22,14 +23,20 @@ def ends(run: Run, view: Any) -> Panel:
     few, many = style.counts(run)
     return Panel(
         _reached(run),
-        "Every seed is a dot; a number after a name counts layers (Griffin's one is a group of three blocks). "
-        f"The same {train.TEST_SET[1]:,} fresh tasks for all. Look who lies at the "
-        "grey line of one step of gradient descent or left of it. A model that learned nothing from its prompt lies at "
-        f"predicting zero. {few} parameters in the GD-SSM, {many} in the others. Under a name stands how its training "
-        f"ended, if it had not. {beside_the_paper(run)}" + style.astray(run, run["evaluated/loss"]),
+        f"Every seed is a dot; a number after a name counts layers (Griffin's one is a group of {_blocks(run)} "
+        f"blocks). The same {train.TEST_SET[1]:,} fresh tasks for all. Look who lies at the "
+        "grey line of one step of gradient descent or left of it; a mean over seeds that is within "
+        f"{percent(NEAR - 1)} counts as there. A model that learned nothing from its prompt lies at "
+        f"predicting zero. {few} parameters in the GD-SSM, {many} in the others. A training that had not settled says "
+        f"so under its name. {beside_the_paper(run)}" + style.astray(run, run["evaluated/loss"]),
         _rows(run),
         data=_table(run),
     )
+
+
+def _blocks(run: Run) -> str:
+    """Of Griffin: in the plain form one of each kind."""
+    return "two" if run.config.plain else "three"
 
 
 def _rows(run: Run) -> Figure:
@@ -85,7 +92,7 @@ def _dots(run: Run, each: Entry, edge: float) -> Trace:
 def _beside(run: Run, each: Entry) -> dict[str, Any]:
     """What stands beside a model's loss."""
     fell = read_run.falls(run, each)
-    spread = f" ± {100 * fell.std(ddof=1):.2g}" if len(fell) > 1 else ""
+    spread = f" ± {100 * fell.std(ddof=1):.2g} (standard deviation over seeds)" if len(fell) > 1 else ""
     return {
         "parameters": each.parameters,
         "width": each.width or None,
