@@ -12,7 +12,8 @@ from icl_core.experiment import CannotDraw, Run, names
 from icl_core.papers.gdssm import nonlinear
 from icl_core.papers.gdssm.nonlinear import model, train
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses
-from icl_core.papers.gdssm.nonlinear.model import Model, frozen, initial
+from icl_core.papers.gdssm.nonlinear.initial import frozen, initial
+from icl_core.papers.gdssm.nonlinear.model import Model
 from icl_core.papers.gdssm.nonlinear.read_run import (
     GRID,
     THEN,

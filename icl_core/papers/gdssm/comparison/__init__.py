@@ -23,7 +23,7 @@ import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.comparison import claims
-from icl_core.papers.gdssm.comparison.draw import by_hand, fairness, losses, products
+from icl_core.papers.gdssm.comparison.draw import by_hand, ends, fairness, losses, products
 from icl_core.papers.gdssm.comparison.metrics import metrics
 from icl_core.papers.gdssm.comparison.read_run import NEAR, entries, levels
 from icl_core.papers.gdssm.comparison.run import run
@@ -31,6 +31,8 @@ from icl_core.papers.gdssm.comparison.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.sequence_models.learners import learners
 from icl_core.papers.gdssm.shared.sequence_models.train import EVALUATIONS
+
+ROOM = 40  # characters of a headline for names
 
 
 def headline(run: Run, view: View) -> str:
@@ -44,9 +46,10 @@ def headline(run: Run, view: View) -> str:
         return (
             f"After {run.config.steps:,} steps no model reaches one step of gradient descent; the best is {away} off."
         )
-    said = f"{len(near)} of {len(models)} models" if len(near) > 3 else "; ".join(each.model.short for each in near)
-    as_good = f"As good as one step of gradient descent (within {percent(NEAR - 1)})"
-    return f"{as_good} after {run.config.steps:,} steps: {said}."
+    named = "; ".join(each.model.short for each in near)
+    said = named if len(named) <= ROOM else f"{len(near)} of {len(models)} models"
+    most = percent(NEAR - 1)
+    return f"At most {most} above one step of gradient descent after {run.config.steps:,} steps: {said}."
 
 
 def cost(config: Config) -> float:
@@ -68,7 +71,7 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("ends", losses.ends, moving=False),
+        Drawing("ends", ends.ends, moving=False),
         Drawing("products", products.products, moving=False),
         Drawing("training", losses.training, ("single_seeds",), live=True, moving=False),
         Drawing("parameters", fairness.parameters, moving=False),

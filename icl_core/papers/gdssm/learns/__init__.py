@@ -22,6 +22,8 @@ from icl_core.papers.gdssm.learns.settings import PRESETS, Config, View, setting
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.sequence_models import model
 
+ROOM = 40  # characters of a headline for names
+
 
 def headline(run: Run, view: View) -> str:
     """What you see: who reaches one step at which width."""
@@ -30,9 +32,9 @@ def headline(run: Run, view: View) -> str:
     said = [f"{model(id).short} from {at[0]:.2g}" for id, at in reached.items() if len(at)]
     if not said:
         return f"After {run.config.steps * run.config.batch:,} tasks no other model reaches one step at any width."
-    named = "; ".join(said) if len(said) <= 3 else f"{len(said)} of {len(reached)} models at some width"
-    one = f"One step of gradient descent (within {percent(NEAR - 1)})"
-    return f"{one} after {run.config.steps * run.config.batch:,} tasks: {named}."
+    named, tasks = "; ".join(said), run.config.steps * run.config.batch
+    named = named if len(named) <= ROOM else f"{len(said)} of {len(reached)} models at some width"
+    return f"At most {percent(NEAR - 1)} above one step of gradient descent after {tasks:,} tasks: {named}."
 
 
 def cost(config: Config) -> float:
