@@ -12,17 +12,18 @@ from icl_core.experiment import Panel, Run
 from icl_core.knobs import knobs
 from icl_core.number_lists import whole_numbers
 from icl_core.papers.gdssm import corrections, layer, sizes
-from icl_core.papers.gdssm.corrections.run import best_gain, gain
+from icl_core.papers.gdssm.corrections.run import best_gain, best_mixed_rate, gain, mixed_second
 from icl_core.papers.gdssm.layer import surgery, symmetries
 from icl_core.papers.gdssm.layer.draw import grafts as interventions
 from icl_core.papers.gdssm.layer.draw import two_steps
 from icl_core.papers.gdssm.layer.metrics import crossing
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import train
+from icl_core.papers.gdssm.shared import gradient_descent, train
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import constructed_of, example, model_of, trained_at
 from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.papers.gdssm.shared.task import sample
 from icl_core.papers.gdssm.sizes.settings import layer_of, sizes_of
 from tests.drawn import without_nan
 from tests.recorder import Recorder
@@ -335,6 +336,25 @@ def test_numbers_of_the_papers_size_are_claimed_there_only():
     verdicts = {metric.claim.id: metric.verdict(small.config) for metric in corrections.metrics(small)}
     elsewhere = {claim for claim, verdict in verdicts.items() if verdict == "elsewhere"}
     assert elsewhere == {"corrected-gain", "printed-q", "odd-windows"}
+
+
+def test_every_formula_of_two_steps_has_its_own_best_rate():
+    """What is printed is held at its best against two steps of gradient descent: it gains what one step does."""
+    tasks = sample(4, 6, 4096, torch.Generator().manual_seed(1))
+    label, best = tasks.y[-1], best_mixed_rate(tasks)
+
+    def lost(rate):
+        return float((gradient_descent.predict(mixed_second(tasks, float(rate)), tasks) - label).square().mean())
+
+    assert lost(best) < min(lost(best * times) for times in (0.9, 0.99, 1.01, 1.1, 2, 3)) < lost(0.0)
+    assert lost(best) <= min(lost(rate) for rate in np.linspace(-4, 4, 81))
+    G = torch.einsum("nit,njt->ijt", tasks.y[:-1], tasks.x[:-1])
+    Su = (tasks.x[:-1] * (tasks.x[:-1] * tasks.x[-1]).sum(1, keepdim=True)).sum(0)  # (f, tasks)
+    h = best / 6
+    expected = 2 * h * torch.einsum("ijt,jt->it", G, tasks.x[-1]) - h**2 * torch.einsum("jit,jt->it", G, Su)
+    torch.testing.assert_close(gradient_descent.predict(mixed_second(tasks, best), tasks), expected)
+    run = corrected()
+    assert run["gain/mixed"] == pytest.approx(10 / 19.8, abs=0.03) and run["gain/right"] > run["gain/mixed"] + 0.1
 
 
 def test_a_gain_is_the_share_of_the_loss_that_is_removed():

@@ -7,7 +7,7 @@ import pytest
 
 from icl_core.experiment import Run, names
 from icl_core.papers.gdssm import learns
-from icl_core.papers.gdssm.learns.read_run import base_place, widths
+from icl_core.papers.gdssm.learns.read_run import base_place, curve, ratios, widths
 from icl_core.papers.gdssm.learns.run import plan
 from icl_core.papers.gdssm.learns.settings import BASELINES, Config, View, chosen, settings_of
 from icl_core.papers.gdssm.shared.sequence_models import train
@@ -98,8 +98,11 @@ def test_claims_speak_of_the_models_that_were_trained(whole):
     assert [metric.claim.id for metric in learns.metrics(Run(SMALL, whole))] == ["too-narrow-for-the-step"]
     without = replace(SMALL, models="s5")
     assert chosen(without) == ("s5",) and chosen(replace(SMALL, models="all")) == BASELINES
-    left = {**whole, "names/models": names(["gd-ssm-1", "s5"]), "evaluated/loss": whole["evaluated/loss"][:, :2]}
-    assert learns.metrics(Run(without, left)) == []
+    kept = whole["evaluated/loss"][:, :2]  # the GD-SSM and S5
+    left = Run(without, {**whole, "names/models": names(["gd-ssm-1", "s5"]), "evaluated/loss": kept})
+    assert learns.metrics(left) == []
+    np.testing.assert_array_equal(ratios(left, "s5"), ratios(Run(SMALL, whole), "s5"))
+    np.testing.assert_array_equal(curve(left, "s5", 0), whole["curve/s5 4"])
 
 
 def test_transformers_of_two_layers_are_held_against_one_step_at_the_ends():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.papers.gdssm.corrections.run import before_the_sum
+from icl_core.papers.gdssm.corrections.run import state_before_the_sum
 from icl_core.papers.gdssm.layer.symmetries import compare, quantities
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, layer_1d, layer_nd, multi_layer
@@ -207,9 +207,17 @@ def test_correction_5_the_layers_carry_the_transpose_of_W():
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_correction_6_with_the_non_linearity_before_the_sum_the_state_is_the_gradient(seed):
-    """Proposition 4's statement, against automatic differentiation, at any w_0."""
+    """Proposition 4's statement, at any w_0: against how much the loss grows when a weight is moved a little."""
     generator = torch.Generator().manual_seed(seed)
-    assert before_the_sum(sample(F, N, 50, generator, 1), generator) < 1e-13
+    x, w = torch.randn(N, F, 5, generator=generator), torch.randn(F, 5, generator=generator)
+    y = torch.rand(N, 5, generator=generator)
+
+    def cost(w):
+        return (torch.special.expit((w * x).sum(1)) - y).square().sum(0) / 2  # (tasks,)
+
+    little = 1e-5 * torch.eye(F)[:, :, None]
+    slopes = torch.stack([(cost(w + each) - cost(w - each)) / 2e-5 for each in little])  # (f, tasks)
+    torch.testing.assert_close(state_before_the_sum(x, y, w), slopes, rtol=1e-7, atol=1e-9)
 
 
 def test_correction_6_no_map_of_the_state_gives_the_gradient_of_a_nonlinear_model():

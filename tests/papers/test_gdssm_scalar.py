@@ -3,8 +3,9 @@
 import pytest
 import torch
 
+from icl_core.papers.gdssm.layer import second_step
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_layer, second_step
+from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_layer
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interleaved, loss, sample
 

@@ -13,8 +13,8 @@ PAPER = Paper(
         "A prompt holds N examples (x, y) of a linear function and a query x. A recurrent layer reads them one after "
         "the other. If what it adds to its state is y xᵀ, the state becomes the gradient of a linear model's loss, "
         "and one multiplication with the query applies it: a step of gradient descent, with one pass and no storage "
-        "of the examples. Trained from random weights, the layer finds this, its "
-        "loss within 0.1 %."
+        "of the examples. Trained from random weights, the layer finds this step: "
+        "its loss comes within 0.1 % of it."
     ),
     experiments={"layer": 3, "sizes": 3, "nonlinear": 3, "comparison": 5, "learns": 1, "corrections": 2},
     glossary=(
@@ -60,9 +60,10 @@ At a test scale with variance $s^2$ the same step costs
 $\frac{f s^2}{2} \big[ 1 - 2 \beta N s^2 + \beta^2 N s^4 (N - 2 + \kappa + f) \big]$, more than predicting zero beyond
 $\alpha = \sqrt 2$.
 
-**Training.** The paper trains for up to 300,000 steps on 64 tasks each: AdamW with a weight decay of 0.05 and rates of
-$10^{-4}$. Here larger batches, Adam without decay, a larger rate that falls to zero along a cosine and small initial
-weights find the same weights, at the paper's size $f = N = 10$, in some hundred steps.
+**Training.** The paper trains for up to 300,000 steps on 64 tasks each, at rates of $10^{-4}$ for the recurrence and
+twice that for the rest: scalar labels with AdamW, a warm-up and a weight decay of 0.05 (Appendix A.5), while for vector
+labels Appendix A.6 names Adam and neither. Here larger batches, Adam without decay, a larger rate that falls to zero
+along a cosine and small initial weights find the same weights, at the paper's size $f = N = 10$, in some hundred steps.
 
 **A linear transformer** of one layer takes the step too, where the tokens $c_t = [x_t y_t, x_{t+1}]$ hold the products:
 with keys $x_t y_t$, queries $x_{t+1}$ and a value $\eta / N$ that it reads from the position vectors, the last token

@@ -1,5 +1,5 @@
 """Some of the paper's formulas, taken as printed, do not give gradient descent. Here each stands beside one that does,
-both run on the same tasks and measured against plain gradient descent, without any training.
+and what can be measured is measured on the same tasks against plain gradient descent, without any training.
 
 Three are slips: Q and its transpose, factors in A.1 and A.4, W and its transpose in A.2. One is a convention: with the
 sign of eq. 13 the state has to add up −y xᵀ, and it adds up +y xᵀ. One is a reading: t counts pairs, not tokens. And

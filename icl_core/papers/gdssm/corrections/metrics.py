@@ -1,7 +1,7 @@
 """A number for each statement."""
 
 from icl_core.experiment import Metric, Run
-from icl_core.papers.gdssm.corrections.claims import BEFORE, GAIN, ODD, PENALTY, PRINTED_Q, TRANSPOSES
+from icl_core.papers.gdssm.corrections.claims import GAIN, ODD, PRINTED_Q, TRANSPOSES
 from icl_core.papers.gdssm.corrections.run import best_gain
 
 
@@ -12,7 +12,5 @@ def metrics(run: Run) -> list[Metric]:
         Metric(GAIN, best),
         Metric(PRINTED_Q, best_gain(run, "Q") / best),
         Metric(ODD, 1 - best_gain(run, "odd") / best),
-        Metric(PENALTY, float(run["error/penalty"])),
         Metric(TRANSPOSES, float(run["gain/mixed"] - run["gain/right"])),
-        Metric(BEFORE, float(run["error/before"])),
     ]

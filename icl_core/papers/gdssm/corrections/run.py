@@ -6,6 +6,7 @@ than zero.
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.experiment import Progress, Run
@@ -20,11 +21,12 @@ PART = 1024  # tasks at a time
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`along/*`, `size/*`: <y, o> and <o, o> of every one-step output o at the best rate of the right one, over <y, y>;
-    `gain/*` of two steps; `error/*` relative to gradient descent; `contexts/*` of A.3."""
+    `gain/*` of two steps, each formula at the one rate best for it, `rate/*`; `error/*` relative to gradient descent;
+    `contexts/*` of A.3."""
     generator = torch.Generator().manual_seed(5_000 + config.seed)
     tasks = sample(config.f, config.N, config.tasks, generator, r=config.r)
     eta = config.N * closed_forms.best_beta(config.f, config.N, config.r)  # not fitted to these tasks
-    before = {"error/before": before_the_sum(tasks.part(0, FEW), generator)}
+    before = {"error/before": _before_the_sum(tasks.part(0, FEW), generator)}
     found = {"rate/eta": eta, **_one_step(config, tasks, eta), **_two_steps(config, tasks), **before, **contexts()}
     return {name: np.array(value) for name, value in found.items()}
 
@@ -54,16 +56,13 @@ def _output(weights: layer_nd.LayerND, tasks: Tasks, odd: bool = False) -> Tenso
 
 
 def _two_steps(config: Config, tasks: Tasks) -> dict[str, float]:
-    """A.2 with W and its transpose mixed, and A.4 without its factor, each at the best rate of the right one."""
-    eta, few = construction.best_shared_eta(tasks, 2), tasks.part(0, 4 * FEW)
-    label, N = few.y[-1], config.N
-    M_1 = gradient_descent.descend(few, eta, 1)[-1]
-    S, G = (torch.einsum("nit,njt->ijt", left[:-1], few.x[:-1]) for left in (few.x, few.y))
-    found = {}
-    for name, first in (("right", M_1), ("mixed", M_1.transpose(0, 1))):
-        M_2 = M_1 - eta / N * (torch.einsum("ijt,jkt->ikt", first, S) - G)
-        miss = gradient_descent.predict(M_2, few) - label
-        found[f"gain/{name}"] = float(1 - miss.square().sum() / label.square().sum())
+    """A.2 with W and its transpose mixed, at its own best rate, and A.4 without its factor."""
+    few, N = tasks.part(0, 4 * FEW), config.N
+    eta = construction.best_shared_eta(few, 2)
+    found = {"rate/two": eta, "rate/mixed": best_mixed_rate(few)}
+    for name, rate, second in (("right", eta, right_second), ("mixed", found["rate/mixed"], mixed_second)):
+        miss = gradient_descent.predict(second(few, rate), few) - few.y[-1]
+        found[f"gain/{name}"] = float(1 - miss.square().sum() / few.y[-1].square().sum())
     # A.4: the penalty is |W|^2, its slope 2 |W|
     wanted = gradient_descent.predict(gradient_descent.descend(few, eta, 2, 2 * PENALTY)[-1], few)
     for name, penalty in (("penalty", 2 * PENALTY), ("as_printed_penalty", PENALTY / N)):
@@ -73,18 +72,49 @@ def _two_steps(config: Config, tasks: Tasks) -> dict[str, float]:
     return found
 
 
-def before_the_sum(tasks: Tasks, generator: torch.Generator) -> float:
-    """How far a recurrence with B = (g(w_0ᵀx) − y) g'(w_0ᵀx) x, g the sigmoid and A = 1, is from N times the gradient
-    of 1 / (2 N) Σ (g(wᵀx) − y)² at some w_0, by automatic differentiation; relative, float64."""
+def right_second(tasks: Tasks, eta: float) -> Tensor:
+    """M_2 = M_1 - (eta/N) (M_1 S - G), two steps of gradient descent, (n_o, f, tasks)."""
+    return gradient_descent.descend(tasks, eta, 2)[-1]
+
+
+def mixed_second(tasks: Tasks, eta: float) -> Tensor:
+    """The same with M_1 transposed inside the bracket alone, as A.2 prints it."""
+    S, G = (torch.einsum("nit,njt->ijt", left[:-1], tasks.x[:-1]) for left in (tasks.x, tasks.y))
+    M_1 = eta / tasks.N * G
+    return M_1 - eta / tasks.N * (torch.einsum("jit,jkt->ikt", M_1, S) - G)
+
+
+def best_mixed_rate(tasks: Tasks) -> float:
+    """The one rate of both steps at which `mixed_second` loses least. With h = eta/N it predicts 2 h p - h^2 q, so that
+    <y - o, y - o> is a quartic in h, and the least of its extremes is the best."""
+    y, N = tasks.y[-1].double(), tasks.N
+    first, second = (gradient_descent.predict(mixed_second(tasks, sign * N), tasks).double() for sign in (1.0, -1.0))
+    p, q = (first - second) / 4, -(first + second) / 2  # outputs at h = 1 and h = -1
+    yp, yq, pp, pq, qq = (float((a * b).sum()) for a, b in ((y, p), (y, q), (p, p), (p, q), (q, q)))
+    off = np.polynomial.Polynomial([0.0, -4 * yp, 4 * pp + 2 * yq, -4 * pq, qq])  # less <y, y>
+    rates = [float(root.real) for root in off.deriv().roots() if abs(root.imag) < 1e-9 * abs(root)]
+    return N * min(rates, key=off)
+
+
+def _before_the_sum(tasks: Tasks, generator: torch.Generator) -> float:
+    """How far the state of `state_before_the_sum` is from N times the gradient of 1 / (2 N) Σ (g(wᵀx) − y)² at some
+    w_0, by automatic differentiation; relative, float64."""
     x, y = tasks.x[:-1].double(), torch.sigmoid(tasks.y[:-1, 0].double())  # (N, f, tasks), (N, tasks): such a model's
     w = torch.randn(x.shape[1:], generator=generator).double().requires_grad_()
-    z = torch.zeros_like(x[0])
-    for token, label in zip(x, y, strict=True):
-        g = torch.sigmoid((w.detach() * token).sum(0))
-        z = z + (g - label) * g * (1 - g) * token  # (f, tasks)
     loss = (torch.sigmoid((w * x).sum(1)) - y).square().sum() / 2
     wanted = torch.autograd.grad(loss, w)[0]
-    return float((z - wanted).norm() / wanted.norm())
+    return float((state_before_the_sum(x, y, w.detach()) - wanted).norm() / wanted.norm())
+
+
+def state_before_the_sum(
+    x: Float[Tensor, "N f tasks"], y: Float[Tensor, "N tasks"], w: Float[Tensor, "f tasks"]
+) -> Float[Tensor, "f tasks"]:
+    """What a recurrence with A = 1 and B = (g(w_0ᵀx) − y) g'(w_0ᵀx) x adds up, g the sigmoid (Proposition 4)."""
+    z = torch.zeros_like(x[0])
+    for token, label in zip(x, y, strict=True):
+        g = torch.sigmoid((w * token).sum(0))
+        z = z + (g - label) * g * (1 - g) * token  # (f, tasks)
+    return z
 
 
 def contexts() -> dict[str, list[float]]:

@@ -16,7 +16,18 @@ Try:
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.layer import claims, population
-from icl_core.papers.gdssm.layer.draw import beside, grafts, prompt, scale, stage, state, training, two_steps, weights
+from icl_core.papers.gdssm.layer.draw import (
+    beside,
+    grafts,
+    prompt,
+    recurrence,
+    scale,
+    stage,
+    state,
+    training,
+    two_steps,
+    weights,
+)  # fmt: skip
 from icl_core.papers.gdssm.layer.metrics import metrics
 from icl_core.papers.gdssm.layer.run import SWEPT, run
 from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
@@ -95,7 +106,7 @@ EXPERIMENT = Experiment(
         Drawing("prompt", prompt.draw, ("points", *SEED), POINTS),
         Drawing("tokens", state.draw, STATE, BESIDE, wide=True),
         Drawing("parts", weights.draw, ("raw", *SEED), BESIDE, wide=True),
-        Drawing("recurrence", state.recurrence, SEED, BESIDE),
+        Drawing("recurrence", recurrence.draw, SEED, BESIDE),
         Drawing("steps", two_steps.draw, SEED, BESIDE, applies=lambda config: config.layers == 2),
         Drawing("second", beside.tokens, (), BESIDE, moving=False, applies=_second_step),
         Drawing("population", beside.population, (), BESIDE, moving=False, applies=population.applies),

@@ -7,12 +7,18 @@ from icl_core.experiment import Run
 NEAR = 0.01
 
 
+def apart(steps: np.ndarray, arrivals: np.ndarray) -> float:
+    """How far before an arrival [seeds] the evaluation before it lies, in steps: what it may be late by; at most."""
+    places = np.searchsorted(steps, arrivals[np.isfinite(arrivals)])
+    return float((steps[places] - steps[np.maximum(places - 1, 0)]).max(initial=0))
+
+
 def arrivals(run: Run) -> tuple[np.ndarray, np.ndarray]:
     """The steps [seeds] of the run's training and of ours beside it; NaN of a seed that has not arrived."""
     level = float(run["watched/constructed"][0])  # L* on the very tasks that are watched
     both = (("curve/step", "curve/loss"), ("beside/step", "beside/loss"))
-    ours, beside = (arrived(run[step], run[loss] / level - 1) for step, loss in both)
-    return ours, beside
+    theirs, ours = (arrived(run[step], run[loss] / level - 1) for step, loss in both)
+    return theirs, ours
 
 
 def arrived(steps: np.ndarray, away: np.ndarray) -> np.ndarray:

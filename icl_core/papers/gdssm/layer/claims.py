@@ -109,19 +109,12 @@ ROOT_TWO = Claim(
 )  # fmt: skip
 POPULATION = Claim(
     id="population-optimum", label="f = 1: the best weights differ from the construction by", kind="theory",
-    text="With one feature the weights of least expected loss are all but the construction's: what trained ones are "
-    "farther off is the noise of their training.",
+    text="With one feature the weights of least expected loss are all but the construction's.",
     source="not in the paper; the expected loss is exact, its minimum by L-BFGS", at=ONE_FEATURE,
     at_most=0.0, tolerance=0.01,
-)  # fmt: skip
-LONGER = Claim(
-    id="steps-to-one-percent", label="steps to within 1 % of L*, the authors' over ours", kind="ours",
-    text="Trained as the authors do, the layer takes more steps to come within 1 % of L* than trained as here, and to "
-    "stay there: the mean over seeds of both.",
-    source="Appendices A.5 and A.6 give the authors' training", at={"optimiser": "authors"}, at_least=1.0,
 )  # fmt: skip
 
 ALL = (
     REACHES, REACHES_1D, TWO_RATES, TWO_RATES_1D, BEATS_SHARED, FLOOR, UNDOES, WEIGHTS, WEIGHTS_1D, WEIGHTS_TWO,
-    DECAYS, COSINE, COSINE_1D, SCALES, ROOT_TWO, POPULATION, LONGER,
+    DECAYS, COSINE, COSINE_1D, SCALES, ROOT_TWO, POPULATION,
 )  # fmt: skip

@@ -6,7 +6,6 @@ import torch
 from icl_core.experiment import Claim, Metric, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer import claims
-from icl_core.papers.gdssm.layer.arrival import arrivals
 from icl_core.papers.gdssm.layer.symmetries import Comparison, compare, mean_decay
 from icl_core.papers.gdssm.shared import closed_forms, construction
 from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, model_of, unfinished
@@ -117,15 +116,7 @@ def _weights(run: Run) -> Claim:
 
 def _beyond(run: Run) -> list[Metric]:
     """What the run has measured beside its own training."""
-    found = []
-    if "population/Q" in run.tensors:
-        found.append(Metric(claims.POPULATION, population_distance(run)))
-    if "beside/loss" in run.tensors:
-        theirs, ours = arrivals(run)
-        ratios = theirs / ours.mean()
-        error = float(ratios.std(ddof=1) / len(ratios) ** 0.5) if len(ratios) > 1 else None
-        found.append(Metric(claims.LONGER, float(ratios.mean()), error))
-    return found
+    return [Metric(claims.POPULATION, population_distance(run))] if "population/Q" in run.tensors else []
 
 
 def _several(run: Run) -> list[tuple[Claim, float]]:

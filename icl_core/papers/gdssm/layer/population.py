@@ -5,8 +5,8 @@ With f = 1 windows are numbers, C_t = [x_t, w x_t, x_{t+1}], and the prediction 
     o = beta sum_t a^(N-t) sum_{j>=k} Q[j, k] C_t[j] C_t[k] sum_l q[l] C_N[l]
 
 So its expected loss is a quadratic form in beta Q[j, k] q[l], whose coefficients are moments of x ~ U(-r, r) and
-w ~ N(0, 1). Its minimum, searched from the weights that training begins with, is the construction: what trained weights
-are off it is the noise of their training, and no merit of other weights.
+w ~ N(0, 1). Its minimum, searched from the weights that training begins with, is the construction: that trained weights
+are off it is no merit of other weights.
 """
 
 import numpy as np

@@ -8,10 +8,10 @@ import torch
 
 from icl_core import device
 from icl_core.experiment import Progress, Tensors
-from icl_core.papers.gdssm.layer import population
+from icl_core.papers.gdssm.layer import population, second_step
 from icl_core.papers.gdssm.layer.settings import as_here
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, second_step, train
+from icl_core.papers.gdssm.shared import closed_forms, train
 from icl_core.papers.gdssm.shared.read_run import model_of
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.training import phases

@@ -9,7 +9,7 @@ The paper gives no widths of the other models; its own layer has 20 at f = N = 1
 
 Try:
 - "Vector labels": which models leave predicting zero only from some width on?
-- Type "1/4, 1/2, 1" as widths: where does a model break?
+- Type "1/3, 1/2, 1" as widths: where does a model break?
 - Train twice as long: whose line moves?
 """
 
@@ -19,8 +19,11 @@ from icl_core.papers.gdssm.learns.metrics import metrics
 from icl_core.papers.gdssm.learns.read_run import ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN, of, run
 from icl_core.papers.gdssm.learns.settings import PRESETS, Config, View, settings_of
+from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.sequence_models import model
 from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR
+
+ROOM = 40  # characters of a headline for names
 
 
 def headline(run: Run, view: View) -> str:
@@ -30,8 +33,9 @@ def headline(run: Run, view: View) -> str:
     said = [f"{model(id).short} from {at[0]:.2g}" for id, at in reached.items() if len(at)]
     if not said:
         return f"After {run.config.steps * run.config.batch:,} tasks no other model reaches one step at any width."
-    named = "; ".join(said) if len(said) <= 3 else f"{len(said)} of {len(reached)} models at some width"
-    return f"One step of gradient descent after {run.config.steps * run.config.batch:,} tasks: {named}."
+    named, tasks = "; ".join(said), run.config.steps * run.config.batch
+    named = named if len(named) <= ROOM else f"{len(said)} of {len(reached)} models at some width"
+    return f"At most {percent(NEAR - 1)} above one step of gradient descent after {tasks:,} tasks: {named}."
 
 
 def cost(config: Config) -> float:

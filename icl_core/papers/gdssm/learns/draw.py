@@ -13,6 +13,7 @@ from icl_core.papers.gdssm.learns import read_run
 from icl_core.papers.gdssm.learns.read_run import curve, ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN
 from icl_core.papers.gdssm.learns.settings import SHOWN, settings_of
+from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.sequence_models import Model, model
 from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels, watched
 from icl_core.papers.gdssm.shared.sequence_models.style import marker
@@ -30,9 +31,10 @@ def by_width(run: Run, view: Any) -> Panel:
     columns = {f"{each:.2g}": [_ratio(ratios(run, m.id)[:, i].mean()) for m in found] for i, each in enumerate(x)}
     return Panel(
         _reached(run),
-        "Loss at the end over that of one step of gradient descent, on the same fresh tasks. Width 1 leaves room for "
-        "x, y and the positions; the GD-SSM has no width. A line that falls to 1 as it goes right was too narrow; one "
-        "that stays level at predicting zero lacks something else, or tasks." + _lost(run, found),
+        "Loss at the end over that of one step of gradient descent, on the same fresh tasks; a mean over seeds that "
+        f"is within {percent(NEAR - 1)} of 1 reaches it. Width 1 leaves room for x, y and the positions; the GD-SSM "
+        "has no width. A line that falls to 1 as it goes right was too narrow; one that stays level at predicting zero "
+        "lacks something else, or tasks." + _lost(run, found),
         figure,
         data=pd.DataFrame({"model": [each.label for each in found]} | columns),
     )
@@ -47,12 +49,12 @@ def by_tasks(run: Run, view: Any) -> Panel:
     rows = {model(id): found / one for id in ids if (found := curve(run, id, place)) is not None}
     seen = {each: np.minimum(y, MOST * zero / one) for each, y in rows.items()}
     series = [Curve(each.label, x, y, each.colour, each.dash) for each, y in seen.items()]
-    width = settings_of(run.config)[place].hidden
+    shown = settings_of(run.config)[place]
     return Panel(
-        f"Width {width}: {_left(x, rows, zero / one)}",
-        f"The same trainings at {SHOWN[view.shown]}, against the fresh tasks that each has seen; means over the seeds. "
-        "Look for plateaus: a model that finds the products falls suddenly. One that is level to the end may only want "
-        "more tasks: the paper trains on up to 19 million.",
+        f"Width {shown.hidden}: {_left(x, rows, zero / one)}",
+        f"The same trainings at {shown.hidden / shown.base:.2g} of 2f + N + 1, {SHOWN[view.shown]}, against the fresh "
+        "tasks that each has seen; means over the seeds. Look for plateaus: a model that finds the products falls "
+        "suddenly. One that is level to the end may only want more tasks: the paper trains on up to 19 million.",
         _figure(run, series or [Curve("none yet", x, np.full(len(x), np.nan))], "tasks seen", list(rows)),
         data=pd.DataFrame({"tasks": x} | {each.label: mean_of(y).round(4) for each, y in rows.items()}),
     )

@@ -54,7 +54,7 @@ def settings_of(config: Config) -> list[Setting]:
     return list({made.hidden: made for made in (Setting(width=factor, **shared) for factor in factors)}.values())
 
 
-SHOWN = {"narrowest": "the narrowest", "base": "2f + N + 1", "widest": "the widest"}
+SHOWN = {"narrowest": "the narrowest", "base": "nearest to 2f + N + 1", "widest": "the widest"}
 
 
 @settings

@@ -47,8 +47,8 @@ IDEAL = ours(
     id="sine-reaches-gd",
     label="gated MLP, loss off gradient descent",
     text=(
-        "With an MLP embedding and the gated unit the model is as good as gradient descent of as many steps, at the "
-        "best rates, on the features in which every sine is linear: sin x and cos x. At the worst seed."
+        "With an MLP embedding and the gated unit the model is at least as good as gradient descent of as many steps, "
+        "at the best rates, on the features in which every sine is linear: sin x and cos x. At the worst seed."
     ),
     source="not in the paper, which embeds linearly",
     at_most=0.0,

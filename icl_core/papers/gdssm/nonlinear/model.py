@@ -14,8 +14,6 @@ Appendix A.3 has something else, an MLP on the state, f(M_L)^T phi_q: `S_1`, `S_
 Tasks are the last axis, seeds the first. Windows are never formed: a feature is multiplied once for both its places.
 """
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -23,10 +21,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad
 
-from icl_core.papers.gdssm.nonlinear.settings import Config, Variant
-from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.task import Tasks
-from icl_core.papers.gdssm.shared.weights import decays, normal, powers
+from icl_core.papers.gdssm.shared.weights import powers
 from icl_core.training.weights import Weights
 
 
@@ -53,49 +49,6 @@ class Model(Weights):
     s_1: Tensor | None = None  # (seeds, h)
     S_2: Tensor | None = None  # (seeds, m, h)
     s_2: Tensor | None = None  # (seeds, m)
-
-
-OPEN = 2.0  # g at first: gates that begin half shut, at 0, spoil what several layers add up
-RECURRENT = ("a", "a_tilde", "Q", "Q_tilde", "q")  # what the construction gives
-
-
-def frozen(config: Config, variant: Variant) -> tuple[str, ...]:
-    """The weights that are not trained; a single layer has no second head."""
-    if (variant.layers or config.ssm) == "construction":
-        return RECURRENT
-    return ("a_tilde", "Q_tilde") if config.layers == 1 else ()
-
-
-def initial(config: Config, variant: Variant, seeds: Sequence[int]) -> Model:
-    """The weights before training, on the CPU; a seed's are the same whatever else trains beside it."""
-    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
-    m, h, L = config.features, config.hidden, config.layers
-
-    # |phi|^2 is about 1, so that steps of rate 1 do not go astray; 3 wakes layers whose random Q and q are small
-    square, constructed = (2 / h if variant.mlp else 0.1) / m, frozen(config, variant) == RECURRENT
-    W = normal(generators, m, h if variant.mlp else 1, std=math.sqrt(square if constructed else 3 * square))
-    rates = W.new_full((len(seeds), L), 1 / config.N)
-    made = Model(W, normal(generators, m), rates, *_layers(generators, L, constructed))
-    if variant.mlp:
-        made = made.with_(W_1=normal(generators, h, 1, std=1.0), c_1=normal(generators, h, std=2.0))
-    if variant.gate:
-        G, first = normal(generators, L, m, m, std=0.3), torch.eye(m)[0]
-        made = made.with_(G=G, g=torch.full((len(seeds), L, m), OPEN), k=torch.zeros_like(rates))
-        made = made.with_(v=normal(generators, m) + first, r=normal(generators, m) + first)
-    if variant.state:
-        S_1, S_2 = normal(generators, h, m, std=1 / math.sqrt(m)), normal(generators, m, h, std=1 / math.sqrt(h))
-        made = made.with_(S_1=S_1, s_1=normal(generators, h), S_2=S_2, s_2=normal(generators, m))
-    return made
-
-
-def _layers(generators: Sequence[torch.Generator], L: int, constructed: bool) -> tuple[Tensor, ...]:
-    """a, a_tilde, Q, Q_tilde and q."""
-    if constructed:
-        made = construction.multi_layer(1, 1, [1.0] * L)
-        parts = made.a[..., 0], made.a_tilde[..., 0], made.Q, made.Q_tilde, made.q
-        return tuple(torch.cat([part] * len(generators)) for part in parts)
-    Q, Q_tilde = normal(generators, L, 3, 3), normal(generators, L - 1, 3, 3)
-    return decays(generators, L, 1), decays(generators, L - 1, 1), Q, Q_tilde, normal(generators, 3)
 
 
 Phi = Float[Tensor, "seeds m tokens tasks"]

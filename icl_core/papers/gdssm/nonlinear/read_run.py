@@ -22,6 +22,13 @@ def model_at(run: Run, id: str, snapshot: int, row: int) -> Model:
     return Model(**{part: torch.from_numpy(run.snapshot(f"{id}/{part}", snapshot)[row : row + 1]) for part in parts})
 
 
+def gained_blind(run: Run, id: str) -> float:
+    """How much of what a model gains over predicting zero it gains with the labels in its prompt hidden, as a share."""
+    zero = float(run["baseline/zero"][0])
+    seeing, blind = (zero - float(run[f"evaluated/{id}{which}"].mean()) for which in ("", "/blind"))
+    return blind / seeing
+
+
 def example(run: Run, index: int) -> np.ndarray:
     """Fresh points of one sine to look at, [N, 2]: the same for all models, seeds and snapshots."""
     tasks = sample_sine(run.config.N, 1, torch.Generator().manual_seed(2**31 + 1000 + index))

@@ -12,7 +12,8 @@ from torch import Tensor
 
 from icl_core import device
 from icl_core.experiment import Progress, Tensors, names
-from icl_core.papers.gdssm.nonlinear.model import Model, forward, frozen, initial
+from icl_core.papers.gdssm.nonlinear.initial import frozen, initial
+from icl_core.papers.gdssm.nonlinear.model import Model, forward
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, Variant
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.task import Tasks, sample_sine

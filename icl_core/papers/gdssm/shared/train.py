@@ -3,7 +3,8 @@
 Seeds differ in their initial weights and read the same tasks, whose products are then computed once for all.
 Settings that converge for every seed: plain Adam without weight decay, a cosine to zero, weights N(0, 0.1^2),
 a ~ U(0.95, 1) left free, beta = 1 / N at first. The authors' way (Appendix A.5) is an option: AdamW, half the rate for
-the recurrence, a warm-up, batches of 64; the weights begin as ours do, of which the paper says nothing.
+the recurrence, a warm-up, batches of 64, for vector labels too, where A.6 names Adam, without decay or warm-up; the
+weights begin as ours do, of which the paper says nothing.
 """
 
 import math

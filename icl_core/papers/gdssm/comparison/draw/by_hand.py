@@ -1,4 +1,4 @@
-"""The linear transformer that takes the step: trained, built by hand, and the GD-SSM's construction."""
+"""A linear transformer of one layer: trained, built by hand to take the step, and the GD-SSM's construction."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def by_hand(run: Run, view: Any) -> Panel:
     weights = {name: torch.from_numpy(array).double() for name, array in final(run.tensors).items()}
     if not weights:
         raise CannotDraw("The linear transformer of one layer diverged: there are no weights to show.")
-    tasks = train.held_out(run.config, train.TEST_SET).to(torch.float64)
+    tasks = train.held_out(run.config, train.TEST_SET).to("cpu", torch.float64)  # where the weights of a file are
     eta = construction.best_eta(tasks)
     maps = _maps(weights, run.config.f, run.config.N, eta)
     alone = constructed.of_products(torch.from_numpy(maps["trained"]), tasks)[None]
@@ -37,7 +37,7 @@ def by_hand(run: Run, view: Any) -> Panel:
     trained, f = float(run["evaluated/loss"][0, run.names("models").index("linear-1")]), run.config.f
     halves = [f"xy {i + 1}" for i in range(f)] + [f"x' {i + 1}" for i in range(f)]
     return Panel(
-        f"A linear transformer that takes the step: its products alone end at {said:.2f} of one step",
+        f"{said:.2f} of one step: the trained linear transformer by its products alone",
         "What each half of a token, [x y, next x], does with each half of the last one in the prediction. The step is "
         "η/N on the diagonal of the upper right, and nothing elsewhere: key x y, query x, and a value that the "
         f"position vector holds constant. The trained model, seed 1, ends at "

@@ -35,8 +35,8 @@ def parameters(run: Run, view: Any) -> Panel:
     return Panel(
         "{} parameters against {}".format(*style.counts(run)),
         "The GD-SSM multiplies tokens with each other and keeps the sum: with that built in there is hardly anything "
-        "left to learn. The others cannot be made so small: letting a token in and out takes more. Were it a matter "
-        "of size, blue would lie highest." + style.astray(run, loss),
+        "left to learn. The others cannot be made so small: letting a token in and out takes more. If the number "
+        "of parameters decided, the GD-SSM (blue), which has the fewest, would lose most." + style.astray(run, loss),
         figure,
         data=pd.DataFrame({"model": labels, "parameters": sizes, "loss": style.column(loss, 4)}),
     )
@@ -79,7 +79,7 @@ def learning_rates(run: Run, view: Any) -> Panel:
         + _undecided([each.short for each, is_one in zip(models, decided, strict=True) if not is_one]),
         _tuned(run, models),
         data=pd.DataFrame({"model": [each.label for each in models]} | columns),
-        note="Colours as above." + style.told(_lost(run, models)),
+        note="Colours are those of the models' names in the first panel." + style.told(_lost(run, models)),
     )
 
 

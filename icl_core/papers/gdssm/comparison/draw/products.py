@@ -6,31 +6,42 @@ import pandas as pd
 
 from icl_core.experiment import Panel, Run
 from icl_core.papers.gdssm.comparison.read_run import entries
+from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared.sequence_models.ends import levels
 
-# By the model's id, or its beginning: where y_t meets x_t, and where their product meets the query.
+# By the model's id, or its beginning: where y_t meets x_t, and where their product meets the query. As its authors
+# build it; below what the plain form has instead.
 WHERE = {
     "gd-ssm": ("in the window: C Q Cᵀ", "at the output: Z C q"),
     "s5": ("nowhere on the way into the state", "in the gate, which must make all products at once"),
     "mamba": ("convolution, then Δ x Bᵀ: the input chooses what is written", "C, which reads the state, and the gate"),
     "griffin": ("convolution, then the input gate; window of attention", "the output gate; feed-forward layers"),
-    "gated-delta": ("convolution, then v kᵀ written to the state", "the query: S q"),
+    "gated-delta": ("convolution, then v kᵀ written to the state", "the query: S q; feed-forward layer"),
     "linear-1": ("nowhere: keys and values see one token each", "attention: (k · q) v"),
     "linear-2": ("layer 1 brings x_t and y_t to one place", "attention of layer 2: (k · q) v"),
     "softmax-1": ("nowhere: keys and values see one token each", "attention, bent by its softmax"),
     "softmax-2": ("layer 1 brings x_t and y_t to one place", "attention of layer 2, bent by its softmax"),
 }
+PLAIN = {
+    "griffin": ("convolution, then the input gate; window of attention", "the output gate"),
+    "gated-delta": ("in the state, whose content meets the next key: S k kᵀ", "the query: S q"),
+}
 GIVEN = "given by the token"
+SCALAR = {  # where their products with the query are made, if the token gives them
+    "gd-ssm": "at the output: zᵀ Θ c",
+    "linear-2": "attention: (k · q) v",
+    "softmax-2": "attention, bent by its softmax",
+}
 
 
 def products(run: Run, view: Any) -> Panel:
     """A row a model: where it makes the products of tokens, and what it ended at."""
     given, one = run.config.model == "1-D", levels(run)[1]
-    rows = [(each.model.label, *_where(each.model.id), each.loss / one) for each in entries(run)]
+    rows = [(each.model.label, *_where(run.config, each.model.id), each.loss / one) for each in entries(run)]
     table = pd.DataFrame(
         {
             "model": [label for label, *_ in rows],
-            "y times x": [GIVEN if given else first for _, first, _, _ in rows],
+            "y times x": [first for _, first, _, _ in rows],
             "that times the query": [second for _, _, second, _ in rows],
             "loss over one step": [f"{ratio:.2f}" if ratio < 100 else "–" for *_, ratio in rows],
         }
@@ -45,6 +56,11 @@ def products(run: Run, view: Any) -> Panel:
     )
 
 
-def _where(id: str) -> tuple[str, str]:
+def _where(config: Config, id: str) -> tuple[str, str]:
     """The two places of a model; dashes for one that is not told of here."""
-    return next((places for name, places in WHERE.items() if id.startswith(name)), ("–", "–"))
+    first, second = _of(WHERE | (PLAIN if config.plain else {}), id) or ("–", "–")
+    return (GIVEN, _of(SCALAR, id) or second) if config.model == "1-D" else (first, second)
+
+
+def _of(table: dict[str, Any], id: str) -> Any:
+    return next((found for name, found in table.items() if id.startswith(name)), None)

@@ -8,14 +8,15 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figures import Curve, written
-from icl_core.papers.gdssm.layer.arrival import NEAR, arrivals
+from icl_core.figures import Curve, mean_of, written
+from icl_core.papers.gdssm.layer.arrival import NEAR, apart, arrivals
 from icl_core.papers.gdssm.layer.metrics import population_distance
 from icl_core.papers.gdssm.layer.settings import as_here
 from icl_core.papers.gdssm.layer.symmetries import mean_decay, quantities
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.read_run import folded, model_of
-from icl_core.papers.gdssm.shared.train import WARM_UP
+from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.papers.gdssm.shared.train import DECAY, WARM_UP
 
 LOWEST = 1e-5  # a share above L* below it is rounding
 ENTRIES = ("x x", "y x", "y y", "x⁺ x", "x⁺ y", "x⁺ x⁺")  # of Q, folded
@@ -24,37 +25,66 @@ ENTRIES = ("x x", "y x", "y y", "x⁺ x", "x⁺ y", "x⁺ x⁺")  # of Q, folded
 def training(run: Run, view: Any) -> Panel:
     """Steps to within 1 % of L*, trained as the authors do and as here, from equal weights."""
     here, level = as_here(run.config), float(run["watched/constructed"][0])
-    theirs, ours = (_spread(each) for each in arrivals(run))
+    both = arrivals(run)
+    theirs, ours = (_after(each) for each in both)
     rows = {"as here": ("beside", "layer 4"), "as the authors train": ("curve", "trained")}
     series = [
         Curve(name, run[f"{kind}/step"][1:], np.maximum(np.abs(run[f"{kind}/loss"][:, 1:] / level - 1), LOWEST), colour)
         for name, (kind, colour) in rows.items()
     ]
-    seen = [f"{steps * each.batch:,}" for each, steps in ((run.config, run.config.steps), (here, here.steps))]
+    table = [pd.DataFrame({"trained": x.name, "step": x.x, "off L*": mean_of(x.y).round(6)}) for x in series]
     return Panel(
-        f"Within 1 % of L* after {theirs} steps as the authors train, {ours} as here",
+        f"Within 1 % of L*: {theirs} as the authors train, {ours} as here",
         "The share by which the loss is off that of the construction on the same tasks, over the steps, both on log "
-        f"axes. The dotted line is 1 %. Theirs is AdamW with weight decay 0.05, rates 1e-4 for the decays and 2e-4 for "
-        f"the rest, {run.config.batch} tasks a step and a cosine after a warm-up, here {WARM_UP:.0%} of the steps, as "
-        f"the paper gives none; ours is Adam at {here.learning_rate:g} on {here.batch} tasks, without decay. Both "
-        "should end at the same place: a layer that only one of them found would leave the other up.",
+        f"axes. The dotted line is 1 %. {_theirs(run.config)} Ours is Adam at {here.learning_rate:g} on {here.batch} "
+        "tasks, without decay. Both should end at the same place: a layer that only one of them found would leave the "
+        "other up.",
         figures.curves(
             series, "training step", "off L*, as a share", log_x=True, log_y=True, lines=[("1 %", NEAR, "floor")]
         ),
-        data=pd.DataFrame({"step": run["curve/step"], "off L*": (run["curve/loss"] / level - 1).mean(0)}).round(6),
-        note=f"Tasks seen in all: {seen[0]} and {seen[1]}. Arrived: the first evaluation from which on the loss stays "
-        "within 1 %; evaluations lie farther apart the later they are.",
+        data=pd.concat(table),
+        note=_beside(run, here, both),
     )
 
 
+def _theirs(config: Config) -> str:
+    """How the authors train, in a sentence or two."""
+    rate = config.learning_rate
+    said = (
+        f"Theirs is AdamW with weight decay {DECAY:g}, rates {rate / 2:g} for the decays and {rate:g} for the rest, "
+        f"{config.batch} tasks a step and a cosine after a warm-up, here of {WARM_UP:.0%} of the steps, which the "
+        "paper does not say (Appendix A.5)."
+    )
+    of_vectors = " For vector labels Appendix A.6 names Adam and a cosine, and neither decay nor warm-up."
+    return said + of_vectors * (config.model == "N-D")
+
+
+def _beside(run: Run, here: Config, both: tuple[np.ndarray, np.ndarray]) -> str:
+    """Theirs over ours, seed by seed, in steps and in tasks; and how exactly arrivals are known."""
+    (theirs, ours), said = both, ""
+    ratios, batches = theirs / np.maximum(ours, 1), run.config.batch / here.batch
+    if np.isfinite(ratios).any():
+        said = f"Theirs over ours, seed by seed: {_spread(ratios)} times the steps, {_spread(batches * ratios)} times "
+        said += f"the tasks; our rate is {here.learning_rate / run.config.learning_rate:,.0f} times theirs. "
+    late = apart(run["curve/step"], theirs), apart(run["beside/step"], ours)
+    return (
+        f"{said}Arrived: the first evaluation from which on the loss stays within 1 %. Evaluations lie farther apart "
+        f"the later they are, at these arrivals by up to {late[0]:,.0f} and {late[1]:,.0f} steps."
+    )
+
+
+def _after(steps: np.ndarray) -> str:
+    """The steps of all seeds: "after 9,600 to 12,000 steps (1 of 5 seeds not at all)"."""
+    missing = int((~np.isfinite(steps)).sum())
+    if missing == len(steps):
+        return "in none of its steps"
+    return f"after {_spread(steps)} steps" + f" ({missing} of {len(steps)} seeds not at all)" * (missing > 0)
+
+
 def _spread(steps: np.ndarray) -> str:
-    """The steps of all seeds in words: "9,600 to 12,000"."""
-    known = steps[np.isfinite(steps)]
-    if not len(known):
-        return "more than all"
-    low, high = (f"{int(end):,}" for end in (known.min(), known.max()))
-    few = f" ({len(steps) - len(known)} of {len(steps)} seeds not at all)" * (len(known) < len(steps))
-    return (low if low == high else f"{low} to {high}") + few
+    """Steps or ratios of the seeds that arrived, in words: "9,600 to 12,000"."""
+    low, high = (f"{end:,.0f}" if end >= 10 else f"{end:.2g}" for end in (np.nanmin(steps), np.nanmax(steps)))
+    return low if low == high else f"{low} to {high}"
 
 
 def population(run: Run, view: Any) -> Panel:
@@ -79,8 +109,8 @@ def population(run: Run, view: Any) -> Panel:
         f"The best weights are the construction, to {population_distance(run):.0e}; trained ones are {off} off",
         "With one feature the expected loss of any weights is exact, as it is made of moments of x and w. Its minimum, "
         "searched from the weights that training begins with, lies on the construction in every number. So what "
-        "trained weights (the band spans the seeds) are off it is the noise of few tasks a step. Were other weights "
-        "better than gradient descent, the diamonds would leave the bars.",
+        "trained weights (the band spans the seeds) are off it is no better way to learn. Train longer: do they come "
+        "nearer? Were other weights better than gradient descent, the diamonds would leave the bars.",
         figure,
         data=pd.DataFrame({"weight": names, "trained": trained.mean(0), "best": best, "constructed": constructed}),
         note="Q over its entry y x, q over its last, the rate in units of the best η/N, the decay as the mean of "
@@ -106,27 +136,19 @@ def _numbers(run: Run, prefix: str) -> tuple[list[str], np.ndarray]:
 
 
 def tokens(run: Run, view: Any) -> Panel:
-    """With scalar labels: what two layers can do at best with the 1-D layer's tokens, and with windows."""
-    f, N, r = run.config.f, run.config.N, run.config.r
-    trained, two = float(run["evaluated/scaled"].mean()), closed_forms.two_steps_free(f, N, r).loss
-    scale = two / float(run["baseline/floor"][0])  # of the test set's tasks
-    kept = {
-        "one step": closed_forms.best_loss(f, N, r),
-        "a layer on a layer": scale * float(run["baseline/stacked"][0]),
-        "x₁ left out of Σ x xᵀ": scale * float(run["baseline/left_out"][0]),
-        "two steps": two,
-        "trained on windows": trained,
-    }
+    """With scalar labels: what two layers do on windows, and two ways to use the 1-D layer's tokens at their best."""
+    kept, zero = _reached(run), closed_forms.zero_loss(run.config.f, run.config.r)
     kinds = ["gradient descent", "layer 1", "layer 2", "construction", "trained"]
-    zero = closed_forms.zero_loss(f, r)
-    left_out = written(kept["x₁ left out of Σ x xᵀ"])
+    shown = "trained on windows", "a layer on a layer", "x₁ left out of Σ x xᵀ"
+    trained, stacked, left_out = (written(kept[name]) for name in shown)
     return Panel(
-        f"Two layers on windows lose {written(trained)}, on the tokens [x y, next x] {left_out} at best",
+        f"Two layers on windows lose {trained}; two ways on the tokens [x y, next x], {stacked} and {left_out}",
         "The 1-D layer's tokens hold x₁ only as x₁y₁: another x₁ with another y₁ makes the same tokens and another "
-        "second step, so no model takes two steps on them. A second layer of the same kind has the first one's "
-        "predictions from earlier pairs alone; with Σ x xᵀ of all x but the first it comes nearer. Windows of x, y, x, "
-        "y, … with y as [0, …, y] hold all, and what is trained here reads them. Did the tokens suffice, the middle "
-        "bars would be as low as the last.",
+        "second step, so no model takes exactly two steps on them. Two ways to come near: a second layer of the same "
+        "kind, which has the first one's predictions from earlier pairs alone, or Σ x xᵀ of all x but the first. Other "
+        "readers may do better; one that can divide x y by x knows all pairs but the first. Windows of x, y, x, y, … "
+        "with y as [0, …, y] hold all, and what is trained here reads them. Did these two ways make the second step, "
+        "their bars would be as low as that of two steps.",
         figures.bars(
             list(kept),
             list(kept.values()),
@@ -139,3 +161,17 @@ def tokens(run: Run, view: Any) -> Panel:
         note="Steps: exact. The bars of the tokens: least squares on the test set, each with two free numbers, over "
         "that of two steps on the same tasks.",
     )
+
+
+def _reached(run: Run) -> dict[str, float]:
+    """The losses that are drawn: of steps in closed form, of the others over that of two steps on the same tasks."""
+    f, N, r = run.config.f, run.config.N, run.config.r
+    two = closed_forms.two_steps_free(f, N, r).loss
+    scale = two / float(run["baseline/floor"][0])  # of the test set's tasks
+    return {
+        "one step": closed_forms.best_loss(f, N, r),
+        "a layer on a layer": scale * float(run["baseline/stacked"][0]),
+        "x₁ left out of Σ x xᵀ": scale * float(run["baseline/left_out"][0]),
+        "two steps": two,
+        "trained on windows": float(run["evaluated/scaled"].mean()),
+    }

@@ -12,6 +12,7 @@ from icl_core.experiment import CannotDraw, Panel, Run
 from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.style import INK, PAPER, colour, legend
+from icl_core.papers.gdssm.nonlinear.read_run import gained_blind
 from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
 from icl_core.papers.gdssm.shared.read_run import percent
@@ -24,17 +25,17 @@ def losses(run: Run, view: Any) -> Panel:
     """A bar a model, with its seeds, and with the loss that it has when the labels in its prompt are zeros."""
     ids, zero = run.names("variants"), float(run["baseline/zero"][0])
     mean, blind = ({id: float(run[f"evaluated/{id}{which}"].mean()) for id in ids} for which in ("", "/blind"))
-    kept = (zero - blind["linear gate"]) / (zero - mean["linear gate"])
+    kept = gained_blind(run, "linear gate")
     table = {"model": [variant(id).label for id in ids], "loss": mean.values(), "labels hidden": blind.values()}
     worst = {"worst seed": [float(run[f"evaluated/{id}"].max()) for id in ids]}
     return Panel(
-        f"The gated MLP costs {percent(mean['mlp gate'] / zero)} of predicting zero, the gated linear embedding "
-        f"{percent(mean['linear gate'] / zero)}, and {percent(kept)} of what that gains needs no labels",
-        "A diamond is the same model's loss when the labels in its prompt are zeros: what it does not owe to the "
-        "examples. The gated linear embedding ends near the mean of all sines, 0.19 cos x, and reads them little. "
-        "What is linear in the query's x cannot pass the line of best straight lines, an MLP on the state included; "
-        "trained layers are not quite linear in it. "
-        "If the embedding did not matter, all bars would be equal.",
+        f"The gated MLP costs {percent(mean['mlp gate'] / zero)} of predicting zero; the gated linear embedding "
+        f"{percent(mean['linear gate'] / zero)}, keeping {percent(kept)} of its gain with the labels hidden",
+        "A diamond is the same model's loss with the labels in its prompt set to zero: as good as it is without its "
+        f"examples. The gated linear embedding then loses {written(blind['linear gate'], 4)}, the mean of all sines, "
+        f"{MEAN:.2f} cos x, {written(float(run['baseline/mean'][0]), 4)}. What is linear in the query's x cannot pass "
+        "the line of best straight lines, an MLP on the state included; trained layers are not linear in it. If the "
+        "embedding did not matter, all bars would be equal.",
         _bars(run, list(mean.values()), list(blind.values())),
         data=pd.DataFrame({name: list(column) for name, column in (table | worst).items()}).round(5),
         note="All bars and lines are of the same held-out tasks; the mean sine is "

@@ -38,7 +38,7 @@ def fit(run: Run, view: Any) -> Panel:
         f"Off the sine: {away[BENT]} with an MLP embedding, {away[STRAIGHT]} linear",
         f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Blue should follow the dotted "
         "sine, as gradient descent on sin x and cos x does (dashed). Behind a linear embedding constructed layers draw "
-        "a line, which a gated unit bends to the mean of all sines, whatever the dots say.",
+        "a line, which a gated unit bends, mostly towards the mean of all sines.",
         figure.add_trace(figures.dots(pairs, "examples").update(showlegend=False)),
         data=pd.DataFrame(found).round(4),
     )
@@ -77,7 +77,7 @@ def bars(run: Run, view: Any) -> Panel:
     figure.add_trace(losses.diamonds(figure.data[0]["x"], blind))
     return Panel(
         f"In the end the gated MLP costs {percent(means[ids.index(BENT)] / zero)} of predicting zero",
-        "A diamond is the same model's loss when the labels in its prompt are zeros: what it does not owe to the "
+        "A diamond is the same model's loss with the labels in its prompt set to zero: as good as it is without its "
         "examples. What is linear in the query's x cannot be good at sines, an MLP on the state included. If the "
         "embedding did not matter, all bars would be equal.",
         figure.update_layout(margin={"t": 12}),

@@ -1,4 +1,5 @@
-"""The models the paper compares the GD-SSM with (Section 4, Figures 4 C and 6), and one more, in two forms.
+"""The models the paper compares the GD-SSM with (Section 4, Figures 4 C and 6), and three more, in two forms: the
+softmax transformer with one layer and with two, and the gated delta network.
 
 Every model reads the same tokens (tasks, T, f) and answers at each of them with a vector (tasks, T, f); the prediction
 is the answer at the last token. In 1-D the tokens are 2f wide and the prediction is one coordinate of the answer.

@@ -7,7 +7,8 @@
     answer_t = (u_t + ((Z_t C_t + D * x_t) * silu(g_t)) W_y) W_out
 
 A begins at -(1..16), D at 1, the bias of Δ so that Δ is log-uniform: the authors' on [.001, .1], for thousands of
-tokens, here on [1/T, 1]. A, D and that bias, which the authors exempt from weight decay, are trained at a smaller rate.
+tokens, here on [1/T, 1]. The authors exempt A, D and that bias from weight decay; here, as in S5, they are trained at a
+smaller rate, which Mamba's authors do not.
 """
 
 import math

@@ -86,9 +86,9 @@ def normalised(p: Parameters, u: Hidden) -> Hidden:
     return scaled + p["shift"] if "shift" in p else scaled
 
 
-def split(x: Float[Tensor, "*rest both"], heads: int = HEADS) -> Float[Tensor, "*rest heads head"]:
+def split(x: Float[Tensor, "*rest both"]) -> Float[Tensor, "*rest heads head"]:
     """The heads of a vector."""
-    return x.unflatten(-1, (heads, -1))
+    return x.unflatten(-1, (HEADS, -1))
 
 
 def convolved(x: Float[Tensor, "tasks T d"], kernel: Float[Tensor, "K d"]) -> Float[Tensor, "tasks T d"]:

@@ -1,7 +1,8 @@
 """What a second step asks of the 1-D layer's tokens c_t = [x_t y_t, x_{t+1}] (eq. 14), and what they hold of it.
 
-Two steps predict A g·x_q − B gᵀ S x_q with g = Σ y x and S = Σ x xᵀ. No reader of these tokens does: x_1 stands in them
-as x_1 y_1 only, so that (c x_1, y_1 / c) gives the same tokens and another S. What comes nearest is
+Two steps predict A g·x_q − B gᵀ S x_q with g = Σ y x and S = Σ x xᵀ. No reader of these tokens does exactly
+that: x_1 stands in them as x_1 y_1 only, so that (c x_1, y_1 / c) gives the same tokens and another S. Two ways to come
+near, of many (a reader that can divide x_t y_t by x_t knows all pairs but the first):
 
   left out   S without the first pair, as the sum of x_{t+1} x_{t+1}ᵀ over t < N: two heads a layer, as in Appendix A.2
   stacked    a second layer of eq. 13 on the first one, which predicts at every token from the pairs so far: it adds up

@@ -1,0 +1,47 @@
+"""What the recurrence keeps of every example (Figure 3 B): the powers of the decay."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from torch import Tensor
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.papers.gdssm.shared.read_run import percent, row_of, trained_at
+from icl_core.papers.gdssm.shared.weights import powers
+
+
+def draw(run: Run, view: Any) -> Panel:
+    """a^(N-t) of every head against t: how much of the t-th example is still in the state when the query comes."""
+    N, step = run.config.N, run.snapshot_steps[run.snapshot_at(view)]
+    heads, x = _heads(run, view), np.arange(1, N + 1)
+    first = heads[0].y[:, 0]  # [entries]
+    ticks = [t for t in range(1, N + 1) if t == 1 or t % max(1, -(-N // 10)) == 0]
+    series = [*heads, Curve("constructed", x, np.ones(N), "construction")]
+    return Panel(
+        f"Step {step}: the first example still counts {percent(float(first.mean()))} after the last",
+        "The decays A to the power of the tokens that follow. A gradient is a plain sum, so every example should "
+        "count 1, as the construction has it. Decays of 0.95, where training begins, would forget the first examples."
+        + (" The band spans the entries of A." if len(first) > 1 else ""),
+        figures.curves(series, "example t", "share of it left in the state").update_xaxes(tickvals=ticks),
+        data=pd.DataFrame({"example": x} | {head.name: head.y.mean(0) for head in heads}).round(5),
+    )
+
+
+def _heads(run: Run, view: Any) -> list[Curve]:
+    """Of every head a^(N-t) of every entry, [entries, N]."""
+    weights, N = trained_at(run, run.snapshot_at(view), row_of(run, view)).tensors(), run.config.N
+
+    def head(name: str, kind: str, a: Tensor, dash: str | None = None) -> Curve:
+        kept = powers(a, N)[0].reshape(N, -1).T.numpy()
+        return Curve(name, np.arange(1, N + 1), kept, kind, dash, band="minmax", markers=N <= 20)
+
+    if run.config.layers == 1:
+        return [head("trained", "trained", weights["a"])]
+    return [
+        head(f"{sign}, layer {layer}", f"layer {layer}", a, dash)
+        for name, sign, dash, first in (("a", "Z", None, 1), ("a_tilde", "Z̃", "dash", 2))
+        for layer, a in enumerate(weights[name].unbind(1), first)
+    ]

@@ -1,0 +1,30 @@
+"""Which knobs the sidebar asks for: those that change something as the others stand, and all of a refused setting."""
+
+import pytest
+
+from icl_core import knobs, registry
+from pages.ui import address, choose
+
+ONLY_THERE = {"authors": {"norm", "width"}, "plain": {"parameters"}}
+
+
+def shown(config, refused: str = "") -> set[str]:
+    """The fields of the comparison's sidebar."""
+    experiment = registry.experiment("gdssm.comparison")
+    chosen, view = knobs.values(config), experiment.view()
+    setting = address.Setting(
+        "gdssm.comparison", "comparison", experiment, experiment.presets[0], config, chosen, view, (), refused
+    )
+    return {field for field, knob in knobs.knobs(experiment.config).items() if choose._asked(setting, knob)}
+
+
+@pytest.mark.parametrize(("form", "other"), [("authors", "plain"), ("plain", "authors")])
+def test_a_knob_that_changes_nothing_is_not_asked_for(form, other):
+    config = registry.experiment("gdssm.comparison").config(form=form)
+    every = set(knobs.values(config))
+    assert shown(config) == every - ONLY_THERE[other]
+
+
+def test_while_a_setting_is_refused_all_knobs_are_there_to_mend_it():
+    config = registry.experiment("gdssm.comparison").config()
+    assert shown(config, "width must make at least 4 hidden numbers") == set(knobs.values(config))
