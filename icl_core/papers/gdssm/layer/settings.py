@@ -74,7 +74,7 @@ ROWS = (
      "A single number keeps the whole state: look how close to 1 it comes.", "Classroom"),
     ("skip", "A short cut of our own", replace(LAYER, skip=True),
      "C_t skip is added to the output, which the paper has not: the layer learns not to use it.", "Classroom"),
-    ("one feature", "One feature: your own points", replace(LAYER, f=1, steps=600),
+    ("one feature", "One feature: your own points", replace(LAYER, f=1, steps=2400),
      "Type points and see the line that the layer fits to them; the best weights are known exactly.", "Classroom"),
     ("1-D", "Figure 1: scalar labels", SCALAR,
      "Tokens [x y, next x]: the weights agree as a product only, for the state has no basis of its own.", "Figures"),
