@@ -108,9 +108,10 @@ def population(run: Run, view: Any) -> Panel:
     return Panel(
         f"The best weights are the construction, to {population_distance(run):.0e}; trained ones are {off} off",
         "With one feature the expected loss of any weights is exact, as it is made of moments of x and w. Its minimum, "
-        "searched from the weights that training begins with, lies on the construction in every number. So what "
-        "trained weights (the band spans the seeds) are off it is no better way to learn, but what training has "
-        "left undone: with a quarter of the steps, how far off do they end? Were other weights better than gradient descent, the diamonds would leave the bars.",
+        "searched from the weights that training begins with, lies on the construction in every number. What trained "
+        "weights (the band spans the seeds) are off it is no better way to learn, but what training has left undone: "
+        "with a quarter of the steps, how far off do they end? Were other weights better than gradient descent, the "
+        "diamonds would leave the bars.",
         figure,
         data=pd.DataFrame({"weight": names, "trained": trained.mean(0), "best": best, "constructed": constructed}),
         note="Q over its entry y x, q over its last, the rate in units of the best η/N, the decay as the mean of "
