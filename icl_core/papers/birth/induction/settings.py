@@ -92,6 +92,8 @@ def _preset(row: tuple, group: str, seeds: int) -> Preset:
 
 def _at_papers_size(row: tuple, steps: int) -> Preset:
     name, title, config, *rest = row
+    if config == ORDER:
+        config = replace(ORDER, learning_rate=FIGURE_3.learning_rate)
     title = title.replace(f"{config.steps} steps", f"{steps} steps")
     return _preset((f"{name}, paper size", title, paper_size(config, steps), *rest), "Paper's setting", 3)
 
