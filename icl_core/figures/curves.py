@@ -105,7 +105,7 @@ def _named(marks: Sequence[Mark], limits: Range, log: bool, plot: float) -> tupl
     """The pixels that the marks' labels need above a plot `plot` pixels high; their lines, and their labels beside the
     lines' tops, in paper units, so that a log axis makes no difference."""
     shares, shapes, texts = [_share(x, limits, log) for x, _, _ in marks], [], []
-    levels = stagger(shares, [len(label) * LETTER for _, label, _ in marks])
+    levels = stagger(shares, [(len(label) + 2) * LETTER for _, label, _ in marks])
     for (x, label, kind), share, level in zip(marks, shares, levels, strict=True):
         top, line = 1 + LEVEL * (level + 0.5) / plot, {"color": colour(kind), "width": 1.8, "dash": "dot"}
         shapes.append({"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": top, "line": line})

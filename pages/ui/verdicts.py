@@ -31,8 +31,8 @@ def measured(metric: Metric) -> str:
 
 
 def promised(claim: Claim) -> str:
-    """What it should be, and what counts as well: "paper: near 1 ± 0.1", "expected: at least 1 (0.9 counts)"."""
-    told = f"{'paper' if claim.kind == 'paper' else 'expected'}: {claim.relation} {_number(claim.bound)}"
+    """What it should be, and what counts as well: "expected: near 1 ± 0.1", "expected: at least 1 (0.9 counts)"."""
+    told = f"expected: {claim.relation} {_number(claim.bound)}"
     if not claim.tolerance:
         return told
     if claim.relation == "near":

@@ -19,7 +19,6 @@ from icl_core.papers.birth.induction.forming import (
 )  # fmt: skip
 from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
 from icl_core.papers.birth.shared.seeds import seeds_error
-from icl_core.papers.birth.shared.train import task_of
 from icl_core.trend import still_falling
 
 MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹"}
@@ -83,18 +82,9 @@ def where_it_errs(run: Run) -> str:
     found = looking.at_snapshot(run, len(run.snapshot_steps) - 1)
     ranges = looking.errors_by_first(found)
     first, last = next(iter(ranges)), [name for name, (share, _) in ranges.items() if np.isfinite(share)][-1]
-    early, late = looking.on_previous(found)
-    said = (
-        f"In the first seed, triggers that first stand at positions {first} are missed by {ranges[first][0]:.1%}, at "
-        f"{last} by {ranges[last][0]:.0%}: layer 1 puts {early:.2f} of its attention on the position before in its "
-        f"first {looking.ROWS} rows, {late:.2f} in its last."
-    )
-    named, though = looking.on_bigrams(found, task_of(run.config))
-    if not run.config.feed_forward or named < 0.5:
-        return said
     return (
-        f"{said} {named:.0%} of its errors name one of the {looking.TOP} characters that most often follow the one "
-        f"just read, {though:.0%} though layer 2 looks right."
+        f"In the first seed, triggers that first stand at positions {first} are missed by {ranges[first][0]:.1%}, at "
+        f"{last} by {ranges[last][0]:.0%}. {looking.in_words(found, run.config)}"
     )
 
 
