@@ -134,7 +134,9 @@ def bars(
     low, high = extent([tops, np.array([0.0, *(value for _, value, _ in lines)])], False, 0.0)
     figure = Figure(layout=layout(height, {"t": 26}, showlegend=False, bargap=0.35))
     colours = [colour(kind) for kind in kinds] or colour("trained")
-    trace = Trace("bar", x=["<br>".join(wrap(label, 16)) for label in labels], y=numbers, marker={"color": colours})
+    letters = min(16, max(9, 80 // max(1, len(labels))))  # that a bar's share of half a page holds
+    names = ["<br>".join(wrap(label, letters, break_long_words=False)) for label in labels]
+    trace = Trace("bar", x=names, y=numbers, marker={"color": colours})
     if errors is not None:
         trace.update(error_y={"array": errors, "color": INK, "thickness": 2, "width": 6})
     if text == "value":  # at the bar's foot, where neither the error bar nor a reference line crosses it
