@@ -21,7 +21,7 @@ from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
 from icl_core.papers.birth.shared.seeds import seeds_error
 from icl_core.trend import still_falling
 
-MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹"}
+MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹ early"}
 OF_PRESET = {FASTEST: claims.CLASSROOM, ORDER: claims.CLASSROOM_ORDER, BOTH: claims.CLASSROOM}
 
 
@@ -45,9 +45,12 @@ def accuracy_at(run: Run, step: float, name: str = "accuracy") -> float:
 
 
 def milestones(run: Run) -> dict[str, float]:
-    """The training step at which each memory first recalls one half of its pairs, the mean over seeds; if it does."""
+    """The training step at which each memory first recalls one half of its pairs, the mean over seeds, if it does; and
+    the step at which what was frozen is let go."""
     found = {MEMORIES[name]: half_step(run, mean_of(run[f"curve/recall_{name}"])) for name in run.names("probes")
              if name in MEMORIES}  # fmt: skip
+    if run.config.freeze_until and any(getattr(run.config, f"freeze_{name}") for name in ("W_K1", "W_K2", "W_O2")):
+        found["thaw"] = float(run.config.freeze_until)
     return {name: step for name, step in found.items() if np.isfinite(step)}
 
 
