@@ -35,7 +35,7 @@ def headline(run: Run, view: View) -> str:
     over_linear, over_steps = (at_best(run, where, CGD, slower) for slower in (LINEAR, STEPPED))
     if over_linear is None or over_steps is None:
         return f"{start} after {ends[CGD.id]:,.0f} steps; the linear transformer never does at these rates."
-    return f"{start} {_sooner(over_linear)} sooner than none, {_sooner(over_steps)} sooner than step sizes alone (means over seeds)."
+    return f"{start} {_sooner(over_linear)} sooner than none, {_sooner(over_steps)} sooner than step sizes alone."
 
 
 def _sooner(found: Factors) -> str:
