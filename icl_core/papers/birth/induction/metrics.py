@@ -93,10 +93,8 @@ def where_it_errs(run: Run) -> str:
 
 def _order(run: Run) -> list[Metric]:
     """How W_O2 stands to the two others in time, and the early rows of W_K1 to the late ones."""
-    each, (early, late) = (
-        top_down(run),
-        (over_training(run, f"recall_W_K1_{which}_rows") for which in ("early", "late")),
-    )
+    each = top_down(run)  # [seeds]
+    early, late = (over_training(run, f"recall_W_K1_{which}_rows") for which in ("early", "late"))
     unlearned = min(mean_of(run[f"curve/recall_{name}"]).max() for name in ("W_O2", *FIRST_OF)) < 0.5
     return [
         _metric(run, claims.TOP_DOWN, each.mean(), seeds_error(each), more=unlearned),
