@@ -157,12 +157,12 @@ def summaries(findings: Iterable[Finding]) -> list[Summary]:
 
 def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
     """How many claims have which verdict in the shipped runs, by paper and kind. Reads files alone: no torch."""
-    worst: dict[tuple[str, str, str], str] = {}
+    worst: dict[tuple[str, str, str], str] = {}  # NOT_RUN, the last of all, for a claim with no run at its setting
     for header in store.headers():
         for record in header.info.get("metrics", ()) if header.origin == "shipped" else ():
-            if record.get("verdict", NOT_RUN) not in (ELSEWHERE, NOT_RUN):  # an older form has none
-                key = (header.experiment, record["claim"], record["kind"])
-                worst[key] = min(worst.get(key, RANK[-1]), record["verdict"], key=rank)
+            key, verdict = (header.experiment, record["claim"], record["kind"]), record.get("verdict", NOT_RUN)
+            verdict = NOT_RUN if verdict == ELSEWHERE else verdict  # an older form has none
+            worst[key] = min(worst.get(key, NOT_RUN), verdict, key=rank)
     found = defaultdict(lambda: defaultdict(Counter))
     for (experiment_id, _, kind), verdict in worst.items():
         found[experiment_id.partition(".")[0]][kind][verdict] += 1

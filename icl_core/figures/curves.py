@@ -105,7 +105,7 @@ def _named(marks: Sequence[Mark], limits: Range, log: bool, plot: float) -> tupl
     """The pixels that the marks' labels need above a plot `plot` pixels high; their lines, and their labels beside the
     lines' tops, in paper units, so that a log axis makes no difference."""
     shares, shapes, texts = [_share(x, limits, log) for x, _, _ in marks], [], []
-    levels = stagger(shares, [len(label) * LETTER for _, label, _ in marks])
+    levels = stagger(shares, [(len(label) + 2) * LETTER for _, label, _ in marks])
     for (x, label, kind), share, level in zip(marks, shares, levels, strict=True):
         top, line = 1 + LEVEL * (level + 0.5) / plot, {"color": colour(kind), "width": 1.8, "dash": "dot"}
         shapes.append({"type": "line", "x0": x, "x1": x, "yref": "paper", "y0": 0, "y1": top, "line": line})
@@ -134,7 +134,9 @@ def bars(
     low, high = extent([tops, np.array([0.0, *(value for _, value, _ in lines)])], False, 0.0)
     figure = Figure(layout=layout(height, {"t": 26}, showlegend=False, bargap=0.35))
     colours = [colour(kind) for kind in kinds] or colour("trained")
-    trace = Trace("bar", x=["<br>".join(wrap(label, 16)) for label in labels], y=numbers, marker={"color": colours})
+    letters = min(16, max(9, 80 // max(1, len(labels))))  # that a bar's share of half a page holds
+    names = ["<br>".join(wrap(label, letters, break_long_words=False)) for label in labels]
+    trace = Trace("bar", x=names, y=numbers, marker={"color": colours})
     if errors is not None:
         trace.update(error_y={"array": errors, "color": INK, "thickness": 2, "width": 6})
     if text == "value":  # at the bar's foot, where neither the error bar nor a reference line crosses it

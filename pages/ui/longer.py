@@ -30,8 +30,8 @@ def _from(setting: Setting, goes_on: bool, steps: int) -> str:
     if goes_on:
         return f"Goes on from step {steps:,}, with the weights that a run asked for so long would have there."
     if setting.experiment.goes_on(setting.config):
-        return "From the start: what to go on from is kept of runs made here alone, the latest of them."
-    return "From the start: of this setting no end is kept with which a longer training could begin."
+        return "From the start: only the latest runs made on this machine can be continued."
+    return "From the start: a longer training of this setting is another one from its first step."
 
 
 def _go(setting: Setting, config: Any) -> None:

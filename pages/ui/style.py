@@ -17,6 +17,7 @@ h1, h2 { padding: 0 !important; }
   height: auto; min-height: 2rem; text-align: left; }
 :is([data-testid="stSidebar"], .st-key-drawer) [data-testid="stButtonGroup"] :is(p, div, span) {
   white-space: normal !important; overflow: visible; }
+.st-key-drawer [data-testid="stButtonGroup"] [role=radiogroup] { flex-wrap: wrap; }
 [data-testid="stMain"] [data-testid="stPageLink-NavLink"] p { text-decoration: underline; }
 [data-testid="stMain"] [data-testid="stPageLink-NavLink"] { padding-left: 0; }
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p { color: FAINT !important; }

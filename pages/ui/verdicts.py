@@ -7,7 +7,9 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from icl_core import registry
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
+from icl_core.experiment import GROUPS, Preset
 from icl_core.findings import Finding, Summary
 
 MARKS = {
@@ -31,8 +33,8 @@ def measured(metric: Metric) -> str:
 
 
 def promised(claim: Claim) -> str:
-    """What it should be, and what counts as well: "paper: near 1 ± 0.1", "expected: at least 1 (0.9 counts)"."""
-    told = f"{'paper' if claim.kind == 'paper' else 'expected'}: {claim.relation} {_number(claim.bound)}"
+    """What it should be, and what counts as well: "expected: near 1 ± 0.1", "expected: at least 1 (0.9 counts)"."""
+    told = f"expected: {claim.relation} {_number(claim.bound)}"
     if not claim.tolerance:
         return told
     if claim.relation == "near":
@@ -61,9 +63,11 @@ def told(found: Iterable[Summary]) -> str:
     """How the paper's own claims fared, in a line: "The paper: 5 of 7 reproduced"; others' where it has none that was
     run at its setting."""
     for kind, words in KINDS.items():
-        mine = [each.verdict for each in found if each.first.metric.claim.kind == kind and each.here]
+        every = [each for each in found if each.first.metric.claim.kind == kind]
+        mine = [each.verdict for each in every if each.here]
+        left = f", {len(every) - len(mine)} not run" if len(every) > len(mine) else ""
         if mine:
-            return f"{words}: {mine.count(VERDICTS[kind][0])} of {len(mine)} {_UNIT[kind]}"
+            return f"{words}: {mine.count(VERDICTS[kind][0])} of {len(mine)} {_UNIT[kind]}{left}"
     return "Claims"
 
 
@@ -105,7 +109,8 @@ def evidence(found: Iterable[Summary]) -> None:
 def _row(summary: Summary) -> str:
     claim = summary.first.metric.claim
     mark = f"{MARKS[summary.verdict]} {summary.verdict}"
-    elsewhere = f"; elsewhere: {_values(summary.elsewhere)}" if summary.elsewhere else ""
+    others = _values(summary.elsewhere)
+    elsewhere = f"; elsewhere: {others}" if others else ""
     values = f"{_values(summary.here) or 'not run at its setting'}{elsewhere}"
     reasons = dict.fromkeys(filter(None, (why(finding.metric) for finding in summary.here)))
     missed = "not known" if MARKS[summary.verdict] == "✗" else ""
@@ -121,9 +126,18 @@ def _values(found: Iterable[Finding]) -> str:
     return "; ".join(f"{escape(measured(finding.metric))} in {_where(finding)}" for finding in found if finding.header)
 
 
+def _title(preset: Preset) -> str:
+    """A preset as the page's menu calls it, with its group, as the paper's sizes have the names of those in class."""
+    return preset.title + (f" ({preset.group.lower()})" if preset.group == GROUPS[1] else "")
+
+
 def _where(finding: Finding) -> str:
     """The presets whose run it is, as links to their figures."""
     paper, _, name = finding.experiment.partition(".")
     query = [(each, urlencode({"experiment": name, "preset": each})) for each in finding.presets]
-    links = [f'<a href="{paper}?{escape(asked)}" target="_self">{escape(each)}</a>' for each, asked in query]
+    titles = {each.name: _title(each) for each in registry.experiment(finding.experiment).presets}
+    links = [
+        f'<a href="{paper}?{escape(asked)}" target="_self">{escape(titles.get(each, each))}</a>'
+        for each, asked in query
+    ]
     return ", ".join(links) or (f"run {finding.header.key[:6]}" if finding.header else "")

@@ -44,13 +44,16 @@ def together(tab: Page, at: int | None = None) -> int:
     return found[0]
 
 
+def _first_screen(boxes: list[tuple[float, float]]) -> bool:
+    return bool(boxes) and min(top for top, _ in boxes) < 260 and max(bottom for _, bottom in boxes) < 900
+
+
 @pytest.mark.parametrize("id", EXPERIMENTS)
 def test_the_stage_is_the_first_screen_and_every_drawer_opens(server: str, window: Window, id: str) -> None:
     paper, name = id.split(".")
     experiment = registry.experiment(id)
     tab = go(window(), f"{server}/{paper}?experiment={name}")
-    boxes = tab.evaluate(TOPS)
-    assert min(top for top, _ in boxes) < 260 and max(bottom for _, bottom in boxes) < 900
+    until(lambda: _first_screen(tab.evaluate(TOPS)), "the stage starts above 260 px and ends above 900 px")
     assert tab.locator(".js-plotly-plot").count() <= 8
     expect(tab.locator(".headline")).to_contain_text(".")
     shown = [each for each in experiment.drawings if each.applies(experiment.presets[0].config)]

@@ -8,7 +8,7 @@ PAPER = Paper(
     title="Birth of a Transformer: A Memory Viewpoint",
     authors="Bietti, Cabannes, Bouchacourt, Jégou, Bottou",
     year=2023,
-    found="A transformer learns to copy from its context by storing three associative memories, the output first.",
+    found="A transformer learns to copy from its context by storing associative memories in three of its matrices.",
     introduction=(
         "Some characters of each sequence are triggers: what follows a trigger is drawn anew for every sequence, so "
         "only the context can tell it. A two-layer transformer solves this with an induction head, and its matrices "

@@ -59,7 +59,7 @@ class View:
 ORTHONORMAL = Config(feed_forward=True, d=256, embeddings="orthonormal", output=30.0)
 PRESETS = (
     Preset("by hand", "Constructed, beside a trained model", Config(beside=300),
-           "Clean one matrix, then all: how much of the gap is whose cross-talk?", seeds=6),
+           "Clean one matrix, then all: which matrix's cross-talk makes how much of the gap?", seeds=6),
     Preset("by hand, paper size", "Constructed, at T = 256", Config(T=256, beside=300),
            "More positions than dimensions, and the gap is cross-talk all the same.", "Paper's setting", 6),
     Preset("bigrams fail", "Bigrams in W_F, random embeddings", Config(feed_forward=True, d=256),

@@ -45,19 +45,19 @@ either = partial(
 )
 RANDOM = accurate(
     id="accuracy-random",
-    label="in-context accuracy",
+    label="in-context accuracy, worst seed",
     text="Two layers predict over 95 % of the outputs of random triggers in context.",
     at_least=0.95,
 )
 FIXED = accurate(
     id="accuracy-fixed",
-    label="in-context accuracy",
+    label="in-context accuracy, worst seed",
     text="Two layers predict over 99 % of the outputs of fixed triggers in context.",
     at_least=0.99,
 )
 ONE_LAYER = vanilla(
     id="one-layer",
-    label="one layer's accuracy",
+    label="one layer's accuracy on the test set",
     text="A one-layer transformer stays at about 55 %.",
     source="Section 3",
     quote="versus around 55% for one layer",
@@ -78,7 +78,7 @@ CLASSROOM_ORDER = classroom(
 )
 NEAR_PERFECT = recalled(
     id="near-perfect",
-    label="in-context accuracy of the simplified model",
+    label="in-context accuracy of the simplified model, worst seed",
     text="The simplified model is right in context over 95 % of the time. The paper says near-perfect and names no "
     "level.",
     at_least=0.95,
@@ -86,7 +86,7 @@ NEAR_PERFECT = recalled(
 RECALL = {
     name: recalled(
         id=f"recall-{name.replace('_early', '-early')}",
-        label=f"{symbol} recall",
+        label=f"{symbol} recall, worst seed",
         text=f"{symbol} stores most of its pairs{of}. The paper names no level.",
         at_least=0.5,
     )
@@ -96,7 +96,7 @@ RECALL = {
 }  # fmt: skip
 TOP_DOWN = alone(
     id="top-down",
-    label="steps from W_O² to the first W_K",
+    label="steps from W_O² to the earlier of W_K¹ early and W_K² by frequency",
     text="The output matrix is learned before the key-query matrices: it passes one half before early W_K¹ does, and "
     "before W_K² does, each character counted as often as it occurs.",
     quote="can and must be learned before the key-query matrices",

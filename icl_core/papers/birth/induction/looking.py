@@ -10,6 +10,7 @@ from torch import Tensor
 
 from icl_core.experiment import Run
 from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.settings import Config
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.task import Batch, Task
@@ -102,6 +103,24 @@ def on_bigrams(found: Looked, task: Task) -> tuple[float, float]:
     wrong = batch.in_context & (found.guess != batch.targets)
     named = (likely == found.guess[..., None]).any(2)
     return _mean(named, wrong), _mean(named & (found.followers > 0.5), wrong)
+
+
+def in_words(found: Looked, config: Config) -> str:
+    """How far layer 1 reaches, and of a model with W_F what its errors are."""
+    said = []
+    if config.layers == 2:
+        early, late = on_previous(found)
+        said.append(
+            f"Layer 1 puts {early:.2f} of its attention on the position before in its first {ROWS} rows, {late:.2f} in "
+            f"its last {ROWS}."
+        )
+    named, though = on_bigrams(found, task_of(config))
+    if config.feed_forward and np.isfinite(named):
+        said.append(
+            f"{named:.0%} of the errors name one of the {TOP} characters that most often follow the one just read, "
+            f"{though:.0%} though layer 2 looks right."
+        )
+    return " ".join(said)
 
 
 def spread(attention: Float[np.ndarray, "T T"]) -> tuple[float, float]:

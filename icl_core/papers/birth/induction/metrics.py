@@ -19,10 +19,9 @@ from icl_core.papers.birth.induction.forming import (
 )  # fmt: skip
 from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
 from icl_core.papers.birth.shared.seeds import seeds_error
-from icl_core.papers.birth.shared.train import task_of
 from icl_core.trend import still_falling
 
-MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹"}
+MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹ early"}
 OF_PRESET = {FASTEST: claims.CLASSROOM, ORDER: claims.CLASSROOM_ORDER, BOTH: claims.CLASSROOM}
 
 
@@ -46,9 +45,12 @@ def accuracy_at(run: Run, step: float, name: str = "accuracy") -> float:
 
 
 def milestones(run: Run) -> dict[str, float]:
-    """The training step at which each memory first recalls one half of its pairs, the mean over seeds; if it does."""
+    """The training step at which each memory first recalls one half of its pairs, the mean over seeds, if it does; and
+    the step at which what was frozen is let go."""
     found = {MEMORIES[name]: half_step(run, mean_of(run[f"curve/recall_{name}"])) for name in run.names("probes")
              if name in MEMORIES}  # fmt: skip
+    if run.config.freeze_until and any(getattr(run.config, f"freeze_{name}") for name in ("W_K1", "W_K2", "W_O2")):
+        found["thaw"] = float(run.config.freeze_until)
     return {name: step for name, step in found.items() if np.isfinite(step)}
 
 
@@ -83,27 +85,16 @@ def where_it_errs(run: Run) -> str:
     found = looking.at_snapshot(run, len(run.snapshot_steps) - 1)
     ranges = looking.errors_by_first(found)
     first, last = next(iter(ranges)), [name for name, (share, _) in ranges.items() if np.isfinite(share)][-1]
-    early, late = looking.on_previous(found)
-    said = (
-        f"In the first seed, triggers that first stand at positions {first} are missed by {ranges[first][0]:.1%}, at "
-        f"{last} by {ranges[last][0]:.0%}: layer 1 puts {early:.2f} of its attention on the position before in its "
-        f"first {looking.ROWS} rows, {late:.2f} in its last."
-    )
-    named, though = looking.on_bigrams(found, task_of(run.config))
-    if not run.config.feed_forward or named < 0.5:
-        return said
     return (
-        f"{said} {named:.0%} of its errors name one of the {looking.TOP} characters that most often follow the one "
-        f"just read, {though:.0%} though layer 2 looks right."
+        f"In the first seed, triggers that first stand at positions {first} are missed by {ranges[first][0]:.1%}, at "
+        f"{last} by {ranges[last][0]:.0%}. {looking.in_words(found, run.config)}"
     )
 
 
 def _order(run: Run) -> list[Metric]:
     """How W_O2 stands to the two others in time, and the early rows of W_K1 to the late ones."""
-    each, (early, late) = (
-        top_down(run),
-        (over_training(run, f"recall_W_K1_{which}_rows") for which in ("early", "late")),
-    )
+    each = top_down(run)  # [seeds]
+    early, late = (over_training(run, f"recall_W_K1_{which}_rows") for which in ("early", "late"))
     unlearned = min(mean_of(run[f"curve/recall_{name}"]).max() for name in ("W_O2", *FIRST_OF)) < 0.5
     return [
         _metric(run, claims.TOP_DOWN, each.mean(), seeds_error(each), more=unlearned),

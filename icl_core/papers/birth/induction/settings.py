@@ -34,7 +34,7 @@ class View:
     graft_W_K1: str = choice("W_K¹", PARTS, default="trained")
     graft_W_K2: str = choice("W_K²", PARTS, default="trained")
     graft_W_O2: str = choice("W_O²", PARTS, default="trained")
-    graft_W_F: str = choice("W_F", PARTS, default="trained")
+    graft_W_F: str = choice("W_F", PARTS, default="trained", shown_if="feed_forward")
     strength: float = slider("strength of the constructions", 0.1, 10.0, default=1.0, log=True)
 
 
@@ -92,6 +92,8 @@ def _preset(row: tuple, group: str, seeds: int) -> Preset:
 
 def _at_papers_size(row: tuple, steps: int) -> Preset:
     name, title, config, *rest = row
+    if config == ORDER:
+        config = replace(ORDER, learning_rate=FIGURE_3.learning_rate)
     title = title.replace(f"{config.steps} steps", f"{steps} steps")
     return _preset((f"{name}, paper size", title, paper_size(config, steps), *rest), "Paper's setting", 3)
 

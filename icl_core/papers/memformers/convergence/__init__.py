@@ -12,6 +12,8 @@ Try:
 - Learn in whitened coordinates: what happens to the time it takes?
 """
 
+import math
+
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.convergence import claims, draw
 from icl_core.papers.memformers.convergence.draw import stage
@@ -23,13 +25,18 @@ from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.upgrade import upgrade
 
 
+def _at_most(share: float) -> str:
+    """A share in percent, rounded up: all lie within it."""
+    return f"{math.ceil(1000 * share) / 10:g}%"
+
+
 def headline(run: Run, view: View) -> str:
     """What you see: how close the layers are to Σ⁻¹ at the step shown."""
     snapshot = run.snapshot_at(view)
     step = run.snapshot_steps[snapshot]
     away = float(distances_at(run, snapshot).max())
     who = "the layer is" if run.config.layers == 1 else "all layers are"
-    return f"After {step} of {run.config.steps} steps {who} within {away:.1%} of a multiple of Σ⁻¹."
+    return f"After {step} of {run.config.steps} steps {who} within {_at_most(away)} of a multiple of Σ⁻¹."
 
 
 def cost(config: Config) -> float:

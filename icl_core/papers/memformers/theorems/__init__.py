@@ -25,8 +25,8 @@ def headline(run: Run, view: View) -> str:
     largest = max(apart(run, name) for name in run.names("methods"))
     own, other = (f"{run[f'others/loss/{name}'][-1]:.2g}" for name in ("own", "other"))
     return (
-        f"With a prompt's own coefficients the tokens are conjugate gradient, to {power(largest)} (loss {own}); "
-        f"with another prompt's they are not (loss {other})."
+        f"With a prompt's own coefficients the forward pass is conjugate gradient, to {power(largest)} (loss {own}); "
+        f"with another prompt's it is not (loss {other})."
     )
 
 

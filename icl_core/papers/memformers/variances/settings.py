@@ -6,7 +6,7 @@ from icl_core.number_lists import numbers
 from icl_core.papers.memformers.shared.settings import AUTHORS_TRAINING, PROTOCOLS, REPEATS, Model, Task, task_of
 
 HEADS, GATES = "the heads", "the gates"
-ROTATIONS = {"common": "one U for all", "own": "an own U for every head"}
+ROTATIONS = {"common": "one U for all", "own": "a separate U for each head"}
 
 STARTS = {"even": "equal, one in sum", "ones": "one for every head", "zeros": "zero", "last": "the last head alone"}
 

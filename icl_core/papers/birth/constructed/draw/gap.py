@@ -96,8 +96,8 @@ def errors(run: Run, view: View) -> Panel:
     return Panel(
         f"Of {sum(values):.1%} errors at d = {run.config.d}, most are where {most}",
         "Position 1 has no previous position, so layer 1 lets it attend to itself; it then looks like a character that "
-        "follows itself. At large widths these are the errors that stay. The other two are cross-talk, and fall as the "
-        "width grows.",
+        "follows itself. At large widths these are the errors that stay. In the other two something else in the "
+        "stream is louder; they become fewer as the width grows.",
         figure,
         data=pd.DataFrame({"kind": kinds, "share": values}),
     )

@@ -130,10 +130,12 @@ def _recall_caption(run: Run, view: View) -> str:
     weights = "W_K²'s pairs count as often as their character occurs, W_O²'s as often as it is drawn as an output. "
     early = early_positions(run.config.T)
     among = "K" if run.config.triggers != "random" else "N"
+    two = run.config.layers == 2
+    asks, chance = f"W_K¹ early asks the first {early} positions only. ", f", one in {early - 1} for W_K¹ early"
     return (
         "Recall is the share of stored pairs that the matrix alone gets right; a dotted line marks the step where it "
-        f"passes one half. {weights * view.weighted}W_K¹ early asks the first {early} positions only. Without learning "
-        f"the curves would stay at chance: 1/N for W_O², 1/{among} for W_K², one in {early - 1} for W_K¹ early."
+        f"passes one half. {weights * view.weighted}{asks * two}Without learning the curves would stay at chance: 1/N "
+        f"for W_O², 1/{among} for W_K²{chance * two}."
     )
 
 

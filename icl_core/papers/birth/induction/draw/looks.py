@@ -64,24 +64,6 @@ def errors(run: Run, view: View) -> Panel:
         "must have linked the next character to it, so W_K¹ must have stored that position. If it had stored all "
         "alike, the bars would be equal. The bars carry one standard error.",
         figure.update_xaxes(title={"text": "position of the trigger's first occurrence"}),
-        note=_linked(run, found),
+        note=looking.in_words(found, run.config),
         data=pd.DataFrame({"first occurrence": list(shares), "wrong": values, "standard error": spreads}),
     )
-
-
-def _linked(run: Run, found: looking.Looked) -> str:
-    """How far layer 1 reaches, and of a model with W_F what its errors are."""
-    said = []
-    if run.config.layers == 2:
-        early, late = looking.on_previous(found)
-        said.append(
-            f"Layer 1 puts {early:.2f} of its attention on the position before in its first {looking.ROWS} rows, "
-            f"{late:.2f} in its last {looking.ROWS}."
-        )
-    named, though = looking.on_bigrams(found, task_of(run.config))
-    if run.config.feed_forward and np.isfinite(named):
-        said.append(
-            f"{named:.0%} of the errors name one of the {looking.TOP} characters that most often follow the one just "
-            f"read, {though:.0%} though layer 2 looks right."
-        )
-    return " ".join(said)

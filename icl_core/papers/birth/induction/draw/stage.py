@@ -34,6 +34,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     found, end = (memory_scores(name, weights_at(run, at), task) for at in (run.snapshot_at(view), last))
     said, more = f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%} right", "Before it forms: noise."
     if name == "W_K2" and run.config.layers == 1:
+        found = found._replace(column_kind="key")
         more = "One layer has no such copies to find: it stays noise."
     if len(found.rows) == 1:
         said, more = "a single trigger, no choice", "With one fixed trigger there is nothing to confuse it with."

@@ -111,8 +111,8 @@ def loss(run: Run, view: View) -> Panel:
     )
     return Panel(
         f"Fresh prompts, step {at(run, view)}: {written(reached)}",
-        f"The log-loss on {WATCHED:,} fresh prompts as the deepest model trains on its one batch (rare prompts are "
-        f"missing, so it may be lower than on all {PROMPTS:,}). Where it rises, the model learns its prompts by heart.",
+        f"The log-loss on {WATCHED:,} fresh prompts as the deepest model trains on its one batch (on all "
+        f"{PROMPTS:,} it differs a little). Where it rises, the model learns its prompts by heart.",
         fitted(figure),
     )
 

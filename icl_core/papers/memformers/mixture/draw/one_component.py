@@ -84,7 +84,7 @@ def picked(run: Run, view: View) -> Panel:
     for trace in figure.data:  # of the marks once, of the colours once
         trace.update(showlegend=not trace["name"].startswith(f"{METHODS[GATED]}:"))
     return Panel(
-        f"One component: gates {'match its head' if above <= 0.02 else f'{written(above)} above its head'}",
+        f"One component: {'no worse than' if above <= 0.02 else f'{written(above)} above'} its head",
         "Theorem 4.1: a gate at one, the others at zero, is that head to rounding, whatever its loss (open marks). "
         "Gates learned from zero on prompts of that component alone (full marks) may do better, for heads are not "
         "trained to their end. Gates that serve all three components at once (crossed) pay for it.",
