@@ -18,6 +18,9 @@ _STARTING = 4.0  # seconds in which a worker that was started may not have taken
 STARTED = "started"  # a file that is touched whenever a worker is started
 _LONGEST_LOG = 2**20  # bytes
 _WORTH = 5.0  # seconds that a run must still take for another worker to be started for it
+# glibc gives large tensors back and asks for fresh pages at every step: a step of Mamba on 256 × 3 prompts of 21 tokens
+# took 410 ms, and 130 ms where freed memory is kept. Other systems do not read these.
+_REUSED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)}
 
 
 def ensure_workers(count: int | None = None) -> int:
@@ -103,5 +106,5 @@ def _start_worker(count: int, *more: str) -> None:
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=True,  # Ctrl-C at the server must not reach it
-            env={**os.environ, "PYTHONPATH": path},
+            env={**_REUSED, **os.environ, "PYTHONPATH": path},
         )
