@@ -8,7 +8,7 @@ from icl_core.experiment import Claim
 SIZE = {"f": 10, "N": 10}
 BUILT = {"form": "authors", "width": 1.0, "norm": "authors", "seeds": range(3, 6)}
 PAPERS = {**SIZE, **BUILT}
-SMALL = {"model": "N-D", "f": 3, "N": 5, **BUILT}
+SMALL = {"model": "N-D", "f": 3, "N": 5, **BUILT, "steps": range(10_000, 20_001)}  # a class has no time for these
 shown = partial(Claim, kind="paper", source="Section 4.2, Figures 4 C and 6", at=PAPERS)
 found = partial(Claim, kind="ours", source="not in the paper")
 ONLY_THESE = "only the GD-SSM and a 2-layer transformer reached the same loss as actual GD"
@@ -71,15 +71,25 @@ SOFTMAX = found(
 )
 SMALL_TRANSFORMER = found(
     id="two-layer-transformer-reaches-at-3",
-    label="f = 3: best two-layer transformer is above one step by",
-    text="On smaller tasks the transformer of two layers reaches one step of gradient descent as well.",
+    label="f = 3: linear transformer, two layers, is above one step by",
+    text="On smaller tasks the linear transformer of two layers reaches one step of gradient descent as well.",
     at=SMALL,
     at_most=0.05,
 )
 SMALL_MAMBA = found(
     id="mamba-reaches-at-3",
     label="f = 3: Mamba, one layer, is above one step by",
-    text=("On smaller tasks Mamba reaches one step with one layer, so the paper's “only” does not hold at every size."),
+    text="On smaller tasks Mamba reaches one step with one layer.",
+    at=SMALL,
+    at_most=0.05,
+)
+SMALL_GRIFFIN = found(
+    id="griffin-reaches-at-3",
+    label="f = 3: Griffin, one group of blocks, is above one step by",
+    text=(
+        "On smaller tasks Griffin reaches one step too, with two recurrent blocks and one of attention: at that size "
+        "the paper's “only” does not hold."
+    ),
     at=SMALL,
     at_most=0.05,
 )
@@ -93,4 +103,5 @@ PRODUCTS_GIVEN = Claim(
     at_most=0.05,
 )
 
-ALL = (REACHES, TWO, ONLY, TRANSFORMER, OTHERS, SOFTMAX, SMALL_TRANSFORMER, SMALL_MAMBA, PRODUCTS_GIVEN)
+SMALL_ONES = (SMALL_TRANSFORMER, SMALL_MAMBA, SMALL_GRIFFIN)
+ALL = (REACHES, TWO, ONLY, TRANSFORMER, OTHERS, SOFTMAX, *SMALL_ONES, PRODUCTS_GIVEN)

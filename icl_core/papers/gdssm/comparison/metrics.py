@@ -8,7 +8,9 @@ from icl_core.papers.gdssm.comparison.claims import (
     OTHERS,
     PRODUCTS_GIVEN,
     REACHES,
+    SMALL_GRIFFIN,
     SMALL_MAMBA,
+    SMALL_ONES,
     SMALL_TRANSFORMER,
     SOFTMAX,
     TRANSFORMER,
@@ -23,11 +25,11 @@ OF_CLAIM = {
     TRANSFORMER: ("linear-2",),
     OTHERS: ("gated-delta", "softmax-1"),
     SOFTMAX: ("softmax-2",),
-    SMALL_TRANSFORMER: ("linear-2", "softmax-2"),
+    SMALL_TRANSFORMER: ("linear-2",),
     SMALL_MAMBA: ("mamba",),
+    SMALL_GRIFFIN: ("griffin",),
     PRODUCTS_GIVEN: ("linear-1",),
 }
-GIVEN, TO_MAKE = (PRODUCTS_GIVEN,), (SMALL_TRANSFORMER, SMALL_MAMBA)
 
 
 def metrics(run: Run) -> list[Metric]:
@@ -35,7 +37,13 @@ def metrics(run: Run) -> list[Metric]:
     held = entries(run)
     own = [each for each in held if not each.baseline]
     found = [_reaches(run, REACHES, own[0], "one"), *(_reaches(run, TWO, each, "two") for each in own[1:])]
-    for claim in (ONLY, TRANSFORMER, OTHERS, SOFTMAX, *(GIVEN if run.config.model == "1-D" else TO_MAKE)):
+    for claim in (
+        ONLY,
+        TRANSFORMER,
+        OTHERS,
+        SOFTMAX,
+        *((PRODUCTS_GIVEN,) if run.config.model == "1-D" else SMALL_ONES),
+    ):
         models = [each for each in held if each.model.id in OF_CLAIM[claim]]
         found += [_best(run, claim, models)] if models else []
     return found

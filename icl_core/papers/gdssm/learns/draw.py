@@ -102,7 +102,8 @@ def _left(x: np.ndarray, rows: dict[Model, np.ndarray], zero: float) -> str:
     first = [float(at[0]) for at in left if len(at)]
     if not first:
         return "no model leaves predicting zero"
-    return f"{len(first)} of {len(rows)} leave predicting zero, the first after {min(first) / 1000:,.3g} thousand tasks"
+    tasks = f"{min(first):,.0f}" if min(first) < 1e6 else f"{min(first) / 1e6:.3g} million"
+    return f"{len(first)} of {len(rows)} leave zero, from {tasks} tasks on"
 
 
 def _lost(run: Run, found: list[Model]) -> str:

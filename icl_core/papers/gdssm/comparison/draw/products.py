@@ -46,9 +46,8 @@ def products(run: Run, view: Any) -> Panel:
             "loss over one step": [f"{ratio:.2f}" if ratio < 100 else "–" for *_, ratio in rows],
         }
     )
-    factors = "one product is left, with the query" if given else "two products, of y and x and then with the query"
     return Panel(
-        f"To multiply: {factors}",
+        "One product to make: what is given with the query" if given else "Two to make: y with x, that with the query",
         "One step predicts (η/N) Σ y_t (x_t · query). A sum over tokens any recurrence can keep; the products are what "
         "an architecture must have a place for: gates, attention, or tokens in which they stand already. A model with "
         "no place for one must imitate it by what bends: GELU, sigmoid, softmax.",
