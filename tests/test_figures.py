@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from icl_core import figures
+from icl_core.figure import Figure
 from icl_core.figures import Curve, Predictions
 from icl_core.figures.coarse import means
 from icl_core.figures.curves import stagger
@@ -154,6 +155,12 @@ def test_themed_changes_colours_and_keeps_data():
     assert dark.plotly().layout.coloraxis.colorscale != light.plotly().layout.coloraxis.colorscale
     assert figures.themed(dark, dark=False).to_dict() == light.to_dict()
     assert figures.themed(light, dark=False) is light
+
+
+def test_themed_reaches_the_colour_of_a_part_of_a_text():
+    ticks = {"ticktext": [f'<span style="color:{INK}">#1d2126</span>']}
+    dark = figures.themed(Figure(layout={"yaxis": ticks}), dark=True)
+    assert dark.layout["yaxis"]["ticktext"] == [f'<span style="color:{TO_DARK[INK]}">#1d2126</span>']
 
 
 def test_themed_reaches_every_trace():

@@ -1,5 +1,6 @@
 """One look: colours, line styles, axes and labels that every figure shares, and the change to a dark background."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -114,10 +115,13 @@ def largest(*matrices: np.ndarray) -> float:
     return float(max(tops, default=0)) or 1.0
 
 
+_IN_TEXT = re.compile(r"(?<=color:)#\w{6}")
+
+
 def _swapped(value: Any, colours: Mapping[str, str]) -> Any:
-    """`value` with every colour replaced; numbers and arrays go through untouched."""
+    """`value` with every colour replaced, also that of a part of a text; numbers and arrays go through untouched."""
     if isinstance(value, str):
-        return colours.get(value, value)
+        return _IN_TEXT.sub(lambda found: colours.get(found[0], found[0]), colours.get(value, value))
     if isinstance(value, dict):
         return {key: _swapped(item, colours) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -67,6 +67,7 @@ ul.bars { list-style: none; margin: .8rem 0 0; padding: 0; }
 .bar .failed { background: #E8833A; }
 @media (max-width: 900px) {
   [class*="st-key-stage-"] { --columns: 1 !important; grid-auto-rows: 22rem; }
+  [class*="st-key-stage-1x2"] { grid-auto-rows: 30rem; }
   [class*="st-key-stage-"] > :has([class*="st-key-seat-wide-"]) { grid-column: auto; }
   .clock { position: fixed; bottom: 0; left: 0; right: 0; z-index: 50; padding: .5rem .8rem; background: SIDEBAR;
     border-top: 1px solid rgba(128, 128, 128, .45); }

@@ -63,9 +63,6 @@ def test_only_what_is_drawn_moves_with_the_clock(id, preset):
     run = shipped(id, preset)
     for drawing in staged(id, run):
         panels = [drawing.draw(run, view) for view in views(id, run)]
-        if panels[0].table is not None:
-            assert not drawing.moving, drawing.name
-            continue
         made = frames([panel.figure.to_dict() for panel in panels if panel.figure])  # refuses traces that change
         assert len(made) == len(panels)
         assert all(still(panel) == still(panels[0]) for panel in panels), drawing.name

@@ -66,8 +66,10 @@ def _figure(run: Run, series: list[Curve], title: str, found: list[Model]) -> Fi
     lines = [("predicting zero", zero / one, "floor"), ("one step", 1.0, "gradient descent")]
     across = title != "tasks seen"
     lowest = min([two / one, *(float(np.nanmin(each.y)) for each in series if np.isfinite(each.y).any())])
+    x = widths(run)
+    room = (0.94 * float(x.min()), 1.06 * float(x.max())) if across else None  # for the dots at both ends
     figure = figures.curves(
-        series, title, "loss over one step", log_x=across, lines=lines,
+        series, title, "loss over one step", log_x=across, lines=lines, x_range=room,
         y_range=(0.95 * min(1.0, lowest), 1.05 * MOST * zero / one), height=440,
     )  # fmt: skip
     styles = {each.label: marker(each, 10) for each in found} if across else {}
