@@ -72,7 +72,7 @@ def at(app: AppTest) -> int:
         (
             "gdssm",
             "preset=1-D&layers=3&r=9",
-            ["layers must be 1 in the 1-D model, got 3", "r must be a number from 0.1"],
+            ["recurrence must be scalar with several layers and scalar labels, got row", "r must be a number from 0.1"],
         ),
         ("gdssm", "r=1e400", ["r must be a number from 0.1 to 4.0, got inf"]),
         ("gdssm", "alpha=1e400", ["alpha must be a number from 0.1 to 3.0, got inf"]),
