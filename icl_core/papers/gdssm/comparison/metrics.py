@@ -37,13 +37,8 @@ def metrics(run: Run) -> list[Metric]:
     held = entries(run)
     own = [each for each in held if not each.baseline]
     found = [_reaches(run, REACHES, own[0], "one"), *(_reaches(run, TWO, each, "two") for each in own[1:])]
-    for claim in (
-        ONLY,
-        TRANSFORMER,
-        OTHERS,
-        SOFTMAX,
-        *((PRODUCTS_GIVEN,) if run.config.model == "1-D" else SMALL_ONES),
-    ):
+    of_tokens = (PRODUCTS_GIVEN,) if run.config.model == "1-D" else SMALL_ONES
+    for claim in (ONLY, TRANSFORMER, OTHERS, SOFTMAX, *of_tokens):
         models = [each for each in held if each.model.id in OF_CLAIM[claim]]
         found += [_best(run, claim, models)] if models else []
     return found
