@@ -16,6 +16,7 @@ import pandas as pd
 from icl_core.claims import Claim, Metric
 from icl_core.figure import Figure
 from icl_core.run import Run, Tensors, compact, names  # noqa: F401 (all that an experiment needs, in one place)
+from icl_core.script import Script
 
 
 class CannotDraw(Exception):
@@ -155,6 +156,7 @@ class Experiment:
     upgrade    the tensors of a run that was kept in an older form to those of today's
     milestones the training steps at which parts of the mechanism are first seen in a run, by their short names
     goes_on    whether a run of this config is the beginning of one of more `steps`: no rate depends on their number
+    script     what is told of the first preset's run: task, beats with questions, tries
     """
 
     name: str
@@ -172,6 +174,7 @@ class Experiment:
     upgrade: Callable[[Tensors], Tensors] = lambda tensors: tensors
     milestones: Callable[[Run], Mapping[str, float]] = lambda run: {}
     goes_on: Callable[[Any], bool] = lambda config: False
+    script: Script | None = None
 
 
 @dataclass(frozen=True)
@@ -196,7 +199,9 @@ class Paper:
     `experiments` maps the names of its folders to their versions, in the order of the page. Raise a version when the
     same config would give another result: older runs become invisible. `glossary` rows: code name, symbol, meaning.
     `picture` draws the front page's live picture from a shipped run, without torch: (experiment, preset, draw).
-    `opening` is what plays there; of several papers that have one, the first's.
+    `opening` is what plays there; of several papers that have one, the first's. `tour` names the experiments of a tour
+    through the paper, in its order (all, if none is named); `highlights` its share of the tour through all papers, each
+    an experiment and one of its beats.
     """
 
     name: str
@@ -209,5 +214,7 @@ class Paper:
     glossary: tuple[tuple[str, str, str], ...] = ()
     picture: tuple[str, str, Callable[[Run], Panel]] | None = None
     opening: Opening | None = None
+    tour: tuple[str, ...] = ()
+    highlights: tuple[tuple[str, str], ...] = ()
     order: int = 100
     mathematics: str = ""

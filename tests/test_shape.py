@@ -89,7 +89,8 @@ def test_no_import_runs_in_a_circle():
 # The spine from its foundations up; papers stand on what is below `runs`, pages on all of it.
 LAYERS = (
     ("claims", "figure", "run", "knobs", "trend"),
-    ("experiment", "forms", "number_lists", "device"),
+    ("script", "forms", "number_lists", "device"),
+    ("experiment",),
     ("registry", "figures", "regression", "training", "export"),
     ("papers",),
     ("runs",),
