@@ -31,6 +31,7 @@ PAPER = Paper(
     ),
     picture=("birth.induction", "order", draw),
     opening=OPENING,
+    highlights=(("induction", "start"), ("induction", "output"), ("induction", "find"), ("induction", "zero")),
     order=1,
     mathematics=r"""
 Tokens $z_t$ enter as $x_t = w_E(z_t) + p_t$, random vectors that are nearly orthogonal. A memory of pairs

@@ -5,13 +5,6 @@ in the residual stream, and the sum of these whispers drowns the right answer.
 At a width where the construction recalls every pair and still fails, a trained model of the same size succeeds. Take
 the cross-talk with the rest of the stream out of all three matrices, and the construction catches up. W_O² or W_K²
 cleaned alone goes part of the way, W_K¹ alone none of it.
-
-Try:
-- "Constructed, beside a trained model": how much of the gap does the cross-talk explain?
-- "Bigrams in W_F, random embeddings": why do two kinds of knowledge not fit together at d = 256? What should W_F not
-  read?
-- "Bigrams in W_F, orthonormal embeddings": triggers are predicted. What is the loss everywhere else?
-- Lower the attention score of a match to 5: what does softer attention cost?
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -19,6 +12,7 @@ from icl_core.papers.birth.constructed import claims
 from icl_core.papers.birth.constructed.draw import gap, readings, stage, sweep
 from icl_core.papers.birth.constructed.metrics import at_d, metrics
 from icl_core.papers.birth.constructed.run import SEQUENCES, run, widths
+from icl_core.papers.birth.constructed.script import CROSS_TALK, CURVES, OWN, SCRIPT
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
 
 
@@ -41,7 +35,6 @@ def cost(config: Config) -> float:
 
 
 SEQUENCE = ("cross_talk", "sequence", "marked")
-CROSS_TALK, CURVES = "Cross-talk", "All curves"
 
 EXPERIMENT = Experiment(
     name="constructed",
@@ -63,7 +56,7 @@ EXPERIMENT = Experiment(
         Drawing("errors", gap.errors, place=CROSS_TALK),
         Drawing("reads", gap.reads, place=CROSS_TALK, applies=lambda config: config.feed_forward),
         Drawing("readings", readings.readings, ("memory",), CROSS_TALK, wide=True),
-        Drawing("attention", readings.attention, (*SEQUENCE, "sample", "length"), "Your own sequence", wide=True),
+        Drawing("attention", readings.attention, (*SEQUENCE, "sample", "length"), OWN, wide=True),
         Drawing("accuracy", sweep.accuracy, place=CURVES, live=True),
         Drawing("recall", sweep.recall, ("cross_talk",), CURVES),
         Drawing("global_loss", sweep.global_loss, place=CURVES, applies=lambda config: config.feed_forward),
@@ -71,4 +64,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    script=SCRIPT,
 )

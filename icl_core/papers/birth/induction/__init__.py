@@ -4,11 +4,6 @@ spread over three matrices, each an associative memory, and you can watch each o
 
 Play the training, from random weights to the finished mechanism. In "Trained beside constructed" every trained matrix
 stands beside the one the paper constructs; in "Graft", put that in and see what the model makes of it.
-
-Try:
-- "The order in which memories form": which of the three matrices passes one half first?
-- "W_O² frozen to step 300": does anything else learn while the output memory cannot?
-- Type a sequence of your own, such as "to be or not to be", and play: when does it know what comes?
 """
 
 from dataclasses import replace
@@ -17,6 +12,7 @@ from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.draw import attention, compared, curves, grafts, looks, matrices, stage
 from icl_core.papers.birth.induction.metrics import accuracy_at, metrics, milestones
+from icl_core.papers.birth.induction.script import BESIDE, CURVES, GRAFT, OWN, SCRIPT
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import one_layer, opposite, run
 from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, WATCHED
@@ -57,7 +53,6 @@ def _per_token(config: Config) -> float:
 
 
 SEQUENCE = ("sequence", "marked")
-GRAFT, OWN, BESIDE, CURVES = "Graft", "Your own sequence", "Trained beside constructed", "All curves"
 
 EXPERIMENT = Experiment(
     name="induction",
@@ -93,4 +88,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     milestones=milestones,
     goes_on=lambda config: True,
+    script=SCRIPT,
 )

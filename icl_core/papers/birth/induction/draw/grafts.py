@@ -18,11 +18,10 @@ POSITIONS = 2**14  # held-out positions a graft is evaluated on
 
 def draw(run: Run, view: View) -> Panel:
     """In-context accuracy and global loss before and after the grafts that the view asks for."""
-    snapshot = run.snapshot_at(view)
+    snapshot, labels = run.snapshot_at(view), ["trained", "after the graft"]
     trained = weights_at(run, snapshot)
     operated, factors = graft(run, trained, view)
-    batch, labels = held_out(task_of(run.config), POSITIONS // run.config.T, "cpu"), ["trained", "after the graft"]
-    before, after = (evaluate(weights, batch, run.config.layers) for weights in (trained, operated))
+    before, after = (_evaluated(run, weights) for weights in (trained, operated))
     values, errors = ([each[name] for each in (before, after)] for name in ("accuracy", "accuracy_error"))
     kinds = ["trained", "construction" if factors else "trained"]
     figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
@@ -34,6 +33,16 @@ def draw(run: Run, view: View) -> Panel:
         data=pd.DataFrame([before, after], index=labels).T,
         note=f"{_losses(before, after)} {_factors(factors)}".strip() + f" Step {run.snapshot_steps[snapshot]}.",
     )
+
+
+def after(run: Run, view: View) -> dict[str, float]:
+    """What the model achieves after the grafts that the view asks for."""
+    return _evaluated(run, graft(run, weights_at(run, run.snapshot_at(view)), view)[0])
+
+
+def _evaluated(run: Run, weights: Weights) -> dict[str, float]:
+    batch = held_out(task_of(run.config), POSITIONS // run.config.T, "cpu")
+    return evaluate(weights, batch, run.config.layers)
 
 
 def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, str]]:
