@@ -28,8 +28,8 @@ def _right(run: Run, talk: str = "kept") -> float:
 def _built(run: Run, view: View) -> str:
     worst = min(float(at_d(run, f"recall_{name}_kept").mean()) for name in MATRICES)
     return (
-        "Each matrix is a sum of outer products, one for every pair that it stores. Asked for one pair at a time, each "
-        f"of the three gets {'all' if worst == 1 else f'{worst:.0%} or more'} of them right."
+        "Each matrix is a memory: a sum of outer products, one for every pair that it stores. Asked for one pair at a "
+        f"time, each of the three gets {'all' if worst == 1 else f'{worst:.0%} or more'} of them right."
     )
 
 
@@ -81,14 +81,14 @@ BEATS = (
     Beat("built", _built, marks=("w_k1", "w_k2", "w_o2")),
     Beat(
         "whole",
-        "All the pairs are there, and the whole still fails.",
+        "All the pairs are there, and still the model is often wrong.",
         marks=("second", "widths"),
         ask=Question(
-            "The three perfect tables are put into one model. How often is it right?",
+            "These three memories are put into one model. How often is it right?",
             ("Over 90% of the time, like a trained model", "Between 40% and 90%", "Less than 40%"),
             lambda run, view: 2 - int(np.digitize(_right(run), (0.4, 0.9))),
             _whole,
-            "Asked alone, a table is given one clean vector. In the model it is given a sum of several, and answers a "
+            "Asked alone, a memory is given one clean vector. In the model it is given a sum of several, and answers a "
             "little to each. That is cross-talk.",
             (HEADLINE, "widths", "second"),
         ),
