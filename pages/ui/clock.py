@@ -28,13 +28,14 @@ _FRAMES = st.components.v2.component("icl_frames", html="<span hidden></span>", 
 
 @dataclass(frozen=True)
 class Shown:
-    """What there is of the clock: its headline, its bar unless it is `still`, the keys of a `projector`; and whether it
-    starts to `play` by itself, once."""
+    """What there is of the clock: its headline, its bar unless it is `still`, the keys of a `projector`; whether it
+    starts to `play` by itself, once; and the `beat` that it plays to its step, once."""
 
     headline: bool = True
     still: bool = False
     projector: bool = False
     play: bool = False
+    beat: str = ""
 
 
 def clock(
