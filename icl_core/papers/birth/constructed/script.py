@@ -11,7 +11,6 @@ from icl_core.papers.birth.shared.words import EXAMPLE, MATRICES
 from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 CROSS_TALK, OWN, CURVES = "Cross-talk", "Your own sequence", "All curves"  # the drawers
-HELPS = 0.05  # share of the gap below which cleaning a matrix does not help
 
 TASK = Task(
     "The task is to predict what follows a trigger, which only the trigger's earlier occurrence tells. Here no model "
@@ -67,14 +66,13 @@ def _closed(run: Run) -> dict[str, float]:
     return {name: float(found[name].mean()) for name in MATRICES}
 
 
-def _useless(run: Run, view: View) -> int:
-    least = [index for index, share in enumerate(_closed(run).values()) if share < HELPS]
-    return least[0] if least else len(MATRICES)
+def _least(run: Run, view: View) -> int:
+    return int(np.argmin(list(_closed(run).values())))
 
 
 def _each(run: Run, view: View) -> str:
     shares = [f"{NAMES[name]} {share:.0%}" for name, share in _closed(run).items()]
-    return f"Cleaned alone, they close this much of the gap: {', '.join(shares)}."
+    return f"This much of the gap does each one close: {', '.join(shares)}."
 
 
 BEATS = (
@@ -105,16 +103,17 @@ BEATS = (
     ),
     Beat(
         "which",
-        "Layer 1 is hardly disturbed: it reads a character and a position, layer 2 and W_O² read twice as much.",
+        "So the gap is cross-talk in the two matrices that read what layer 1 has written.",
         marks=("gap",),
+        view={"cross_talk": "kept"},  # whatever the visitor has chosen for the last beat
         drawer=CROSS_TALK,
         ask=Question(
-            "Now clean one matrix alone. With which of them does it not help at all?",
-            (*MATRICES.values(), "Each of them helps"),
-            _useless,
+            "Now take the cross-talk out of one matrix alone. With which of them does that help least?",
+            tuple(MATRICES.values()),
+            _least,
             _each,
-            "At the input each position holds two vectors, its character and its place. Layer 1 adds two more, so "
-            "whatever reads after it has more to mistake.",
+            "At first each position holds two vectors, one for its character and one for its place. Layer 1 adds two "
+            "more, so whatever reads after it has more to confuse.",
             ("gap",),
         ),
     ),

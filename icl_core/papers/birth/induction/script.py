@@ -126,7 +126,7 @@ BEATS = (
         "The parts need each other: when layer 1 no longer looks back, layer 2 has no copy to find.",
         LAST,
         ("graft",),
-        {"graft_W_K1": "zero"},
+        {"graft_W_K1": "zero", "graft_W_O2": "trained"},
         GRAFT,
         Question(
             "Put zero in place of W_K¹, so that layer 1 looks everywhere alike. How many predictions stay right?",
