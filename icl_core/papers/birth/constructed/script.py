@@ -8,7 +8,7 @@ from icl_core.papers.birth.constructed.metrics import at_d, shares_closed
 from icl_core.papers.birth.constructed.settings import View
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.words import EXAMPLE, MATRICES
-from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
+from icl_core.script import Beat, Question, Script, Task, Try
 
 CROSS_TALK, OWN, CURVES = "Cross-talk", "Your own sequence", "All curves"  # the drawers
 
@@ -33,22 +33,24 @@ def _built(run: Run, view: View) -> str:
 
 
 def _whole(run: Run, view: View) -> str:
-    best = "".join(f"; the trained model, {value:.0%}" for value in trained(run))
-    return f"{_right(run):.0%} of the time{best}."
-
-
-def _wide(run: Run, view: View) -> str:
+    best = "".join(f", where a trained model is right {value:.0%}" for value in trained(run))
     return (
-        f"Give the vectors more room and it works: at d = {run['sweep/width'][-1]} it is right "
-        f"{run['sweep/accuracy_kept'][:, -1].mean():.0%} of the time. The more dimensions, the closer random vectors "
-        "are to orthogonal."
+        f"Put together at d = {run.config.d}, the three memories are right {_right(run):.0%} of the "
+        f"time{best}. With more room it "
+        f"works: {run['sweep/accuracy_kept'][:, -1].mean():.0%} at d = {run['sweep/width'][-1]}."
     )
 
 
-def _clean(run: Run, view: View) -> str:
+def _exact_pairs(run: Run, view: View) -> int:
+    """Whether exact pairs make the model better, 0, or worse, 2."""
+    return 1 - int(np.sign(np.fix((_right(run, "within") - _right(run)) / 0.02)))
+
+
+def _louder(run: Run, view: View) -> str:
+    before, after = (float(at_d(run, f"talk_W_K2_{talk}").mean()) for talk in ("kept", "within"))
     return (
-        f"Or stay at d = {run.config.d} and change each matrix so that it stores the same pairs and answers as little "
-        "as possible to everything else."
+        f"Exact on its own pairs, W_K² answers more to everything else: {after:.0%} as strongly as to a pair, where it "
+        f"was {before:.0%}."
     )
 
 
@@ -77,27 +79,29 @@ def _each(run: Run, view: View) -> str:
 
 BEATS = (
     Beat("built", _built, marks=("w_k1", "w_k2", "w_o2")),
+    Beat("whole", _whole, marks=("widths", "second")),
     Beat(
-        "whole",
-        "All the pairs are there, and still the model is often wrong.",
-        marks=("second", "widths"),
+        "pairs",
+        _louder,
+        marks=("accuracy",),
+        drawer=CURVES,
         ask=Question(
-            "These three memories are put into one model. How often is it right?",
-            ("Over 90% of the time, like a trained model", "Between 40% and 90%", "Less than 40%"),
-            lambda run, view: 2 - int(np.digitize(_right(run), (0.4, 0.9))),
-            _whole,
-            "Asked alone, a memory is given one clean vector. In the model it is given a sum of several, and answers a "
-            "little to each. That is cross-talk.",
-            (HEADLINE, "widths", "second"),
+            "Random vectors are not quite orthogonal, so pairs disturb each other a little. Make the answers to all "
+            "pairs exact: what becomes of the accuracy?",
+            ("It rises", "It stays about the same", "It falls"),
+            _exact_pairs,
+            lambda run, view: f"It goes from {_right(run):.0%} to {_right(run, 'within'):.0%}.",
+            "To be exact on vectors that are nearly alike, a memory must lean on their small differences, and so it "
+            "answers more to all other vectors. In the model it never meets one vector alone, but sums of several.",
+            ("accuracy",),
         ),
     ),
-    Beat("wide", _wide, marks=("widths",)),
     Beat(
         "clean",
-        _clean,
+        "What disturbs a memory is the rest of the sum, every vector that it is not asked for. This is cross-talk.",
         marks=("second",),
         drawer="View",
-        do="Choose “without cross-talk in the whole stream”.",
+        do="Take it out: below, under “View”, choose “without cross-talk in the whole stream”.",
         done=lambda view: view.cross_talk == "stream",
         then=_cleaned,
     ),

@@ -96,7 +96,7 @@ def errors(run: Run, view: View) -> Panel:
     figure = figures.bars(kinds, values, "share of in-context positions", kinds=["construction"] * len(kinds))
     most = kinds[int(np.argmax(values))]
     return Panel(
-        f"At d = {run.config.d} {sum(values):.0%} of predictions are wrong, mostly where {most}",
+        f"At d = {run.config.d}, {sum(values):.0%} of predictions are wrong, mostly where {most}",
         "The first character has none before it, so layer 1 lets it attend to itself, and it passes for one that "
         "follows itself. These errors stay at large widths. In the other two kinds something else in the stream is "
         "louder; they become fewer as the width grows.",
