@@ -13,8 +13,8 @@ from icl_core.script import Beat, Question, Script, Task, Try
 CROSS_TALK, OWN, CURVES = "Cross-talk", "Your own sequence", "All curves"  # the drawers
 
 TASK = Task(
-    "The task is to predict what follows a trigger, which only the trigger's earlier occurrence tells. Here no model "
-    "is trained for it: the three matrices of the induction head are written down.",
+    "The model predicts what follows a trigger, which only the trigger's earlier occurrence tells. Here it is not "
+    "trained: the three matrices of its induction head are written down.",
     EXAMPLE,
 )
 
@@ -34,10 +34,10 @@ def _built(run: Run, view: View) -> str:
 
 def _whole(run: Run, view: View) -> str:
     best = "".join(f", where a trained model is right {value:.0%}" for value in trained(run))
+    widest, most = run["sweep/width"][-1], run["sweep/accuracy_kept"][:, -1].mean()
     return (
-        f"Put together at d = {run.config.d}, the three memories are right {_right(run):.0%} of the "
-        f"time{best}. With more room it "
-        f"works: {run['sweep/accuracy_kept'][:, -1].mean():.0%} at d = {run['sweep/width'][-1]}."
+        f"Put together at d = {run.config.d}, the three memories are right {_right(run):.0%} of the time{best}. With "
+        f"more room it works: {most:.0%} at d = {widest}."
     )
 
 
