@@ -57,8 +57,8 @@ def _louder(run: Run, view: View) -> str:
 def _cleaned(run: Run, view: View) -> str:
     closed = float(shares_closed(run)["stream"].mean())
     return (
-        f"Without cross-talk it is right {_right(run, 'stream'):.0%} of the time. That closes {closed:.0%} of the gap "
-        "to the trained model."
+        f"Cleaned, the construction is right {_right(run, 'stream'):.0%} of the time. That closes {closed:.0%} of the "
+        "gap to the trained model."
     )
 
 
@@ -101,7 +101,7 @@ BEATS = (
         "What disturbs a memory is the rest of the sum, every vector that it is not asked for. This is cross-talk.",
         marks=("second",),
         drawer="View",
-        do="Take it out: below, under “View”, choose “without cross-talk in the whole stream”.",
+        do="Lower it: below, under “View”, choose “cleaned, with the least cross-talk”.",
         done=lambda view: view.cross_talk == "stream",
         then=_cleaned,
     ),
@@ -112,7 +112,7 @@ BEATS = (
         view={"cross_talk": "kept"},  # whatever the visitor has chosen for the last beat
         drawer=CROSS_TALK,
         ask=Question(
-            "Now take the cross-talk out of one matrix alone. With which of them does that help least?",
+            "Now clean one matrix alone. With which of them does that help least?",
             tuple(MATRICES.values()),
             _least,
             _each,
@@ -136,7 +136,7 @@ TRIES = (
         drawer=CURVES, marks=("global_loss",)),
     Try("Lower the attention score of a match to 5: what does softer attention cost?", fields={"logit": 5.0},
         marks=("second",)),
-    Try("Let it read “to be or not to be” without cross-talk",
+    Try("Let it read “to be or not to be”, cleaned of cross-talk",
         fields={"sequence": "to be or not to be", "cross_talk": "stream"}, drawer=OWN, marks=("attention",)),
 )  # fmt: skip
 
