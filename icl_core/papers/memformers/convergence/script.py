@@ -32,8 +32,8 @@ def _steps(run: Run, view: View) -> str:
 
 def _all_close(run: Run, view: View) -> str:
     return (
-        f"From step {_found(run):,.0f} on every layer is within {CLOSE:.0%} of a multiple of Σ⁻¹, the inverse covariance "
-        "of the x. Nobody told the model Σ; it has only seen prompts."
+        f"From step {_found(run):,.0f} on every layer is within {CLOSE:.0%} of a multiple of Σ⁻¹, the inverse "
+        "covariance of the x. Nobody told the model Σ; it has only seen prompts."
     )
 
 

@@ -95,8 +95,8 @@ SCRIPT = Script(
     beats=(
         Beat(
             "guess",
-            "Each layer makes a new guess at the hidden weights. The blue path joins the model's guesses on one "
-            "prompt, and the star is the truth. Before training the path misses it.",
+            "A prompt shows pairs of x and label, made by hidden weights. Each layer makes a new guess at these. The "
+            "blue path joins the guesses on one prompt, the star is the truth. Before training the path misses it.",
             FIRST,
             ("path",),
         ),
