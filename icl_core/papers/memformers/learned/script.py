@@ -95,8 +95,8 @@ SCRIPT = Script(
                 ("Less than that", "About as far", "Much further"),
                 _faster,
                 _falls,
-                "A bound holds for the worst case. Once the few numbers are near their best, the excess falls like 1/N; "
-                "before, it falls faster still.",
+                "A bound holds for the worst case. Near the best of its few numbers the excess falls like 1/N; before, "
+                "it falls faster still.",
                 ("risk",),
             ),
         ),

@@ -56,7 +56,8 @@ def _stationary(run: Run, view: View) -> str:
     near = float(run["gradient/near"][-1] / run["gradient/construction"][-1])
     return (
         "What fixed numbers can do is another question. At the right multiples of Σ⁻¹ (orange) there is nothing left "
-        f"to gain by training: what is left of the gradient is sampling noise. A tenth away from there it is {times(near)} as large."
+        f"to gain by training: what is left of the gradient is sampling noise. A tenth away from there it "
+        f"is {times(near)} as large."
     )
 
 
