@@ -14,7 +14,7 @@ PAPER = Paper(
         "the other. If what it adds to its state is y xᵀ, the state becomes the gradient of a linear model's loss, "
         "and one multiplication with the query applies it: a step of gradient descent, with one pass and no storage "
         "of the examples. Trained from random weights, the layer finds this step: "
-        "its loss comes within 0.1 % of it."
+        "its loss comes within 0.1% of it."
     ),
     experiments={"layer": 3, "sizes": 3, "nonlinear": 3, "comparison": 5, "learns": 1, "corrections": 2},
     glossary=(
