@@ -5,13 +5,6 @@ it becomes that step.
 
 The construction is written down beside it, with the best rate in closed form. Loss, sensitivities, weights and the
 state itself, token by token, show how close the two come; replace any part of the trained layer and see what breaks.
-
-Try:
-- Play the training, then open "Trained beside constructed" and move the pairs read: is the state a gradient from the
-  first token on?
-- "Figures 4 A and 5: two layers": why is the trained model better than two steps of one rate?
-- "Figure 4 C: two layers, scalar labels": why do they not read the tokens [x y, next x]?
-- "One feature: your own points": type points on a line of slope 2, then take half of them away.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -30,6 +23,7 @@ from icl_core.papers.gdssm.layer.draw import (
 )  # fmt: skip
 from icl_core.papers.gdssm.layer.metrics import metrics
 from icl_core.papers.gdssm.layer.run import SWEPT, run
+from icl_core.papers.gdssm.layer.script import SCRIPT
 from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
 from icl_core.papers.gdssm.layer.surgery import FIELDS, kind_of
 from icl_core.papers.gdssm.shared.read_run import compared, percent
@@ -118,4 +112,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    script=SCRIPT,
 )
