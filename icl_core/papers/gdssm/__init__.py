@@ -36,6 +36,8 @@ PAPER = Paper(
         ("kappa", "κ", "E x⁴ / (E x²)², 1.8 for a uniform x"),
     ),
     picture=("gdssm.layer", "layer", draw),
+    tour=("layer", "sizes", "corrections", "nonlinear", "comparison", "learns"),
+    highlights=(("layer", "before"), ("layer", "becomes"), ("layer", "scale"), ("comparison", "who")),
     order=3,
     mathematics=r"""
 The loss of a linear model $M$ on the examples is $\frac{1}{2N} \sum_n \lVert M x_n - y_n \rVert^2$. Its gradient at
