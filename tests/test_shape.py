@@ -17,7 +17,7 @@ EXPERIMENTS = sorted(
     for folder in papers.glob("*/*")
     if (folder / "__init__.py").exists() and folder.name != SHARED
 )
-EVERY = {"__init__", "settings", "claims", "metrics", "draw"}
+EVERY = {"__init__", "settings", "claims", "metrics", "draw", "script"}
 
 
 def module(path: Path) -> str:

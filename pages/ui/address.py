@@ -16,7 +16,7 @@ from icl_core.experiment import Experiment, Paper, Preset
 from icl_core.knobs import BadSetting
 
 _KEPT = ("projector", "at_once")  # survives another preset or experiment
-_OWN = ("experiment", "preset", "version", "step", "drawer", *_KEPT)
+_OWN = ("experiment", "preset", "version", "step", "drawer", "beat", "tour", "marks", *_KEPT)
 
 
 @dataclass(frozen=True)
@@ -103,8 +103,12 @@ def write(field: str, value: Any, base: Any) -> None:
 
 def go(**fields: str) -> None:
     """Leave all settings for `fields`; the projector stays."""
-    kept = {name: st.query_params[name] for name in _KEPT if name in st.query_params}
-    st.query_params.from_dict({**kept, **fields})
+    st.query_params.from_dict({**kept(), **fields})
+
+
+def kept() -> dict[str, str]:
+    """What of the address stays wherever the visitor goes."""
+    return {name: st.query_params[name] for name in _KEPT if name in st.query_params}
 
 
 def text(value: Any) -> str:
@@ -116,7 +120,9 @@ def every_field(setting: Setting) -> dict[str, str]:
     """All fields and the version, for a link that shows the same thing after defaults have changed."""
     fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
     own = {"experiment": setting.name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
-    here = {name: st.query_params[name] for name in ("step", "drawer", "at_once") if name in st.query_params}
+    here = {
+        name: st.query_params[name] for name in ("step", "drawer", "beat", "tour", "at_once") if name in st.query_params
+    }
     return {**own, **{field: text(value) for field, value in fields.items() if field != "snapshot"}, **here}
 
 

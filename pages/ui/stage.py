@@ -11,7 +11,8 @@ import streamlit as st
 from icl_core import knobs
 from icl_core.experiment import Drawing, Panel, Run
 from icl_core.findings import Summary
-from pages.ui import address, clock, drawers, growing, panels, training
+from icl_core.script import Beat, snapshot_of
+from pages.ui import address, asked, clock, drawers, growing, outline, panels, script, training
 from pages.ui.address import Setting
 from pages.ui.chart import seated
 from pages.ui.style import Look, look
@@ -22,35 +23,41 @@ from pages.ui.training import Pending
 def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending | None = None) -> None:
     """Draw a run with what it measured. `pending`: it is not the one asked for, of which curves may be growing."""
     setting = replace(setting, view=address.refreshed(setting, knobs.knobs(setting.experiment.view)))
-    at, job = snapshot(setting, run), pending.job() if pending else None
+    told = script.beats(setting, run, pending is not None)
+    beat = script.current(told)
+    at, job = snapshot(setting, run, beat), pending.job() if pending else None
     grows = pending.key if pending and training.growing(job) else ""
-    _head(setting, run, at, pending, grows)
+    _head(setting, run, at, pending, grows, beat)
+    with panels.telling(setting, "script"):
+        script.show(replace(setting, view=_at(setting.view, at)), run, told)
     here = replace(setting, view=_at(setting.view, at))
     with st.container(key="faded" if pending and not training.given_up(job) else "current"):
         _panels(here, run, grows)
         drawers.show(here, run, found, grows)
 
 
-def _head(setting: Setting, run: Run, at: int, pending: Pending | None, grows: str) -> None:
+def _head(setting: Setting, run: Run, at: int, pending: Pending | None, grows: str, beat: Beat | None) -> None:
     """The headline, or what is said of a setting without run; the clock, or how far its training is."""
+    played = beat.name if beat is not None and asked.open_question(run, beat) is None else ""
     with st.container(key="head", gap=None), panels.telling(setting, "headline"):
         with st.container(key="said"):
             if pending is not None:
                 training.say(setting, pending)
-        _clock(setting, run, at, headline=pending is None, still=bool(grows))
+        _clock(setting, run, at, pending is None, bool(grows), played, outline.marks(setting, run, beat))
         with st.container(key="line"):
             if grows:
                 training.line(grows)
 
 
-def snapshot(setting: Setting, run: Run) -> int:
-    """The index of the snapshot that the address asks for: the last one not beyond its step."""
+def snapshot(setting: Setting, run: Run, beat: Beat | None = None) -> int:
+    """The index of the snapshot that the address asks for: the last one not beyond its step, else the beat's."""
     steps, asked = run.snapshot_steps, st.query_params.get("step", "")
     if not moves(setting, run):
         return 0
     if asked.isdecimal():
         return max(0, bisect_right(steps, int(asked)) - 1)
-    return run.snapshot_at(setting.view)
+    told = snapshot_of(beat, run) if beat is not None and asked.open_question(run, beat) is None else None
+    return run.snapshot_at(setting.view) if told is None else told
 
 
 def moves(setting: Setting, run: Run) -> bool:
@@ -62,11 +69,11 @@ def _at(view: Any, index: int) -> Any:
     return replace(view, snapshot=index) if "snapshot" in knobs.knobs(type(view)) else view
 
 
-def _clock(setting: Setting, run: Run, at: int, headline: bool, still: bool) -> None:
+def _clock(setting: Setting, run: Run, at: int, headline: bool, still: bool, beat: str, marks: tuple[str, ...]) -> None:
     steps = run.snapshot_steps if moves(setting, run) else [0]
     said = [setting.experiment.headline(run, _at(setting.view, index)) for index in range(len(steps))]
     projector = "projector" in st.query_params
-    shown = clock.Shown(headline, still, projector)
+    shown = clock.Shown(headline, still, projector, beat=beat, marks=marks)
     milestones = setting.experiment.milestones(run)
     clock.clock(_key(setting), _name(run), steps, said, at, lambda: _rested(setting, steps), shown, milestones)
 

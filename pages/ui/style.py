@@ -1,5 +1,6 @@
 """The page's own CSS, all of it: what Streamlit's theme cannot say."""
 
+from pathlib import Path
 from typing import NamedTuple
 
 import streamlit as st
@@ -26,7 +27,7 @@ h1, h2 { padding: 0 !important; }
 .st-key-tools { margin-left: auto; }
 .st-key-drawers { scroll-margin-top: 35vh; }
 [class*="st-key-stage-"] { display: grid !important; gap: .4rem 1rem;
-  --above: 13rem; --rows: 1; --columns: 1; --most: 30rem;
+  --above: 17.2rem; --rows: 1; --columns: 1; --most: 30rem;
   grid-template-columns: repeat(var(--columns), minmax(0, 1fr));
   grid-auto-rows: clamp(14rem, calc((100vh - var(--above)) / var(--rows) - .4rem), var(--most)); }
 [class*="st-key-stage-1x"] { --most: 38rem; }
@@ -120,12 +121,14 @@ ul.claims { list-style: none; margin: 0; padding: 0; }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; } }
 """
 
+_SCRIPT = (Path(__file__).parent / "browser" / "script.css").read_text(encoding="utf-8")
+
 _PROJECTOR = """
 html { font-size: 18px !important; }
 [data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], [data-testid="stHeader"] { display: none !important; }
 .block-container { padding: .6rem 1.2rem; }
 body:not(.icl-menu) .st-key-header { display: none; }
-[class*="st-key-stage-"] { --above: 7.2rem; grid-auto-rows: calc((100vh - var(--above)) / var(--rows) - .4rem); }
+[class*="st-key-stage-"] { --above: 11rem; grid-auto-rows: calc((100vh - var(--above)) / var(--rows) - .4rem); }
 """
 
 
@@ -155,6 +158,6 @@ def apply(projector: bool = False) -> None:
     """Add the style to the page; `projector` makes all larger and hides what a lecture does not need."""
     # Streamlit has no CSS variable for it, and what sticks to the sidebar's end must cover what scrolls under it.
     sidebar = st.get_option(f"theme.{'dark' if is_dark() else 'light'}.secondaryBackgroundColor")
-    css = _CSS.replace("SIDEBAR", sidebar).replace("FAINT", "#A6ADB8" if is_dark() else "#5C6470")
+    css = (_CSS + _SCRIPT).replace("SIDEBAR", sidebar).replace("FAINT", "#A6ADB8" if is_dark() else "#5C6470")
     css = css.replace("ON_PRIMARY", "#0E1117" if is_dark() else "#FFFFFF")
     st.html(f"<style>{css}{_PROJECTOR if projector else ''}</style>")

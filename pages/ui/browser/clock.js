@@ -39,6 +39,8 @@ class Clock {
   update(data, tell) {
     const other = !this.data || this.data.run !== data.run;
     const asked = other || this.data.at !== data.at;
+    const turned = !other && data.beat && data.beat !== this.data.beat;
+    if (String(data.marks) !== String(this.data?.marks)) this.wanted = data.marks;
     this.data = data;
     this.tell = tell;
     this.track.max = data.steps.length - 1;
@@ -52,7 +54,18 @@ class Clock {
     if (!window.Plotly) this.wait ??= window.setTimeout(() => this.plain(), PATIENCE);
     const echo = this.told.indexOf(data.at);
     this.told.splice(0, echo + 1); // what the server has heard; later rests are still on their way
-    this.show(asked && echo < 0 ? data.at : this.index);
+    if (turned) this.playTo(data.at);
+    else this.show(asked && echo < 0 ? data.at : this.index);
+  }
+
+  /* Play to a snapshot, from the start if it lies behind; at once for a visitor who wants no motion. */
+  playTo(index) {
+    this.stop();
+    if (index === this.index) return this.show(index);
+    if (calm() || index === 0) return this.show(index);
+    if (index < this.index) this.show(0);
+    this.start();
+    this.until = index;
   }
 
   /* Streamlit's charts have not left plotly.js where it can be reached: the server draws what the clock shows. */
@@ -100,6 +113,7 @@ class Clock {
     window.clearInterval(this.timer);
     if (this.index >= this.data.steps.length - 1) this.show(0);
     this.timer = window.setInterval(() => this.tick(), PACE / SPEEDS[this.pace]);
+    this.until = Infinity;
     this.moving = true;
     this.label();
   }
@@ -107,7 +121,7 @@ class Clock {
   tick() {
     if (this.drawing.size || covered()) return; // a slow machine shows every snapshot, later
     this.show(this.index + 1);
-    if (this.index >= this.data.steps.length - 1) this.rest();
+    if (this.index >= Math.min(this.until, this.data.steps.length - 1)) this.rest();
   }
 
   stop() {
@@ -135,10 +149,10 @@ class Clock {
   key(event) {
     const plays = event.key === " " && event.target === this.track; // where a click has left the focus
     if (event.ctrlKey || event.metaKey || event.altKey || (event.target.closest?.(TYPES) && !plays)) return;
-    const on = { ArrowLeft: -1, ArrowRight: 1, PageUp: -1, PageDown: 1 }[event.key];
-    const pages = event.key.startsWith("Page") && !this.data.projector;
     if (event.key === "m" && this.data.projector) document.body.classList.toggle("icl-menu");
-    if (this.bar.hidden || this.data.still || pages || covered()) return;
+    if (event.key.startsWith("Page")) return turn(event);
+    const on = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (this.bar.hidden || this.data.still || covered()) return;
     if (on) this.move(this.index + on);
     else if (event.key === " " && !event.target.closest?.("button, a, summary")) this.play.click();
     else return;
@@ -157,7 +171,7 @@ class Clock {
 
   later() {
     window.clearTimeout(this.soon);
-    this.soon = window.setTimeout(() => (keepMaps(), this.draw(), this.reveal()), 60);
+    this.soon = window.setTimeout(() => (keepMaps(), this.draw(), this.reveal(), this.reach()), 60);
   }
 
   /* A drawer that was just opened, often below the window's end, comes into sight with the row of drawers. */
@@ -166,6 +180,16 @@ class Clock {
     this.opens = false;
     const behavior = calm() ? "auto" : "smooth";
     document.querySelector(".st-key-drawers").scrollIntoView({ block: "start", behavior });
+  }
+
+  /* What the script speaks of comes into sight, once it is there. */
+  reach() {
+    const panel = this.wanted?.map(panelOf).find(Boolean);
+    if (!panel) return;
+    this.wanted = null;
+    const { top, bottom, height } = panel.getBoundingClientRect();
+    if (top >= 0 && bottom <= window.innerHeight) return;
+    panel.scrollIntoView({ block: height > window.innerHeight / 2 ? "start" : "nearest", behavior: calm() ? "auto" : "smooth" });
   }
 
   /* Play by itself, once, soon after a panel is there; not for a visitor who wants no motion, or was first to move. */

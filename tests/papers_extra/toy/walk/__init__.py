@@ -5,6 +5,7 @@ Watch the loss fall to zero; raise the step size until it no longer does.
 
 import numpy as np
 from icl_core.papers.toy.walk import claims, draw, metrics, settings, train
+from icl_core.papers.toy.walk.script import SCRIPT
 
 from icl_core.experiment import Drawing, Experiment, Run
 
@@ -32,6 +33,7 @@ EXPERIMENT = Experiment(
     ),
     presets=settings.PRESETS,
     goes_on=lambda config: True,
+    script=SCRIPT,
     headline=headline,
     cost=lambda config: 1e-4 * config.steps,  # giga-operations; what a step takes of Python outweighs its products
 )

@@ -1,0 +1,55 @@
+"""A prediction, made before it is seen: never graded, always optional, kept for the visit."""
+
+import streamlit as st
+
+from icl_core.experiment import Run
+from icl_core.script import Beat, Question, said, snapshot_of
+from pages.ui import address
+from pages.ui.address import Setting
+from pages.ui.words import line
+
+PASSED = -1  # the visitor wanted to see it without saying
+
+
+def open_question(run: Run, beat: Beat | None) -> Question | None:
+    """The question of a beat, until it is answered or passed over."""
+    return beat.ask if beat is not None and beat.ask is not None and _key(run, beat) not in st.session_state else None
+
+
+def ask(run: Run, beat: Beat, question: Question) -> None:
+    """The choices, as buttons, and a way past them."""
+    with st.container(key="choices", horizontal=True, gap="small"):
+        for index, choice in enumerate(question.choices):
+            st.button(choice, key=f"choice {index}", on_click=_answer, args=(run, beat, index))
+        st.button("Show me", key="pass", type="tertiary", on_click=_answer, args=(run, beat, PASSED))
+
+
+def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
+    """What the visitor said, what came out, and why."""
+    chosen = st.session_state[_key(run, beat)]
+    right = question.right(run, setting.view)
+    seen = said(question.answer, run, setting.view)
+    said_so = {PASSED: f"It is: {question.choices[right]}.", right: f"You said: {question.choices[right]}. So it is."}
+    both = f"You said: {question.choices[chosen]}. It is: {question.choices[right]}."
+    with st.container(key="answered", horizontal=True, vertical_alignment="center", gap="small"):
+        line(setting, f"{said_so.get(chosen, both)} {seen}")
+        with st.popover("Why?", type="tertiary", width="content"):
+            mine = st.text_input("Why, do you think?", key=f"why {_key(run, beat)}", max_chars=300)
+            if mine or st.button("Ours", key="ours"):
+                line(setting, question.why)
+
+
+def play(run: Run, beat: Beat) -> None:
+    """Have the clock play to where a beat is seen; a question is answered first."""
+    at = snapshot_of(beat, run)
+    if at is not None and open_question(run, beat) is None:
+        address.write("step", run.snapshot_steps[at], "")
+
+
+def _answer(run: Run, beat: Beat, index: int) -> None:
+    st.session_state[_key(run, beat)] = index
+    play(run, beat)
+
+
+def _key(run: Run, beat: Beat) -> str:
+    return f"answer {run.digest[:16]} {beat.name}"

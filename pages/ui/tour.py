@@ -1,0 +1,80 @@
+"""Where a tour leads: the beats of one experiment, of a paper, of all papers, as addresses."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import streamlit as st
+
+from icl_core import registry
+from icl_core.experiment import Paper
+from icl_core.script import Beat
+from pages.ui import address, menu
+from pages.ui.address import Setting
+
+ALL = "all"
+
+
+class Stop(NamedTuple):
+    """A beat somewhere: the paper, the experiment's name in it, the beat's name."""
+
+    paper: str
+    experiment: str
+    beat: str
+
+
+def stops(name: str) -> list[Stop]:
+    """The stops of the tour called `name`: ALL, or a paper's; none of another name."""
+    papers = registry.papers()
+    if name == ALL:
+        return [Stop(paper.name, *each) for paper in papers.values() for each in paper.highlights]
+    return _through(papers[name]) if name in papers else []
+
+
+def _through(paper: Paper) -> list[Stop]:
+    names = paper.tour or tuple(paper.experiments)
+    found = [(name, registry.experiment(f"{paper.name}.{name}").script) for name in names]
+    return [Stop(paper.name, name, beat.name) for name, script in found if script for beat in script.beats]
+
+
+def part(tour: Sequence[Stop], here: Stop) -> str:
+    """Which part of the tour this is, "2 / 7": a part is what is told at one experiment."""
+    parts = list(dict.fromkeys(stop[:2] for stop in tour))
+    return f"{parts.index(here[:2]) + 1} / {len(parts)}" if here[:2] in parts and len(parts) > 1 else ""
+
+
+def begin(name: str) -> None:
+    """Go to the first stop of a tour."""
+    found = stops(name)
+    if found:
+        go(found[0], name)
+
+
+def go(stop: Stop, tour: str) -> None:
+    """Go to a stop, wherever it is; the projector stays."""
+    st.switch_page(f"pages/{stop.paper}.py", query_params=query(stop, tour))
+
+
+def query(stop: Stop, tour: str = "") -> dict[str, str]:
+    """The address of a stop on its paper's page."""
+    experiment = registry.experiment(f"{stop.paper}.{stop.experiment}")
+    beat = next(each for each in experiment.script.beats if each.name == stop.beat) if experiment.script else None
+    fields = {"experiment": stop.experiment, "beat": stop.beat} | ({"tour": tour} if tour else {})
+    return address.kept() | fields | (of_beat(experiment.view(**experiment.presets[0].view), beat) if beat else {})
+
+
+def of_beat(base: object, beat: Beat) -> dict[str, str]:
+    """What a beat sets in the address: the view's fields that differ from the preset's, the drawer."""
+    fields = {field: address.text(value) for field, value in beat.view.items() if value != getattr(base, field)}
+    return fields | ({"drawer": beat.drawer} if beat.drawer else {})
+
+
+def title(name: str) -> str:
+    """A tour's name, as it is offered."""
+    return "How models learn in context, in ten minutes" if name == ALL else f"Tour of {menu.short_title(name)}"
+
+
+def asked(setting: Setting) -> str:
+    """The tour that the address names; empty if there is none that comes by here."""
+    name = st.query_params.get("tour", "")
+    here = (setting.id.partition(".")[0], setting.name)
+    return name if name and any(stop[:2] == here for stop in stops(name)) else ""

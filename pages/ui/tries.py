@@ -1,0 +1,39 @@
+"""What there is to try, and where the tours begin: every one a link."""
+
+import streamlit as st
+
+from icl_core import knobs, registry
+from icl_core.script import Try
+from pages.ui import address, menu, tour
+from pages.ui.address import Setting
+
+
+def offer(setting: Setting) -> None:
+    """A menu of what to try here, and of the tours."""
+    found = setting.experiment.script.tries if setting.experiment.script else ()
+    with st.popover("Try", type="tertiary", width="content"):
+        for each in found:
+            menu.link(setting.id.partition(".")[0], each.say, query(setting, each))
+        _tours(setting)
+
+
+def _tours(setting: Setting) -> None:
+    paper = registry.papers()[setting.id.partition(".")[0]]
+    for name in (paper.name, tour.ALL):
+        found = tour.stops(name)
+        several = len({stop[:2] for stop in found}) > 1
+        if several and st.button(tour.title(name), key=f"tour {name}", type="tertiary"):
+            tour.begin(name)
+
+
+def query(setting: Setting, what: Try) -> dict[str, str]:
+    """The address of something to try, on its paper's page; what equals the preset's is left out."""
+    presets = {preset.name: preset for preset in setting.experiment.presets}
+    preset = presets[what.preset] if what.preset else setting.experiment.presets[0]
+    base = {**knobs.values(preset.config), **knobs.values(address.base_view(setting.experiment, preset))}
+    fields = {name: address.text(value) for name, value in what.fields.items() if value != base[name]}
+    own = {"experiment": setting.name} | ({"preset": preset.name} if preset != setting.experiment.presets[0] else {})
+    own |= {"step": str(what.step)} if what.step is not None else {}
+    own |= {"drawer": what.drawer} if what.drawer else {}
+    own |= {"marks": ",".join(what.marks)} if what.marks else {}
+    return address.kept() | own | fields

@@ -1,0 +1,122 @@
+"""What is told of an experiment is true of the run that its first preset ships, and leads somewhere."""
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+os.environ.setdefault("ICL_PAPERS", str(Path(__file__).parent / "papers_extra"))
+
+from icl_core import registry, script
+from icl_core.experiment import STAGE, Run
+from icl_core.knobs import knobs, values
+from icl_core.runs import store
+from icl_core.script import FIRST, HEADLINE, LAST, MARKS, Beat, Script
+
+IDS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]
+
+
+@pytest.fixture(params=IDS)
+def told(request):
+    """An experiment, its first preset's run, and the view that the preset starts from."""
+    experiment = registry.experiment(request.param)
+    header = store.default().preset(request.param, experiment.presets[0].name)
+    run = store.default().load(header) if header else None
+    assert experiment.script is not None and run is not None
+    return experiment, run, experiment.view(**experiment.presets[0].view)
+
+
+def test_three_to_six_beats_and_two_questions_are_true_of_the_run(told):
+    experiment, run, _ = told
+    beats = experiment.script.beats
+    assert script.told(experiment.script, run) == list(beats)  # none is left out
+    assert 3 <= len(beats) <= 6 and len({beat.name for beat in beats}) == len(beats)
+    assert sum(beat.ask is not None for beat in beats) >= 2
+    for beat in beats:
+        assert beat.name.isascii() and " " not in beat.name
+        at = script.snapshot_of(beat, run)
+        assert at is None or 0 <= at < len(run.snapshot_steps)
+
+
+def test_beats_speak_of_what_is_there(told):
+    experiment, run, view = told
+    drawings = {each.name: each for each in experiment.drawings if each.applies(run.config)}
+    for beat in experiment.script.beats:
+        replace(view, **beat.view)
+        assert set(beat.view) <= set(knobs(experiment.view)) - {"snapshot"}
+        assert set(beat.marks) <= drawings.keys(), beat.name
+        assert {drawings[name].place for name in beat.marks} <= {STAGE, beat.drawer}, beat.name
+        hidden = set(beat.ask.hides) - {HEADLINE, MARKS} if beat.ask else set()
+        assert hidden <= drawings.keys(), beat.name
+
+
+def test_every_sentence_is_said_of_the_run(told):
+    experiment, run, view = told
+    for beat in experiment.script.beats:
+        at = script.snapshot_of(beat, run)
+        here = replace(view, **beat.view, **({"snapshot": at} if at is not None else {}))
+        texts = [script.said(beat.say, run, here), beat.do, script.said(beat.then, run, here)]
+        if beat.ask:
+            assert len(beat.ask.choices) == 3 and len(set(beat.ask.choices)) == 3
+            assert beat.ask.right(run, here) in range(3)
+            texts += [beat.ask.ask, script.said(beat.ask.answer, run, here), beat.ask.why]
+            assert beat.ask.ask.endswith("?") and beat.ask.why
+        assert texts[0] and bool(beat.do) == (beat.done is not None)
+        assert all(text == "" or text[-1] in ".?)”" for text in texts), texts
+        assert not any(word in text.lower().split() for text in texts for word in ("nan", "inf"))
+        assert max(map(len, texts)) <= 330, max(texts, key=len)
+
+
+def test_every_try_leads_to_a_setting_that_can_be(told):
+    experiment, _, _ = told
+    presets = {preset.name: preset for preset in experiment.presets}
+    places = {drawing.place for drawing in experiment.drawings} - {STAGE} | {"View", "Numbers", "Evidence", "Why"}
+    assert experiment.script.tries
+    for each in experiment.script.tries:
+        preset = presets[each.preset] if each.preset else experiment.presets[0]
+        config = {name: value for name, value in each.fields.items() if name in knobs(experiment.config)}
+        replace(preset.config, **config)
+        view = experiment.view(**preset.view)
+        replace(view, **{name: value for name, value in each.fields.items() if name not in config})
+        assert each.fields or each.preset or each.drawer or each.step is not None
+        assert not each.drawer or each.drawer in places
+        assert set(each.marks) <= {drawing.name for drawing in experiment.drawings}
+        assert values(view) is not None
+
+
+def test_the_task_comes_in_two_sentences_with_an_example(told):
+    task = told[0].script.task
+    assert task.say.count(". ") <= 1 and len(task.say) <= 260
+    assert len(task.example.pieces) >= 2 and any(kind for _, kind in task.example.pieces)
+
+
+@pytest.mark.parametrize("paper", [each.name for each in registry.papers().values() if each.name != "toy"])
+def test_tours_pass_by_what_there_is(paper):
+    found = registry.papers()[paper]
+    assert set(found.tour) <= set(found.experiments) and found.highlights
+    for name, beat in found.highlights:
+        experiment = registry.experiment(f"{paper}.{name}")
+        assert beat in [each.name for each in experiment.script.beats]
+
+
+def _run(losses: list[float]) -> Run:
+    tensors = {"snapshot/step": np.array([0, 10, 20, 40]), "curve/loss": np.array(losses)}
+    return Run(None, tensors)
+
+
+@pytest.mark.parametrize(
+    ("at", "index"), [(FIRST, 0), (LAST, 3), (10, 1), (11, 2), (99, 3), (None, None), (lambda run: 20.0, 2)]
+)
+def test_a_beat_plays_to_the_first_snapshot_that_shows_it(at, index):
+    assert script.snapshot_of(Beat("x", "It is.", at), _run([1.0])) == index
+
+
+def test_a_beat_whose_rule_finds_nothing_is_left_out():
+    task = registry.experiment("toy.walk").script.task
+    rule = lambda run: 10.0 if (run["curve/loss"] < 0.5).any() else None  # noqa: E731
+    story = Script(task, (Beat("a", "First.", FIRST), Beat("b", "Half is gone.", rule)))
+    assert [beat.name for beat in script.told(story, _run([1.0, 0.9]))] == ["a"]
+    assert [beat.name for beat in script.told(story, _run([1.0, 0.4]))] == ["a", "b"]
+    assert script.told(None, _run([1.0])) == []
