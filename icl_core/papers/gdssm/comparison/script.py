@@ -12,7 +12,6 @@ from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels, watc
 from icl_core.script import HEADLINE, Beat, Example, Question, Script, Task, Try
 
 THREE = ("s5", "mamba", "griffin")
-NONE, MORE = len(THREE), len(THREE) + 1  # choices
 
 
 def _entry(run: Run, id: str) -> Entry:
@@ -25,8 +24,7 @@ def _ratio(run: Run, id: str) -> float:
 
 
 def _who(run: Run, view: Any) -> int:
-    there = [place for place, id in enumerate(THREE) if _ratio(run, id) <= NEAR]
-    return NONE if not there else there[0] if len(there) == 1 else MORE
+    return min(2, sum(_ratio(run, id) <= NEAR for id in THREE))
 
 
 def _who_said(run: Run, view: Any) -> str:
@@ -83,9 +81,9 @@ def _close(run: Run, view: Any) -> str:
 
 
 WHO = Question(
-    "The paper finds that of the recurrent models only its own reaches one step of gradient descent. Who of these "
-    "three does it here, where x has three numbers and there is time?",
-    ("S5", "Mamba", "Griffin", "None of them", "Two of them, or all"),
+    "The paper finds that of all recurrent models only its own reaches one step of gradient descent. Here x has three "
+    "numbers, and there is time to learn. How many of S5, Mamba and Griffin reach it?",
+    ("None of them", "One of them", "Two, or all three"),
     _who,
     _who_said,
     "A step takes two products: y with x, and that with the query. S5 has no place for the first. Mamba has one for "

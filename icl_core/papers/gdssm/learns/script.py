@@ -57,10 +57,10 @@ def _sooner_said(run: Run, view: Any) -> str:
 def _own(run: Run, view: Any) -> str:
     steps, rate = run.config.steps, run.config.learning_rate
     return (
-        f"The GD-SSM (circles) ends at {written(float(ratios(run, OWN).mean()), 2)} times the loss of one step here, "
-        f"and this is no defeat. All models share one learning rate, {rate:g}, and {steps} steps, so that a class can "
-        "watch; its few weights want a larger rate or more steps. Under “Beside other models of sequences”, where "
-        "every model gets a rate that suits it, it reaches one step."
+        f"The GD-SSM (circles) ends at {written(float(ratios(run, OWN).mean()), 2)} times the loss of one step here. "
+        f"This is no defeat: all models share one learning rate, {rate:g}, and {steps} steps, so that a class can watch, "
+        "and its few weights need a larger rate or more steps. Where it gets them, under “Beside other models of "
+        "sequences”, it reaches one step."
     )
 
 
@@ -95,8 +95,8 @@ SOONER = Question(
 SCRIPT = Script(
     task=Task(
         "Each token holds the product x y of one example and the x that comes next, so that one of the two "
-        "multiplications is done already. The last x is the query, and its y is asked for; the prompt below has two "
-        "examples of y = 2 x with single numbers, the models get five with three numbers.",
+        "multiplications is done already. The last x is the query, whose y is asked for: below after two examples of "
+        "y = 2 x, in the models after five.",
         Example((("0.08", "y"), ("−0.5", "x"), ("0.5", "y"), ("0.3", "query")), "0.6"),
     ),
     beats=(
