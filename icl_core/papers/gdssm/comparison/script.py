@@ -103,7 +103,7 @@ FEWER = Question(
 SCRIPT = Script(
     task=Task(
         "A prompt shows five examples (x, y) of one linear map, x and y in turn with three numbers each, and asks for "
-        "the y of a new x. Ten models read the same tokens and train on equally many tasks; below x and y are single "
+        "the y of a new x. Ten models read the same tokens and train on equally many tasks; here x and y are single "
         "numbers.",
         Example((("0.2", "x"), ("0.4", "y"), ("−0.5", "x"), ("−1", "y"), ("0.3", "query")), "0.6"),
     ),

@@ -23,7 +23,7 @@ def _transposed(run: Run, view: Any) -> int:
 
 def _transposed_said(run: Run, view: Any) -> str:
     right, printed = (percent(best_gain(run, name)) for name in ("right", "Q"))
-    return f"A right step removes {right} of the loss of always saying zero, the printed one {printed}."
+    return f"A right step removes {right} of the loss of predicting zero, the printed one {printed}."
 
 
 def _every(run: Run, view: Any) -> str:
@@ -81,7 +81,7 @@ SCRIPT = Script(
     beats=(
         Beat(
             "transposed",
-            "Nothing is trained here. A bar is a formula, and its height the share of the loss of always saying zero "
+            "Nothing is trained here. A bar is a formula, and its height the share of the loss of predicting zero "
             "that it removes: its gain. Orange is what gradient descent gains.",
             marks=("gains",),
             ask=TRANSPOSED,

@@ -69,7 +69,7 @@ def _scaled(run: Run, view: Any) -> int:
 
 def _scaled_said(run: Run, view: Any) -> str:
     trained, _, zero, _ = scale.at_scale(run, view)
-    return f"At α = {view.alpha:g} it loses {written(trained, 2)}; always saying zero loses {written(zero, 2)}."
+    return f"At α = {view.alpha:g} it loses {written(trained, 2)}; predicting zero loses {written(zero, 2)}."
 
 
 def _close(run: Run, view: Any) -> str:
@@ -95,9 +95,9 @@ EARLY = Question(
 SCALE = Question(
     "The layer was trained on x between −1 and 1. Now every x is 1.5 times as large (α = 1.5). How does it do?",
     (
-        "Better than always saying zero: larger x are easier to tell from noise",
-        "About as well as always saying zero",
-        "Worse than always saying zero",
+        "Better than predicting zero: larger x are easier to tell from noise",
+        "About as well as predicting zero",
+        "Worse than predicting zero",
     ),
     _scaled,
     _scaled_said,
@@ -107,9 +107,8 @@ SCALE = Question(
 
 SCRIPT = Script(
     task=Task(
-        "A prompt shows examples (x, y) of one linear map, another map in every prompt, and then asks for the y of a "
-        "new x. The layer has ten examples to go by, with ten numbers in each x and each y; in the prompt below "
-        "they are single numbers, and the map is y = 2 x.",
+        "A prompt shows ten examples (x, y) of one linear map, a new map in every prompt, and asks for the y of a new "
+        "x. Here x and y are single numbers and the map is y = 2 x; those of the layer hold ten numbers.",
         Example(
             (("0.2", "x"), ("0.4", "y"), ("−0.5", "x"), ("−1", "y"), ("0.4", "x"), ("0.8", "y"), ("0.3", "query")),
             "0.6",

@@ -59,8 +59,8 @@ def _own(run: Run, view: Any) -> str:
     return (
         f"The GD-SSM (circles) ends at {written(float(ratios(run, OWN).mean()), 2)} times the loss of one step here. "
         f"This is no defeat: all models share one learning rate, {rate:g}, and {steps} steps, so that a class can "
-        "watch, and its few weights need a larger rate or more steps. Where it gets them, under “Beside other models of "
-        "sequences”, it reaches one step."
+        "watch, and its few weights need a larger rate or more steps. Where it gets them, under “Beside other models "
+        "of sequences”, it reaches one step."
     )
 
 

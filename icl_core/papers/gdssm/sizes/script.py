@@ -45,7 +45,7 @@ def _wider(run: Run, view: Any) -> int:
 def _wider_said(run: Run, view: Any) -> str:
     most = _ends(run)[1]
     few, many = (percent(_share(run, f)) for f in (BASE, most))
-    return f"Of the loss of always saying zero {few} is left with {BASE} features, and {many} with {most}."
+    return f"Of the loss of predicting zero {few} is left with {BASE} features, and {many} with {most}."
 
 
 def _close(run: Run, view: Any) -> str:
@@ -65,7 +65,7 @@ MORE = Question(
     ("pairs", "gaps", "training"),
 )
 WIDER = Question(
-    "Now ten examples, but x of twenty numbers in place of ten. Which share of the loss of always saying zero is left?",
+    "Now ten examples, but x of twenty numbers in place of ten. Which share of the loss of predicting zero is left?",
     ("A smaller one than with ten numbers", "The same", "A larger one"),
     _wider,
     _wider_said,
@@ -90,7 +90,7 @@ SCRIPT = Script(
         ),
         Beat(
             "wider",
-            "Here the loss is a share of that of always saying zero. Where there are more dimensions "
+            "Here the loss is a share of that of predicting zero. Where there are more dimensions "
             "than examples, one step gains little.",
             marks=("features",),
             view={"relative": True},
