@@ -29,7 +29,7 @@ def comparison(run: Run, view: View) -> Panel:
         trace.update(showlegend=trace.get("name") != "prompts met" and trace.get("showlegend", True))
     linear, gated = (written(end(run, f"evaluated/{each}")) for each in (LINEAR, GATED))
     return Panel(
-        f"Log-loss with gates: linear {linear}, memory {gated}",
+        f"Log-loss: linear {linear}, Memformer {gated}",
         "Each prompt comes from one component. Each depth has heads of its own, put together by learned gates. Full "
         "lines are fresh prompts, dotted ones those that the gates were learned on. Log-loss is the logarithm of the "
         f"error: one less is 2.7 times smaller. Predicting zero gives {written(zero)}, above the picture. If Γ did "

@@ -25,8 +25,8 @@ SAID = {
     "nesterov": "v becomes β v − η ∇R(w + β v), and R is quadratic: that gradient is (1 + β) ∇R(wₗ) − β ∇R(wₗ₋₁). "
     "So row l is β times the row above, plus η (1 + β) on the diagonal, less η β left of it; the first row is η.",
     "any": "Random numbers Λ of eq. 1.1, as the differences that a layer needs: Γⱼˡ = Λⱼˡ⁻¹ − Λⱼˡ.",
-    "diagonal": "One map for each coordinate of w, of random diagonal matrices Λ. One register has a factor for each token, "
-    "and cannot hold them; d registers can.",
+    "diagonal": "One map for each coordinate of w, of random diagonal matrices Λ. One register has a factor for each "
+    "token, and cannot hold them; d registers can.",
 }
 
 
