@@ -46,13 +46,14 @@ def headline(run: Run, view: View) -> str:
     gain, one = 1 - away / zero, run.config.layers == 1
     if gain <= 0:
         return f"{step}: the {'layer is' if one else 'layers are'} no better than predicting zero."
-    return f"{step}: the {'layer has' if one else 'layers have'} {gain:.1%} of the gain of {whose} over zero."
+    has = "layer has" if one else "layers have"
+    return f"{step}: the {has} {gain:.1%} of the gain of {whose} over predicting zero."
 
 
 def _steps(config: Config) -> str:
     if config.layers == 1:
         return "one step of gradient descent"
-    return f"{COUNTED[config.layers]} {'penalised ' * (config.penalty > 0)}steps of gradient descent"
+    return f"{COUNTED[config.layers]} " + ("penalised steps" if config.penalty > 0 else "steps of gradient descent")
 
 
 def cost(config: Config) -> float:
