@@ -1,5 +1,6 @@
 """The printed formulas beside those that give gradient descent: gains, step lengths, and a sentence for each."""
 
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.corrections.run import best_gain, gain
 from icl_core.papers.gdssm.shared.read_run import percent
 
+NARROW = 9  # characters that fit under a bar
 CURVES = {  # of one step: name and colour
     "right": ("corrected", "construction"),
     "Q": ("Q as printed", "layer 2"),
@@ -43,6 +45,8 @@ def gains(run: Run, view: Any) -> Panel:
 
 def _bars(labels: list[str], kinds: list[str], values: list[float]) -> Figure:
     figure = figures.bars(labels, values, "gain over predicting zero", kinds=kinds, text="none", y_range=(0, 1.12))
+    texts = ["<br>".join(wrap(label, NARROW)) for label in labels]
+    figure.update_xaxes(tickvals=list(range(len(texts))), ticktext=texts, tickangle=0)
     for index, value in enumerate(values):
         where = {"x": index, "y": value, "yanchor": "bottom", "yshift": 2, "showarrow": False}
         figure.add_annotation(text=written(value, 2 if value > 0.1 else 3), **where)

@@ -34,7 +34,7 @@ VARIANTS = {
         Variant("state", "linear, MLP on the state", "layer 4", "dot", state=True, layers="construction"),
         Variant("linear gate", "linear, gated", "layer 2", gate=True, layers="construction"),
         Variant("linear gate trained", "linear, gated, layers trained", "layer 5", gate=True, layers="trained"),
-        Variant("mlp", "MLP", "layer 1", mlp=True),
+        Variant("mlp", "MLP", "layer 1", "dashdot", mlp=True),
         Variant("mlp gate", "MLP, gated", "trained", mlp=True, gate=True),
     )
 }

@@ -113,7 +113,7 @@ def features(run: Run, view: Any) -> Panel:
 def _waves(found: Learned, count: int) -> Figure:
     series = [
         Curve("nearest to sin x", GRID, found.fitted[:, 0], "trained"),
-        Curve("nearest to cos x", GRID, found.fitted[:, 1], "layer 1"),
+        Curve("nearest to cos x", GRID, found.fitted[:, 1], "layer 2"),
         Curve("sin x", GRID, np.sin(GRID), "floor"),
         Curve("cos x", GRID, np.cos(GRID), "floor", "dashdot"),
     ]

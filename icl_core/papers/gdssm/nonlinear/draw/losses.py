@@ -136,7 +136,7 @@ def training(run: Run, view: Any) -> Panel:
     ids = run.names("variants") if "names/variants" in run.tensors else []
     so_far = {id: np.reshape(run.tensors.get(f"curve/{id}", []), (run.config.seeds, -1)) for id in ids}
     rows = {variant(id): padded(row, len(x)) for id, row in so_far.items()}
-    series = [Curve(each.label, x, row, each.colour) for each, row in rows.items()]
+    series = [Curve(each.label, x, row, each.colour, each.dash) for each, row in rows.items()]
     lines = [("gradient descent", float(each), "gradient descent") for each in run.tensors.get("baseline/ideal", ())]
     lines.append(("predicting zero", ZERO, "floor"))
     series = series or [Curve("none yet", x, x + np.nan)]
