@@ -63,7 +63,12 @@ class Config:
     learning_rate: float = slider("learning rate", 1e-4, 0.1, default=0.01, log=True, group=TRAINING, was="rate")
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS, help="of the tasks and of the first initial weights")
     seeds: int = slider(
-        "number of seeds", 1, 5, default=1, group=REPEATS, help="initial weights that train side by side on equal tasks"
+        "number of seeds",
+        1,
+        5,
+        default=1,
+        group=REPEATS,
+        help="initial weights that train side by side on the same tasks",
     )
 
     def check(self) -> None:
