@@ -62,8 +62,8 @@ $$
 L^* = \frac{f \sigma^2}{2} \Big( 1 - \frac{N}{N - 2 + \kappa + f} \Big) .
 $$
 At a test scale with variance $s^2$ the same step costs
-$\frac{f s^2}{2} \big[ 1 - 2 \beta N s^2 + \beta^2 N s^4 (N - 2 + \kappa + f) \big]$. Beyond $\alpha = \sqrt 2$ this is more
-than predicting zero.
+$\frac{f s^2}{2} \big[ 1 - 2 \beta N s^2 + \beta^2 N s^4 (N - 2 + \kappa + f) \big]$. Beyond $\alpha = \sqrt 2$ this is
+more than predicting zero.
 
 **Training.** The paper trains for up to 300,000 steps on 64 tasks each, at rates of $10^{-4}$ for the recurrence and
 twice that for the rest. For scalar labels it has AdamW, a warm-up and a weight decay of 0.05 (Appendix A.5); for vector

@@ -76,7 +76,7 @@ def bars(run: Run, view: Any) -> Panel:
         text.update(x=0.99, xanchor="right")  # where no bar is as high
     figure.add_trace(losses.diamonds(figure.data[0]["x"], blind))
     return Panel(
-        f"At the end the gated MLP has {percent(means[ids.index(BENT)] / zero)} of the loss of zero",
+        f"The gated MLP ends at {percent(means[ids.index(BENT)] / zero)} of predicting zero's loss",
         "A bar is a model's loss. The diamond is its loss with the labels in its prompt hidden (set to zero), which "
         "shows how good it is without its examples. A model that is linear in the query's x cannot be good at sines, "
         "and an MLP on the state is linear in it too. If the embedding did not matter, all bars would be equal.",
@@ -90,6 +90,10 @@ def training(run: Run, view: Any) -> Panel:
     panel = losses.training(run, view)
     if not run.finished:
         return panel
+    assert panel.figure is not None
+    named = [variant(id).label for id in (BENT, STRAIGHT)]
+    for trace in panel.figure.data:  # the others have the colours of the bars below
+        trace.update(showlegend=trace.get("name") in named)
     ours, theirs = (at(run, view, id) for id in (BENT, STRAIGHT))
     return replace(panel, title=f"Loss {written(ours, 4)} with an MLP embedding, {written(theirs, 4)} linear")
 
