@@ -1,0 +1,54 @@
+"""How a number is made: the terms are those of the model, and make what the maps show."""
+
+import numpy as np
+import pytest
+
+from icl_core import registry
+from icl_core.papers.birth.induction.draw import stage
+from icl_core.papers.birth.shared.model import attend
+from tests.cells import check, explained, shipped, views
+
+
+@pytest.mark.parametrize(
+    ("experiment", "preset"),
+    [
+        ("birth.induction", "fastest"),
+        ("birth.induction", "one layer"),
+        ("birth.induction", "both"),
+        ("birth.induction", "order, paper size"),  # maps of blocks
+        ("birth.constructed", "by hand"),
+    ],
+)
+def test_the_terms_make_the_number_that_the_map_shows(experiment, preset):
+    run = shipped(experiment, preset)
+    drawings = explained(experiment, run)
+    assert {each.name for each in drawings} >= {"second", "w_k2", "w_o2"}
+    for drawing in drawings:
+        for view in views(experiment, run):
+            check(drawing, run, view)
+
+
+def test_the_score_of_a_query_and_a_key_is_the_models():
+    run = shipped("birth.induction", "fastest")
+    view = registry.experiment("birth.induction").view()
+    reading, weights, sequence = stage.reading(run, view)
+    second = next(each for each in explained("birth.induction", run) if each.name == "second")
+    found = second.cells(run, view)[0].explain(4, 1)
+    x = weights.W_E[sequence.inputs] + weights.P[: len(sequence.inputs)]
+    h = x + attend(x[None], weights.W_K1)[0][0] @ weights.R1.T
+    score = float(h[4] @ weights.W_K2 @ h[1]) / weights.d**0.5
+    assert found.total == pytest.approx(score, rel=1e-5) and len(found.terms) == 9
+    assert found.share == pytest.approx(float(reading.attention2[4, 1]), rel=1e-4)
+    assert found.terms[0].name == "w_E(a)ᵀ W_K² o(2) / √d"  # what the query is meets what layer 1 has written
+
+
+def test_a_readings_share_is_that_among_the_keys_of_its_row():
+    run = shipped("birth.induction", "fastest")
+    view = registry.experiment("birth.induction").view()
+    w_k2, w_k1 = ({each.name: each for each in explained("birth.induction", run)}[name] for name in ("w_k2", "w_k1"))
+    memory = w_k2.cells(run, view)[0]
+    shares = np.exp(memory.matrix[3] / run.config.d**0.5)
+    assert memory.explain(3, 5).share == pytest.approx(float(shares[5] / shares.sum()), rel=1e-4)
+    positions = w_k1.cells(run, view)[0]
+    assert positions.explain(4, 9).share is None  # a key behind the query
+    assert positions.explain(4, 3).share is not None
