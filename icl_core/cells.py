@@ -71,6 +71,16 @@ class Map:
     columns: Sequence[str]
     explain: Callable[[int, int], Explained]
 
+    @property
+    def strongest(self) -> tuple[int, int]:
+        """The row and column of the largest number, by size."""
+        found = np.unravel_index(np.nan_to_num(np.abs(self.matrix), nan=-1.0).argmax(), self.matrix.shape)
+        return int(found[0]), int(found[1])
+
+    def is_blank(self, row: int, column: int) -> bool:
+        """Whether there is no number in a cell."""
+        return bool(np.isnan(self.matrix[row, column]))
+
 
 def largest(terms: Iterable[Term], rest: str, most: int = MOST) -> tuple[Term, ...]:
     """The terms of a sum, largest first; of more than `most` the smaller ones as one, called by their number and

@@ -28,12 +28,17 @@ def test_the_terms_make_the_number_that_the_map_shows(experiment, preset):
             check(drawing, run, view)
 
 
+def maps(name, run, view):
+    """The maps of a drawing of the induction head."""
+    drawing = next(each for each in explained("birth.induction", run) if each.name == name)
+    return check(drawing, run, view)
+
+
 def test_the_score_of_a_query_and_a_key_is_the_models():
     run = shipped("birth.induction", "fastest")
     view = registry.experiment("birth.induction").view()
     reading, weights, sequence = stage.reading(run, view)
-    second = next(each for each in explained("birth.induction", run) if each.name == "second")
-    found = second.cells(run, view)[0].explain(4, 1)
+    found = maps("second", run, view)[0].explain(4, 1)
     x = weights.W_E[sequence.inputs] + weights.P[: len(sequence.inputs)]
     h = x + attend(x[None], weights.W_K1)[0][0] @ weights.R1.T
     score = float(h[4] @ weights.W_K2 @ h[1]) / weights.d**0.5
@@ -45,10 +50,8 @@ def test_the_score_of_a_query_and_a_key_is_the_models():
 def test_a_readings_share_is_that_among_the_keys_of_its_row():
     run = shipped("birth.induction", "fastest")
     view = registry.experiment("birth.induction").view()
-    w_k2, w_k1 = ({each.name: each for each in explained("birth.induction", run)}[name] for name in ("w_k2", "w_k1"))
-    memory = w_k2.cells(run, view)[0]
+    memory, positions = maps("w_k2", run, view)[0], maps("w_k1", run, view)[0]
     shares = np.exp(memory.matrix[3] / run.config.d**0.5)
     assert memory.explain(3, 5).share == pytest.approx(float(shares[5] / shares.sum()), rel=1e-4)
-    positions = w_k1.cells(run, view)[0]
     assert positions.explain(4, 9).share is None  # a key behind the query
     assert positions.explain(4, 3).share is not None
