@@ -55,11 +55,11 @@ def _head(setting: Setting, run: Run, at: int, pending: Pending | None, grows: s
 
 def snapshot(setting: Setting, run: Run, beat: Beat | None = None) -> int:
     """The index of the snapshot that the address asks for: the last one not beyond its step, else the beat's."""
-    steps, asked = run.snapshot_steps, st.query_params.get("step", "")
+    steps, wanted = run.snapshot_steps, st.query_params.get("step", "")
     if not moves(setting, run):
         return 0
-    if asked.isdecimal():
-        return max(0, bisect_right(steps, int(asked)) - 1)
+    if wanted.isdecimal():
+        return max(0, bisect_right(steps, int(wanted)) - 1)
     told = snapshot_of(beat, run) if beat is not None and asked.open_question(run, beat) is None else None
     return run.snapshot_at(setting.view) if told is None else told
 

@@ -42,6 +42,7 @@ PAPER = Paper(
         ("CGD", "CGD", "conjugate gradient, with its own step sizes for every prompt"),
     ),
     picture=("memformers.methods", "lfom", draw),
+    highlights=(("methods", "guess"), ("methods", "ahead"), ("methods", "memory"), ("convergence", "found")),
     order=2,
     mathematics=r"""
 A prompt is $Z_0 = \begin{pmatrix} x_1 & \dots & x_n & x_{n+1} \\ y_1 & \dots & y_n & 0 \end{pmatrix}$ with
