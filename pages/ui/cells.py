@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,8 +16,8 @@ from pages.ui import address, panels
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
-_JS = (Path(__file__).parent / "browser" / "links.js").read_text(encoding="utf-8")
-_LINKS = st.components.v2.component("icl_links", html="<span hidden></span>", js=_JS, isolate_styles=False)
+_JS, _CSS = ((Path(__file__).parent / "browser" / f"links.{end}").read_text(encoding="utf-8") for end in ("js", "css"))
+_LINKS = st.components.v2.component("icl_links", html="<span hidden></span>", css=_CSS, js=_JS, isolate_styles=False)
 _SIGNS = {SUM: "+", PRODUCT: "×", MEAN: "+"}
 _MADE = {SUM: "their sum", PRODUCT: "their product", MEAN: "their mean"}
 
@@ -166,17 +167,22 @@ def _moved(keys: Sequence[str], every: Maps) -> None:
 def _explained(found: Explained) -> None:
     st.subheader(plain(f"{found.title}: {_number(found.value)}"), anchor=False)
     st.markdown(plain(found.says))
-    sign = _SIGNS[found.joined]
-    rows = [(("" if at == 0 else f"{sign} ") + each.name, each.value, each.says) for at, each in enumerate(found.terms)]
-    rows.append((_MADE[found.joined], found.total, ""))
-    st.table([{"term": plain(name), "number": _number(value), "what it is": plain(says)} for name, value, says in rows])
+    signs = ["", *[_SIGNS[found.joined]] * (len(found.terms) - 1)]
+    terms = [(sign, each.name, _number(each.value), each.says) for sign, each in zip(signs, found.terms, strict=True)]
+    terms.append(("=", _MADE[found.joined], _number(found.total), ""))
+    tables = [_table("How it is made", terms)]
     if found.beside:
-        st.table([{"beside it": plain(each.name), "number": _number(each.value), "what it is": plain(each.says)}
-                  for each in found.beside])  # fmt: skip
+        tables.append(_table("Beside it", [("", each.name, _number(each.value), each.says) for each in found.beside]))
     if found.share is not None:
-        st.markdown(f"**Its share of the softmax: {found.share:.1%}.** The largest scores it competes with:")
-        st.table([{"cell": plain(each.name), "score": _number(each.score), "share": f"{each.share:.1%}"}
-                  for each in found.rivals])  # fmt: skip
+        rivals = [("", each.name, _number(each.score), f"{each.share:.1%}") for each in found.rivals]
+        tables.append(_table(f"Its share of the softmax is {found.share:.1%}; the largest are", rivals))
+    st.html(f'<div class="making">{"".join(tables)}</div>')
+
+
+def _table(caption: str, rows: Sequence[Sequence[str]]) -> str:
+    """HTML of a table: sign, name, number, what is said of it."""
+    cells = "".join(f"<tr>{''.join(f'<td>{escape(each)}</td>' for each in row)}</tr>" for row in rows)
+    return f"<table><caption>{escape(caption)}</caption>{cells}</table>"
 
 
 def _number(value: float) -> str:

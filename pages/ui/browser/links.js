@@ -88,7 +88,7 @@ function overlay(plot) {
   for (const [name, stroke] of Object.entries(PATHS)) {
     const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
     const dashed = name === "column" ? { "stroke-dasharray": "4 3" } : {};
-    const look = { "data-marks": name, fill: "none", stroke, "stroke-width": name === "halo" ? 4 : 2, ...dashed };
+    const look = { "data-marks": name, fill: "none", stroke, "stroke-width": name === "halo" ? 3 : 1.5, ...dashed };
     for (const [key, value] of Object.entries(look)) path.setAttribute(key, value);
     made.append(path);
   }

@@ -30,11 +30,7 @@ ASKS = {
     "W_K2": "how strongly the query {} calls for the key that layer 1 has marked with {}",
     "W_O2": "what is added to the logit of the output {} where layer 2 attends to {}",
 }
-SAYS = {  # what a part of the stream is, at the query and at the key
-    "w_E": "the character there",
-    "p": "its position",
-    "o": "what layer 1 has written there",
-}
+PARTS = {"w_E": "character", "p": "position", "o": "layer 1's output"}  # of the stream, by sign
 
 
 class Memory(NamedTuple):
@@ -153,7 +149,7 @@ def _attended(
     terms = [
         Term(f"{_sign(a, letters, query)}ᵀ {NAMES[name]} {_sign(b, letters, key)} / √d",
              float(parts[a][query] @ W @ parts[b][key]) / root,
-             f"at the query {SAYS[a]}, at the key {SAYS[b]}")
+             f"query's {PARTS[a]} × key's {PARTS[b]}")
         for a, b in product(parts, parts)
     ]  # fmt: skip
     stream = np.sum(list(parts.values()), axis=0)
