@@ -55,3 +55,24 @@ def test_a_readings_share_is_that_among_the_keys_of_its_row():
     assert memory.explain(3, 5).share == pytest.approx(float(shares[5] / shares.sum()), rel=1e-4)
     assert positions.explain(4, 9).share is None  # a key behind the query
     assert positions.explain(4, 3).share is not None
+
+
+@pytest.mark.parametrize("preset", ["fastest", "one layer"])
+def test_a_forward_pass_in_numbers_is_what_the_maps_show(preset):
+    run, experiment = shipped("birth.induction", preset), registry.experiment("birth.induction")
+    draws = {each.name: each.draw for each in experiment.drawings}
+    for position in (2, 7, 99):
+        view = experiment.view(sequence="abcXabcXab", position=position)
+        table, maps = draws["forward"](run, view).table, draws["attention"](run, view)
+        at = min(position, 10) - 1
+        heats = [trace for trace in maps.figure.data if trace["type"] == "heatmap"]
+        for layer, trace in enumerate(heats, 1):
+            row = np.nan_to_num(trace["z"][at])
+            shown = table[table["what happens"] == f"layer {layer} looks at"]
+            assert len(shown) == min(3, at + 1)
+            assert shown["share"].tolist() == pytest.approx(sorted(row, reverse=True)[: len(shown)], abs=6e-5)
+            assert shown["where or what"].iloc[0] == trace["x"][int(row.argmax())]
+        says = table[table["what happens"] == "the model says"]
+        told = maps.data.iloc[at]
+        assert len(says) == 3 and says["where or what"].iloc[0] == f"'{told['predicted']}'"
+        assert says["share"].iloc[0] == pytest.approx(told["probability"], abs=1e-4)
