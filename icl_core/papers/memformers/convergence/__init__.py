@@ -10,7 +10,7 @@ import math
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.convergence import claims, draw
-from icl_core.papers.memformers.convergence.draw import stage
+from icl_core.papers.memformers.convergence.draw import cells, stage
 from icl_core.papers.memformers.convergence.metrics import metrics
 from icl_core.papers.memformers.convergence.script import SCRIPT
 from icl_core.papers.memformers.convergence.settings import PRESETS, Config, View
@@ -53,7 +53,7 @@ EXPERIMENT = Experiment(
     drawings=(
         Drawing("distances", stage.distances),
         Drawing("steps", stage.steps, ("seed_shown",), applies=stage.takes_steps),
-        Drawing("identities", stage.identities, ("seed_shown",), wide=True),
+        Drawing("identities", stage.identities, ("seed_shown",), wide=True, cells=cells.identities),
         Drawing("preconditioner", draw.preconditioner, ("layer", "seed_shown"), BESIDE, wide=True),
         Drawing("whitened", draw.whitened, ("layer", "seed_shown"), BESIDE, wide=True),
         Drawing("all distances", draw.distances, (), CURVES, live=True),

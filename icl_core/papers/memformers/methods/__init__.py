@@ -8,7 +8,7 @@ with one matrix can do. The trained model can be decoded: the method that it has
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.methods import claims, printed
-from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, overfit, products, stage, trajectory
+from icl_core.papers.memformers.methods.draw import cells, depth, forms, optimiser, overfit, products, stage, trajectory
 from icl_core.papers.memformers.methods.metrics import metrics
 from icl_core.papers.memformers.methods.script import SCRIPT
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
@@ -65,7 +65,7 @@ EXPERIMENT = Experiment(
         Drawing("by_depth", stage.depth),
         Drawing("batch", stage.batch, moving=False, applies=stage.keeps_its_batch),
         Drawing("path", stage.path, PLANE),
-        Drawing("learned", stage.learned, MODEL, applies=optimiser.applies),
+        Drawing("learned", stage.learned, MODEL, applies=optimiser.applies, cells=cells.learned),
         Drawing("preconditioned", stage.preconditioned, MODEL, moving=False, applies=optimiser.applies),
         Drawing("loss", stage.loss, applies=stage.keeps_its_batch),
         Drawing("depth", depth.depth, ("overlay", "average"), METHODS, wide=True, moving=False),
