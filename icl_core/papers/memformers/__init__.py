@@ -33,7 +33,7 @@ PAPER = Paper(
         ("Gamma", "Γ_j^l", "memory: how much layer l uses of what layer j found"),
         ("alpha, gamma", "α_l, γ_l", "step size of the CGD-like Memformer, and how much of the last register it keeps"),
         ("register", "R_l", "what a layer's attention leaves for later layers; with B = 0 a row of labels alone"),
-        ("steps", "a_l = 1 / r_l", "inverse roots of the best polynomial: A_l = a_l Σ⁻¹ reaches the floor"),
+        ("steps", "aₗ = 1 / rₗ", "inverse roots of the best polynomial: Aₗ = aₗ Σ⁻¹ reaches the floor"),
         ("batch", "B", "prompts in a test batch; CGD computes 2 B numbers for each iteration"),
         ("Lambda", "Λ_i^k", "how much of each past gradient a first-order method uses, eq. 1.1"),
         (
