@@ -38,9 +38,8 @@ PAPER = Paper(
         ("Lambda", "Λ_i^k", "how much of each past gradient a first-order method uses, eq. 1.1"),
         (
             "root",
-            "Σ^½",
-            "turns white noise into covariates; Σ^½ A Σ^½ is A in whitened coordinates, where all directions "
-            "vary alike",
+            "√Σ",
+            "turns white noise into covariates; √Σ A √Σ is A in whitened coordinates, where all directions vary alike",
         ),
         (
             "log-loss",
