@@ -48,7 +48,18 @@ def test_settings_are_declared_and_have_valid_defaults(experiment):
 def test_config_and_view_share_no_name_and_take_none_of_the_address(experiment):
     config, view = set(knobs(experiment.config)), set(knobs(experiment.view))
     assert not config & view
-    assert not (config | view) & {"experiment", "preset", "version", "projector", "step", "drawer", "beat", "tour", "marks"}
+    assert not (config | view) & {
+        "experiment",
+        "preset",
+        "version",
+        "projector",
+        "step",
+        "drawer",
+        "beat",
+        "tour",
+        "marks",
+        "lesson",
+    }
 
 
 @pytest.mark.parametrize("typed", ["", "?", "0", "1, 2, x", "1/0", "1:2:3", "-1e400:nan", "9" * 30, "\x00"])

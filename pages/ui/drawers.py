@@ -8,7 +8,7 @@ import streamlit as st
 from icl_core import knobs, registry
 from icl_core.experiment import STAGE, Drawing, Panel, Run
 from icl_core.findings import Summary
-from pages.ui import address, growing, panels, verdicts, widgets
+from pages.ui import address, growing, panels, scheme, verdicts, widgets
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
@@ -19,7 +19,8 @@ def names(setting: Setting, run: Run) -> list[str]:
     """The drawers of an experiment, in the order of its drawings, and those that every one has."""
     places = [each.place for each in setting.experiment.drawings if each.place != STAGE and each.applies(run.config)]
     view = [VIEW] if _fields(setting, run, STAGE) else []
-    return [*dict.fromkeys(places), *view, NUMBERS, EVIDENCE, WHY]
+    model = [scheme.MODEL] if setting.experiment.diagram else []
+    return [*model, *dict.fromkeys(places), *view, NUMBERS, EVIDENCE, WHY]
 
 
 def show(setting: Setting, run: Run, found: Sequence[Summary], grows: str = "") -> None:
@@ -44,6 +45,8 @@ def _opened(key: str) -> None:
 def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary], grows: str) -> None:
     if opened == EVIDENCE:
         verdicts.evidence(found)
+    elif opened == scheme.MODEL:
+        scheme.show(setting, run)
     elif opened == VIEW:
         _knobs(setting, run, STAGE)
     elif opened == NUMBERS:

@@ -143,7 +143,7 @@ def _style(setting: Setting, run: Run, beat: Beat | None) -> str:
     question = asked.open_question(run, beat)
     if question is not None:
         return " ".join(map(_hidden, question.hides))
-    marks = beat.marks if beat else _asked_marks(setting)
+    marks = _asked_marks(setting) or (beat.marks if beat else ())
     return _outlined(marks) if marks else ""
 
 

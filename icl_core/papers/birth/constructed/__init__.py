@@ -20,6 +20,7 @@ from icl_core.papers.birth.constructed.draw import gap, readings, stage, sweep
 from icl_core.papers.birth.constructed.metrics import at_d, metrics
 from icl_core.papers.birth.constructed.run import SEQUENCES, run, widths
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
+from icl_core.papers.birth.shared.diagram import diagram
 
 
 def headline(run: Run, view: View) -> str:
@@ -71,4 +72,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    diagram=lambda config: diagram(config, "construction", ("reads", {}), "accuracy"),
 )

@@ -19,6 +19,7 @@ from icl_core.papers.birth.induction.draw import attention, compared, curves, gr
 from icl_core.papers.birth.induction.metrics import accuracy_at, metrics, milestones
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import one_layer, opposite, run
+from icl_core.papers.birth.shared.diagram import diagram
 from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, WATCHED
 from icl_core.training.loop import evaluations
 
@@ -93,4 +94,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     milestones=milestones,
     goes_on=lambda config: True,
+    diagram=lambda config: diagram(config, "trained", ("matrix", {"memory": "W_F"}), "accuracy"),
 )

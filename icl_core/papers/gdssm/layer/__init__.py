@@ -16,6 +16,7 @@ Try:
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.layer import claims, population
+from icl_core.papers.gdssm.layer.diagram import diagram
 from icl_core.papers.gdssm.layer.draw import (
     beside,
     grafts,
@@ -118,4 +119,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    diagram=diagram,
 )

@@ -13,6 +13,8 @@ Try:
 - Follow the trajectories of one prompt layer by layer: who takes the straight way, and why?
 """
 
+from collections.abc import Callable
+
 import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -21,6 +23,7 @@ from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, ove
 from icl_core.papers.memformers.methods.metrics import metrics
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
 from icl_core.papers.memformers.methods.train import companions, run
+from icl_core.papers.memformers.shared.diagram import Opens, diagram
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.draw.losses import floor_of, written
 from icl_core.papers.memformers.shared.train import goes_on
@@ -48,6 +51,16 @@ def cost(config: Config) -> float:
     layers = config.layers * (config.layers + 1) / 2
     trained = config.steps * layers * (config.seeds * config.batch * per_prompt + 2e5)
     return (models * (trained + 2**16 * 20 * config.d**3 * layers) + 4e9) / 1e9
+
+
+def _opens(config: Config) -> dict[str, Opens | Callable[[int], Opens]]:
+    """What shows the parts of the model that its diagram has."""
+    found = {"gradient": lambda layer: ("forms", {"layer": layer + 1}, None), "end": ("by_depth", {}, None)}
+    if KNOWS(config):
+        found["A"] = lambda layer: ("preconditioner", {"layer": layer + 1}, 0)
+    if optimiser.applies(config):
+        found["memory"] = ("learned", {}, None)
+    return found
 
 
 MODEL = ("depth", "seed_shown")  # what panels on one model depend on
@@ -89,4 +102,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     goes_on=goes_on,
+    diagram=lambda config: diagram(config, _opens(config)),
 )
