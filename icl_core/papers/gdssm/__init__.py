@@ -1,6 +1,7 @@
 """State-space models can learn in-context by gradient descent (Sushma et al., 2024): GD-SSM."""
 
 from icl_core.experiment import Paper
+from icl_core.papers.gdssm.lesson import LESSON
 from icl_core.papers.gdssm.picture import draw
 
 PAPER = Paper(
@@ -36,6 +37,7 @@ PAPER = Paper(
         ("kappa", "κ", "E x⁴ / (E x²)², 1.8 for a uniform x"),
     ),
     picture=("gdssm.layer", "layer", draw),
+    lesson=LESSON,
     order=3,
     mathematics=r"""
 The loss of a linear model $M$ on the examples is $\frac{1}{2N} \sum_n \lVert M x_n - y_n \rVert^2$. Its gradient at
