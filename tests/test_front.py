@@ -96,7 +96,7 @@ def test_the_front_page_works_without_its_runs(tmp_path, monkeypatch, state):
         said = [caption.value for caption in page.caption]
         assert any(text.startswith("The film appears once") for text in said), said
         assert sum(text.startswith("The picture appears once") for text in said) == len(registry.papers()) - 1
-        assert [header.value for header in page.header][-1] == "What the papers claim, and what came out"
+        assert [header.value for header in page.header][-1] == "What the papers claim, and what comes out here"
 
 
 def test_a_bar_counts_the_papers_own_claims_alone():

@@ -12,7 +12,7 @@ from pages.ui.training import describe
     ("state", "said"),
     [
         ({"status": "queued", "position": 1}, "Starting"),
-        ({"status": "queued", "position": 3}, "Waiting for its turn, number 3 in the queue"),
+        ({"status": "queued", "position": 3}, "Number 3 in the queue"),
         ({"status": "running"}, "Starting"),  # the worker has it and has not reported yet
         ({"status": "running", "step": 2, "total": 8, "loss": 0.5}, "Training: step 2 of 8 · loss 0.5"),
         ({"status": "running", "step": 2, "total": 8, "loss": math.nan}, "Training: step 2 of 8"),
@@ -24,7 +24,7 @@ from pages.ui.training import describe
         ({"status": "cancelling", "step": 2, "total": 8}, "Cancelling"),
         (
             {"status": "interrupted", "step": 2},
-            "Interrupted at step 2; it goes on from its last checkpoint in a moment",
+            "Interrupted at step 2; it will go on from its last checkpoint in a moment",
         ),
     ],
 )

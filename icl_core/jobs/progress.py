@@ -179,7 +179,7 @@ class JobProgress:
             self._write(self.job.checkpoint, state)
             self._trouble = ""
         except OSError as problem:
-            self._trouble = f"{trouble(problem)}; the training goes on, but if it is stopped, some steps are lost"
+            self._trouble = f"{trouble(problem)}; the training goes on, but stopping it now would lose some steps"
 
     def _write(self, path: Path, tensors: Tensors) -> int:
         circumstances = {"step": self._step, "total": self.total, "loss": self.loss, "threads": self.threads}

@@ -28,7 +28,7 @@ def obtain(experiment_id: str, config: Any) -> Header:
         try:
             key = queue.submit(experiment_id, config)
         except OSError as problem:
-            raise Failed(f"the run cannot be asked for: {trouble(problem)}") from problem
+            raise Failed(f"the training cannot start: {trouble(problem)}") from problem
         try:
             _watch(key, experiment_id)
         except KeyboardInterrupt:

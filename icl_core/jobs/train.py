@@ -81,7 +81,7 @@ def _put_off(job: Job, progress: JobProgress, problem: OSError) -> dict[str, Any
     """The state of a job whose run could not be kept. Its checkpoint stays; it is tried again, later and later."""
     pause = min(FIRST_PAUSE * 2**progress.tries, LONGEST_PAUSE)
     later = {"tries": progress.tries + 1, "retry_at": time.time() + pause}
-    message = f"{trouble(problem)}; the run is kept as soon as there is room"
+    message = f"{trouble(problem)}; the run will be kept once there is room"
     return {**job.state(), "status": "interrupted", "seconds_left": None, "message": message, **later}
 
 

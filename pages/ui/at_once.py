@@ -20,7 +20,7 @@ _FIELD, _CHOSEN, _BEGUN = "at_once", "at once", "begun at once"
 def switch() -> None:
     """The switch; what it was set to holds for the visit, and stands in the address where it is off."""
     st.session_state["switch"] = on()
-    help = f"A setting that takes less than about {LONGEST:.0f} s trains as soon as you choose it"
+    help = f"Settings that train in less than about {LONGEST:.0f} s start as soon as you choose them"
     st.toggle("Train at once", key="switch", help=help, on_change=_switched)
 
 

@@ -45,7 +45,7 @@ def config_knobs(setting: Setting) -> None:
     if differing:
         st.caption("Differs from the preset: " + plain("; ".join(differing)))
         back = {"experiment": setting.name, "preset": setting.preset.name}
-        st.button("Reset to preset", on_click=address.go, kwargs=back)
+        st.button("Back to the preset", on_click=address.go, kwargs=back)
 
 
 def _asked(setting: Setting, knob: knobs.Knob) -> bool:

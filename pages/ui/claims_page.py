@@ -13,9 +13,9 @@ def show() -> None:
     menu.frame("Claims")
     st.title("What the papers claim, and what comes out here", anchor=False)
     st.markdown(
-        "A claim gets its verdict from the runs at the setting it speaks of, and counts as reproduced only if it is in "
-        "all of them; other runs stand beside as “elsewhere”. ± is one standard error. What lies within two of them of "
-        "the last value that counts is not decided."
+        "Each claim is tested in every run at its own setting, and counts as reproduced only if it holds in all of "
+        "them. Runs at other settings stand beside it as “elsewhere”. ± is one standard error; a value within two of "
+        "them from the limit does not decide the claim."
     )
     found = _filtered(findings.summaries(findings.collect(store.default())))
     for paper in registry.papers():

@@ -29,13 +29,15 @@ _FRAMES = st.components.v2.component("icl_frames", html="<span hidden></span>", 
 @dataclass(frozen=True)
 class Shown:
     """What there is of the clock: its headline, its bar unless it is `still`, the keys of a `projector`; whether it
-    starts to `play` by itself, once; and the `beat` that it plays to its step, once."""
+    starts to `play` by itself, once; the `beat` that it plays to its step, once; and the panels that are outlined, of
+    which the first comes into sight."""
 
     headline: bool = True
     still: bool = False
     projector: bool = False
     play: bool = False
     beat: str = ""
+    marks: tuple[str, ...] = ()
 
 
 def clock(

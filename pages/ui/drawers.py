@@ -92,8 +92,12 @@ def _growing(drawing: Drawing, panel: Panel) -> None:
 
 
 def _fields(setting: Setting, run: Run, place: str) -> list[str]:
-    """The view's fields that stand in a drawer; those of the STAGE in the drawer VIEW."""
-    known = [field for field in knobs.knobs(setting.experiment.view) if field != "snapshot"]
+    """The view's fields that stand in a drawer; those of the STAGE in the drawer VIEW. Not those on which only drawings
+    depend that do not apply here."""
+    drawings = setting.experiment.drawings
+    named = {field for each in drawings for field in each.knobs}
+    idle = named - {field for each in drawings if each.applies(run.config) for field in each.knobs}
+    known = [field for field in knobs.knobs(setting.experiment.view) if field not in idle | {"snapshot"}]
     mine = [field for field in known if panels.home(setting.experiment, field) == place]
     return [field for field in mine if widgets.can_move(setting, field, run.config)]
 

@@ -11,8 +11,8 @@ from pages.ui.plain import plain
 from pages.ui.style import is_dark
 
 _WHAT = """
-A model goes on with a pattern that it meets for the first time, in its input, and none of its weights change: this is
-**in-context learning**. Here you can train small models that do it, and look inside.
+A trained model can pick up a new pattern from its input alone, while none of its weights change. This is **in-context
+learning**. Here you train small models that do it, and look inside them.
 """
 
 
@@ -69,7 +69,7 @@ def _drawn(digest: str, dark: bool, paper: str, _header: store.Header) -> tuple 
 
 def _glance() -> None:
     """How the claims fared in the shipped runs: the papers' own as a bar each, others in a line."""
-    st.header("What the papers claim, and what came out", anchor=False)
+    st.header("What the papers claim, and what comes out here", anchor=False)
     counted = findings.counts(store.default())
     verdicts.bars({menu.short_title(name): counted.get(name, {}) for name in registry.papers()})
-    menu.link("claims", "All claims, with what was measured")
+    menu.link("claims", "All claims, and what was measured")

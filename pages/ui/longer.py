@@ -16,7 +16,7 @@ def offer(setting: Setting) -> None:
     if not every:
         return
     goes_on, steps = ends.left_by(setting.id, setting.config), getattr(setting.config, ends.FIELD)
-    with st.popover("Train on", help="For a claim that this training is too short to decide"):
+    with st.popover("Train on", help="Some claims need a longer training to be decided"):
         st.caption(_from(setting, goes_on, steps))
         for config in every:
             wanted = getattr(config, ends.FIELD)
@@ -28,10 +28,10 @@ def offer(setting: Setting) -> None:
 
 def _from(setting: Setting, goes_on: bool, steps: int) -> str:
     if goes_on:
-        return f"Goes on from step {steps:,}, with the weights that a run asked for so long would have there."
+        return f"Goes on from step {steps:,}, and ends as if it had been this long from the start."
     if setting.experiment.goes_on(setting.config):
-        return "From the start: only the latest runs made on this machine can be continued."
-    return "From the start: a longer training of this setting is another one from its first step."
+        return "Starts anew: only the latest runs trained on this machine can go on."
+    return "Starts anew: here a longer training differs from its first step on."
 
 
 def _go(setting: Setting, config: Any) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 from icl_core import figures, registry
 from icl_core.experiment import CannotDraw, Opening, Panel, Run
 from icl_core.runs import store
-from pages.ui import clock, menu
+from pages.ui import clock, menu, tour
 from pages.ui.chart import seated
 from pages.ui.plain import plain
 from pages.ui.style import is_dark
@@ -30,6 +30,7 @@ def show(paper: str) -> None:
             experiment, preset = opening.run
             query = {"experiment": experiment.partition(".")[2], "preset": preset}
             menu.link(paper, "Open the experiment", query)
+            tour.offer(tour.ALL)
         with st.container(key="opening-film"):
             _film(paper, opening)
 

@@ -9,7 +9,21 @@ from icl_core import findings, forms, knobs, registry
 from icl_core.experiment import Paper, Run
 from icl_core.jobs import start
 from icl_core.runs import store
-from pages.ui import address, at_once, choose, drawers, longer, menu, sharing, stage, training, verdicts, widgets
+from pages.ui import (
+    address,
+    at_once,
+    choose,
+    drawers,
+    longer,
+    menu,
+    sharing,
+    stage,
+    stays,
+    training,
+    verdicts,
+    widgets,
+    words,
+)
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 from pages.ui.training import Pending
@@ -38,6 +52,8 @@ def show(name: str) -> None:
             _run_line(setting, found, pending)
             at_once.switch()
     _main(setting, shown, run, claims, pending)
+    words.explain(name)
+    stays.listen()
 
 
 def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[findings.Summary]) -> None:

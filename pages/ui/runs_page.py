@@ -1,4 +1,4 @@
-"""The runs there are: trainings under way, runs made here, runs that come with the project."""
+"""The runs there are: trainings under way, runs made here, included ones."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def show() -> None:
     st.header("In training", anchor=False)
     _jobs()
     headers = store.default().headers()
-    for origin, title in (("local", "Trained here"), ("shipped", "Come with the project")):
+    for origin, title in (("local", "Trained here"), ("shipped", "Included")):
         mine = [header for header in headers if header.origin == origin]
         st.header(f"{title} ({len(mine)})", anchor=False)
         for header in mine:
@@ -33,7 +33,7 @@ def _jobs() -> None:
     training.ensure_workers()  # for what a killed one left behind
     active = [job for job in queue.states() if not job.ended]
     if not active:
-        st.markdown("Nothing is being trained.")
+        st.markdown("Nothing is training now.")
     for job in active:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"job-{job.key}"):
             st.markdown(f"**{job.experiment}** · {plain(training.describe(job))}")
@@ -58,7 +58,7 @@ def _differences(header: store.Header) -> str:
     try:
         config = forms.from_kept(experiment.config, header.config)
     except (TypeError, BadSetting) as problem:  # the store sees it too, once the experiment is imported
-        return f"no longer a valid setting: {problem}"
+        return f"this setting is no longer possible: {problem}"
     return ", ".join(forms.differences(config, experiment.presets[0].config)) or "as preset"
 
 
@@ -67,7 +67,7 @@ def _about(header: store.Header) -> str:
     try:
         size = f"{header.path.stat().st_size / 2**20:.1f} MB"
     except OSError:
-        size = "gone meanwhile: deleted, or to make room"
+        size = "no longer there: deleted, or dropped to make room"
     minute = f"{info['date'][:16].replace('T', ' ')} UTC" if info.get("date") else ""
     parts = [size, training.duration(info.get("seconds")), info.get("device"), minute]
     return " · ".join(str(part) for part in parts if part)

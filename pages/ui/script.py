@@ -8,8 +8,8 @@ import streamlit as st
 
 from icl_core import script
 from icl_core.experiment import Run
-from icl_core.script import HEADLINE, MARKS, Beat
-from pages.ui import address, asked, tour, tries
+from icl_core.script import Beat
+from pages.ui import address, asked, outline, tour, tries
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 from pages.ui.tour import Stop
@@ -36,6 +36,8 @@ def show(setting: Setting, run: Run, found: Sequence[Beat]) -> None:
     if beat is None and "beat" in st.query_params and found:
         names = ", ".join(each.name for each in found)
         st.warning(f"There is no beat {plain(st.query_params['beat'])!s:.80} here; there are {names}.")
+    if problem := outline.refusal(setting):
+        st.warning(plain(problem))
     with st.container(key="script", horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(key="turns", horizontal=True, vertical_alignment="center", gap="small", width="content"):
             _turns(setting, run, found, beat)
@@ -46,7 +48,7 @@ def show(setting: Setting, run: Run, found: Sequence[Beat]) -> None:
                 _beat(setting, run, beat)
         with st.container(key="tries", width="content"):
             tries.offer(setting)
-    st.html(f"<style>/* what is outlined */{_style(setting, run, beat)}</style>")
+    st.html(f"<style>/* what is outlined */{outline.style(setting, run, beat)}</style>")
 
 
 def _beat(setting: Setting, run: Run, beat: Beat) -> None:
@@ -136,47 +138,3 @@ def _turn(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) 
         address.write("tour", "", "")
     else:
         asked.play(run, beat)
-
-
-def _style(setting: Setting, run: Run, beat: Beat | None) -> str:
-    """What is outlined, the rest of the stage dimmed; what a question hides."""
-    question = asked.open_question(run, beat)
-    if question is not None:
-        return " ".join(map(_hidden, question.hides))
-    marks = _asked_marks(setting) or (beat.marks if beat else ())
-    return _outlined(marks) if marks else ""
-
-
-def _asked_marks(setting: Setting) -> list[str]:
-    """The panels that the address outlines; of other names the visitor is told."""
-    asked_for = [name for name in st.query_params.get("marks", "").split(",") if name]
-    known = [drawing.name for drawing in setting.experiment.drawings]
-    if unknown := [name for name in asked_for if name not in known]:
-        st.warning(f"There is no panel {plain(', '.join(unknown))!s:.80} here; there are {', '.join(known)}.")
-    return [name for name in asked_for if name in known]
-
-
-def _outlined(marks: Sequence[str]) -> str:
-    seats, drawn = (
-        ", ".join(f".st-key-{place}{_css(name)}, .st-key-{place}wide-{_css(name)}" for name in marks)
-        for place in ("seat-", "panel-")
-    )
-    drawn += "".join(f", .st-key-panel-half-{_css(name)}" for name in marks)
-    outline = "outline: 2px solid #E69F00; outline-offset: 3px; border-radius: .3rem;"
-    dimmed = f"[class*='st-key-stage-']:has({seats}) [class*='st-key-seat-']:not({seats}) {{ opacity: .4; }}"
-    return f"{seats}, {drawn} {{ {outline} }} {dimmed}"
-
-
-def _hidden(name: str) -> str:
-    if name == HEADLINE:
-        return ".headline { filter: blur(.55rem); user-select: none; }"
-    if name == MARKS:
-        return ".clock .ticks { visibility: hidden; }"
-    places = (f"st-key-seat-{_css(name)}", f"st-key-seat-wide-{_css(name)}")
-    drawn = (f"st-key-panel-half-{_css(name)}", f"st-key-panel-wide-{_css(name)}")
-    what = ", ".join(f".{place}" for place in (*places, *drawn))
-    return f":is({what}) > * {{ filter: blur(.8rem); pointer-events: none; user-select: none; }}"
-
-
-def _css(name: str) -> str:
-    return name.replace(" ", "-")

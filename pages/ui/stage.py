@@ -12,7 +12,7 @@ from icl_core import knobs
 from icl_core.experiment import Drawing, Panel, Run
 from icl_core.findings import Summary
 from icl_core.script import Beat, snapshot_of
-from pages.ui import address, asked, clock, drawers, growing, panels, script, training
+from pages.ui import address, asked, clock, drawers, growing, outline, panels, script, training
 from pages.ui.address import Setting
 from pages.ui.chart import seated
 from pages.ui.style import Look, look
@@ -43,7 +43,7 @@ def _head(setting: Setting, run: Run, at: int, pending: Pending | None, grows: s
         with st.container(key="said"):
             if pending is not None:
                 training.say(setting, pending)
-        _clock(setting, run, at, pending is None, bool(grows), played)
+        _clock(setting, run, at, pending is None, bool(grows), played, outline.marks(setting, run, beat))
         with st.container(key="line"):
             if grows:
                 training.line(grows)
@@ -51,11 +51,11 @@ def _head(setting: Setting, run: Run, at: int, pending: Pending | None, grows: s
 
 def snapshot(setting: Setting, run: Run, beat: Beat | None = None) -> int:
     """The index of the snapshot that the address asks for: the last one not beyond its step, else the beat's."""
-    steps, asked = run.snapshot_steps, st.query_params.get("step", "")
+    steps, wanted = run.snapshot_steps, st.query_params.get("step", "")
     if not moves(setting, run):
         return 0
-    if asked.isdecimal():
-        return max(0, bisect_right(steps, int(asked)) - 1)
+    if wanted.isdecimal():
+        return max(0, bisect_right(steps, int(wanted)) - 1)
     told = snapshot_of(beat, run) if beat is not None and asked.open_question(run, beat) is None else None
     return run.snapshot_at(setting.view) if told is None else told
 
@@ -69,11 +69,11 @@ def _at(view: Any, index: int) -> Any:
     return replace(view, snapshot=index) if "snapshot" in knobs.knobs(type(view)) else view
 
 
-def _clock(setting: Setting, run: Run, at: int, headline: bool, still: bool, beat: str) -> None:
+def _clock(setting: Setting, run: Run, at: int, headline: bool, still: bool, beat: str, marks: tuple[str, ...]) -> None:
     steps = run.snapshot_steps if moves(setting, run) else [0]
     said = [setting.experiment.headline(run, _at(setting.view, index)) for index in range(len(steps))]
     projector = "projector" in st.query_params
-    shown = clock.Shown(headline, still, projector, beat=beat)
+    shown = clock.Shown(headline, still, projector, beat=beat, marks=marks)
     milestones = setting.experiment.milestones(run)
     clock.clock(_key(setting), _name(run), steps, said, at, lambda: _rested(setting, steps), shown, milestones)
 

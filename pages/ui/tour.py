@@ -42,10 +42,11 @@ def part(tour: Sequence[Stop], here: Stop) -> str:
     return f"{parts.index(here[:2]) + 1} / {len(parts)}" if here[:2] in parts and len(parts) > 1 else ""
 
 
-def begin(name: str) -> None:
-    """Go to the first stop of a tour."""
+def offer(name: str) -> None:
+    """A button that begins a tour, if it leads through more than one experiment."""
     found = stops(name)
-    if found:
+    several = len({stop[:2] for stop in found}) > 1
+    if several and st.button(title(name), key=f"tour {name}", type="tertiary", icon=":material/tour:"):
         go(found[0], name)
 
 

@@ -63,14 +63,14 @@ def submit(experiment_id: str, config: Any) -> None:
         start.ensure_workers()
     except (BadSetting, OSError) as problem:
         told = trouble(problem) if isinstance(problem, OSError) else str(problem)
-        st.error(f"The run cannot be asked for: {plain(told)}.")
+        st.error(f"The training cannot start: {plain(told)}.")
 
 
 def say(setting: Setting, pending: Pending) -> None:
     """In place of the headline: what is on screen instead of the setting's run, and the way to this."""
     job = pending.job()
     if job is not None and job.status == "failed":
-        st.error(f"The run failed: {plain(job.message)}")
+        st.error(f"The training failed: {plain(job.message)}")
     with st.container(horizontal=True, vertical_alignment="center", key="pending"):
         if job is not None and job.status == "cancelling":
             st.fragment(_cancelling, run_every=LOOK)(pending.key)
@@ -83,11 +83,11 @@ def say(setting: Setting, pending: Pending) -> None:
 
 def _said(job: queue.JobState | None, nearest: str) -> str:
     if growing(job):
-        return f"Meanwhile you see the nearest run, faded: {nearest}." if nearest else "Its first run."
+        return f"Until it is done you see the nearest run, faded: {nearest}." if nearest else "There is no run yet."
     if given_up(job):
         cancelled = "" if job is None or job.status == "failed" else "You cancelled this run. "
-        return cancelled + (f"You see the nearest one: {nearest}." if nearest else "")
-    return f"No run yet. You see the nearest one, faded: {nearest}." if nearest else "No run yet."
+        return cancelled + (f"You see the nearest run: {nearest}." if nearest else "")
+    return f"Not trained yet. You see the nearest run, faded: {nearest}." if nearest else "Not trained yet."
 
 
 def _cancelling(key: str) -> None:
@@ -125,11 +125,11 @@ def ensure_workers() -> None:
 def describe(job: queue.JobState) -> str:
     """A job's state in one line."""
     if job.status == "queued" and not start.ready(job):
-        return f"Waiting for version {job.version} of {job.experiment}, by which it was asked for"
+        return f"Waiting: it was asked for with version {job.version} of {job.experiment}"
     if job.status == "queued":
-        return f"Waiting for its turn, number {job.position} in the queue" if job.position > 1 else "Starting"
+        return f"Number {job.position} in the queue" if job.position > 1 else "Starting"
     if job.status == "interrupted":
-        return f"Interrupted at step {job.step}; {job.message or 'it goes on from its last checkpoint in a moment'}"
+        return f"Interrupted at step {job.step}; {job.message or 'it will go on from its last checkpoint in a moment'}"
     if job.status in ("cancelling", "cancelled"):
         return "Cancelling" if job.status == "cancelling" else "Cancelled"
     if job.ended:

@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from icl_core import knobs, registry
+from icl_core import knobs
 from icl_core.script import Try
-from pages.ui import address, menu, tour
+from pages.ui import address, stays, tour
 from pages.ui.address import Setting
 
 
@@ -12,18 +12,11 @@ def offer(setting: Setting) -> None:
     """A menu of what to try here, and of the tours."""
     found = setting.experiment.script.tries if setting.experiment.script else ()
     with st.popover("Try", type="tertiary", width="content"):
-        for each in found:
-            menu.link(setting.id.partition(".")[0], each.say, query(setting, each))
-        _tours(setting)
-
-
-def _tours(setting: Setting) -> None:
-    paper = registry.papers()[setting.id.partition(".")[0]]
-    for name in (paper.name, tour.ALL):
-        found = tour.stops(name)
-        several = len({stop[:2] for stop in found}) > 1
-        if several and st.button(tour.title(name), key=f"tour {name}", type="tertiary"):
-            tour.begin(name)
+        paper = setting.id.partition(".")[0]
+        links = (stays.link(paper, each.say, query(setting, each)) for each in found)
+        st.html(f'<ul class="tries">{"".join(f"<li>{link}</li>" for link in links)}</ul>')
+        for name in (paper, tour.ALL):
+            tour.offer(name)
 
 
 def query(setting: Setting, what: Try) -> dict[str, str]:

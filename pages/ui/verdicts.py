@@ -111,7 +111,7 @@ def _row(summary: Summary) -> str:
     mark = f"{MARKS[summary.verdict]} {summary.verdict}"
     others = _values(summary.elsewhere)
     elsewhere = f"; elsewhere: {others}" if others else ""
-    values = f"{_values(summary.here) or 'not run at its setting'}{elsewhere}"
+    values = f"{_values(summary.here) or 'not run at its own setting'}{elsewhere}"
     reasons = dict.fromkeys(filter(None, (why(finding.metric) for finding in summary.here)))
     missed = "not known" if MARKS[summary.verdict] == "✗" else ""
     because = f"<br>Why: {escape(' '.join(reasons) or missed)}" if reasons or missed else ""

@@ -123,7 +123,7 @@ def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
     runs.goto(f"{serve()}/runs")
     expect(training(runs)).to_be_visible()
     runs.get_by_role("button", name="Cancel").click()
-    expect(runs.get_by_text("Nothing is being trained")).to_be_visible()
+    expect(runs.get_by_text("Nothing is training now")).to_be_visible()
     expect(tab.get_by_text("You cancelled this run")).to_be_visible()
 
 

@@ -145,7 +145,7 @@ def test_arrivals_are_set_beside_each_other_seed_by_seed_in_steps_and_in_tasks()
         return beside.training(Run(run.config, tensors), View())
 
     panel = drawn([2, 2, 1, 1], [2, 2, 2, 1])
-    assert panel.title == "Within 1 % of L*: after 200 to 400 steps as the authors train, after 5 to 10 steps as here"
+    assert panel.title == "Within 1% of L*: after 200 to 400 steps as the authors train, after 5 to 10 steps as here"
     assert (
         "seed by seed: 40 times the steps, 2.5 times the tasks; our rate is 1 times theirs" in panel.note
     )  # 16 and 256

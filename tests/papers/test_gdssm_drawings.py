@@ -196,7 +196,7 @@ def lines(panel) -> dict[str, float]:
 def test_one_layer_has_the_best_expected_loss():
     panel = training.loss(shipped("layer"), View())
     assert lines(panel) == pytest.approx({"best expected loss": 0.8249158, "predicting zero": 5 / 3}, rel=1e-6)
-    assert "exact" in panel.caption and "0.45 %" in panel.caption  # so far off is the construction on the tasks drawn
+    assert "exact" in panel.caption and "0.45%" in panel.caption  # so far off is the construction on the tasks drawn
 
 
 def test_two_layers_stand_between_steps_of_one_rate_and_of_two():
@@ -210,7 +210,7 @@ def test_two_layers_stand_between_steps_of_one_rate_and_of_two():
     assert found["two steps, two rates"] == pytest.approx(float(run["baseline/floor"][0]), rel=0.015)
     # on the tasks that the curve was watched on, which are few, what is less does not count
     assert panel.title.endswith("the construction, below one step and below two steps of one rate")
-    assert panel.title.startswith("Trained ends within 0.1 %")
+    assert panel.title.startswith("Trained ends within 0.1%")
 
 
 def test_hardly_trained_layers_beat_nothing():
@@ -225,7 +225,7 @@ def test_a_penalty_is_named_where_it_is_kept_and_where_it_is_not():
     panel = training.loss(shipped("penalised"), View())
     assert list(lines(panel)) == ["two steps, no penalty", "one step", "predicting zero"]
     assert lines(panel)["two steps, no penalty"] == pytest.approx(closed_forms.two_steps_free(10, 10).loss)
-    assert panel.title == "Trained ends 18 % below the construction, which keeps the penalty"
+    assert panel.title == "Trained ends 18% below the construction, which keeps the penalty"
     assert "comes down to the construction" not in panel.caption
 
 

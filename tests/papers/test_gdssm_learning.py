@@ -149,7 +149,7 @@ def test_two_layers_reach_two_free_rates_and_beat_one_shared_rate():
 
 
 def test_two_layers_reach_their_loss_sooner_than_their_weights():
-    """The quick training is within 1 % of 0.564 too; its B is not yet the construction's."""
+    """The quick training is within 1% of 0.564 too; its B is not yet the construction's."""
     found = train.run(Config(layers=2, recurrence="scalar", batch=128, steps=600), Recorder())
     assert found["evaluated/scaled"][0] == pytest.approx(0.564, rel=0.01)
     assert abs(found["evaluated/ratio"][0] - 1) < 0.01

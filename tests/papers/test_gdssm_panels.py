@@ -117,7 +117,7 @@ def test_a_construction_lies_on_the_closed_form_and_crosses_zero_at_root_two():
     run = as_built(shipped(ONE))
     assert off_closed_form(run) < 1e-6
     assert worse_than_zero(run) == pytest.approx(2**0.5, abs=0.02)
-    assert "within 0 % of the closed form; worse than zero beyond α = 1.4" in scale.draw(run, View()).title
+    assert "within 0% of the closed form; worse than zero beyond α = 1.4" in scale.draw(run, View()).title
 
 
 @pytest.mark.parametrize("times, said", [(100.0, "worse than zero at every scale"), (0.0, "never worse than zero")])

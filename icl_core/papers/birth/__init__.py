@@ -9,29 +9,32 @@ PAPER = Paper(
     title="Birth of a Transformer: A Memory Viewpoint",
     authors="Bietti, Cabannes, Bouchacourt, Jégou, Bottou",
     year=2023,
-    found="A transformer learns to copy from its context by storing associative memories in three of its matrices.",
+    found="To continue “ab…a” with “b”, a transformer needs three memories, and each of them is one matrix.",
     introduction=(
-        "Some characters of each sequence are triggers: what follows a trigger is drawn anew for every sequence, so "
-        "only the context can tell it. A two-layer transformer solves this with an induction head, and its matrices "
-        "turn out to be sums of outer products, memories that can be read one pair at a time."
+        "Some characters of each sequence are triggers. What follows a trigger is drawn anew for every sequence, so "
+        "only its earlier occurrence can tell. A transformer of two layers solves this with an induction head: it "
+        "looks for the earlier occurrence and repeats what followed there. Three of its matrices turn out to be "
+        "associative memories, sums of outer products that you can read pair by pair."
     ),
     experiments={"induction": 3, "constructed": 3},
     glossary=(
         ("W_E", "w_E(k)", "embedding of character k, random and frozen"),
         ("P", "p_t", "embedding of position t, random and frozen"),
         ("W_U", "w_U(k)", "unembedding of character k, random and frozen"),
-        ("R1", "W_O¹ W_V¹", "what layer 1 makes of the token it attends to, random and frozen"),
+        ("R1", "W_O¹ W_V¹", "what layer 1 makes of the character it attends to, random and frozen"),
         ("V2", "W_V²", "values of layer 2, random and frozen"),
-        ("W_K1", "W_K¹", "keys of layer 1: learns to match a position to the one before it"),
-        ("W_K2", "W_K²", "keys of layer 2: learns to match a trigger to its remapped self"),
-        ("W_O2", "W_O²", "output of layer 2: learns to turn an attended token into its prediction"),
-        ("W_F", "W_F", "linear feed-forward layer: learns the bigrams"),
-        ("K", "K", "triggers in a sequence"),
-        ("unigram, bigram", "π_u, π_b", "how often a character occurs, and one follows another"),
-        ("recall", "R(W, W*)", "share of stored pairs that a matrix recalls, eq. 9"),
+        ("W_K1", "W_K¹", "keys of layer 1: learns to match a position with the one before it"),
+        ("W_K2", "W_K²", "keys of layer 2: learns to match a trigger with its copy made by layer 1"),
+        ("W_O2", "W_O²", "output of layer 2: learns to say the character attended to"),
+        ("W_F", "W_F", "linear feed-forward layer: learns which character often follows which"),
+        ("K", "K", "number of triggers in a sequence"),
+        ("unigram, bigram", "π_u, π_b", "how often a character occurs, and how often one follows another"),
+        ("recall", "R(W, W*)", "share of its pairs that a matrix gets right, asked on its own, eq. 9"),
+        ("loss", "−ln p", "p: probability given to the right character; in nats, and one nat is a factor e = 2.7"),
     ),
     picture=("birth.induction", "order", draw),
     opening=OPENING,
+    highlights=(("induction", "start"), ("induction", "output"), ("induction", "find"), ("induction", "zero")),
     lesson=LESSON,
     order=1,
     mathematics=r"""

@@ -114,16 +114,16 @@ NOTES = (
         12,
         "What does layer 1 have to do so that layer 2 can find the earlier occurrence?",
         ("“Remember all pairs.”", "“Copy the character before into each position.”"),
-        "Show the diagonal just below the main one, then the diagram: W_K¹ looks one back, W_O¹ W_V¹ writes a copy, W_K² "
-        "compares with the copies. Ask what each of the three alone would be good for.",
+        "Show the diagonal just below the main one, then the diagram: W_K¹ looks one back, W_O¹ W_V¹ writes a copy, "
+        "W_K² compares with the copies. Ask what each of the three alone would be good for.",
         Try("The model, with each matrix in its place", drawer=MODEL, marks=("w_k1",)),
     ),
     Note(
         15,
         "If the paper's formula for a matrix is right, what happens when you put it in place of the learned one?",
         ("“Nothing.”", "“It gets better, since the formula is exact.”", "“It breaks, since the scale is different.”"),
-        "The scale is fitted, so that is not it. One at a time they fit well. All three together fall far: have them find "
-        "out by how much in the second exercise, and let them argue why before you say “cross-talk”.",
+        "The scale is fitted, so that is not it. One at a time they fit well. All three together fall far: have them "
+        "find out by how much in the second exercise, and let them argue why before you say “cross-talk”.",
         Try("Graft, with the construction of W_K²", fields={"graft_W_K2": "constructed"}, drawer=GRAFT, marks=("graft",)),
     ),
 )  # fmt: skip

@@ -12,12 +12,12 @@ NAMES = (("W_O2", "W_O²", "layer 3"), ("W_K1_early", "W_K¹", "layer 1"), ("W_K
 def draw(run: Run) -> Panel:
     """Recall of the three memories against the training step, from a shipped run."""
     series = [Curve(label, run["curve/step"], run[f"curve/recall_{name}"], kind) for name, label, kind in NAMES]
-    figure = figures.curves(series, "training step", "recall", y_range=(0, 1.02), height=260)
+    figure = figures.curves(series, "training step", "pairs right", y_range=(0, 1.02), height=260)
     labels = [f'<span style="color:{figures.colour(kind)}">⬤</span> {label}' for _, label, kind in NAMES]
     figure.add_annotation(**note("    ".join(labels), 0, 1, xanchor="left", yanchor="bottom", yshift=6))
     return Panel(
         "Three memories form, one after the other",
-        "The output memory W_O² comes first; then the two attention layers learn where to look.",
+        "The output memory W_O² comes first. Then the two attention layers learn where to look.",
         figure.update_layout(showlegend=False, margin={"t": 34}),
     )
 
@@ -27,16 +27,16 @@ def _headline(run: Run, index: int) -> str:
     shown = heads.at_snapshot(run, index)
     hits, count = shown.right
     looked = sum(float(shown.attention2[query, key]) for query, key, _ in shown.where) / max(1, count)
-    step = f"Step {run.snapshot_steps[index]}: {looked:.0%} of its attention is in the right place"
-    return f"{step}; {hits} of {count} predictions right."
+    step = f"Step {run.snapshot_steps[index]}: {looked:.0%} of the attention is in the right place"
+    return f"{step}, {hits} of {count} predictions are right."
 
 
 OPENING = Opening(
     title="Where will it look?",
     say=(
-        "This small transformer reads **abcXabcXab**; from the fifth character on it could know what comes next: what "
-        "followed the same character before. Each row shows where one character looks, the stronger the colour the "
-        "more, and the outlined cells are where it would have to look."
+        "This small transformer reads **abcXabcXab**. From the fifth character on it can know what comes next: "
+        "whatever followed the same character before. Each row shows where one character looks. The outlined cells "
+        "are where it should look."
     ),
     run=("birth.induction", "fastest"),
     headline=_headline,

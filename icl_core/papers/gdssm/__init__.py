@@ -15,7 +15,7 @@ PAPER = Paper(
         "the other. If what it adds to its state is y xᵀ, the state becomes the gradient of a linear model's loss, "
         "and one multiplication with the query applies it: a step of gradient descent, with one pass and no storage "
         "of the examples. Trained from random weights, the layer finds this step: "
-        "its loss comes within 0.1 % of it."
+        "its loss comes within 0.1% of it."
     ),
     experiments={"layer": 3, "sizes": 3, "nonlinear": 3, "comparison": 5, "learns": 1, "corrections": 2},
     glossary=(
@@ -23,20 +23,22 @@ PAPER = Paper(
         ("c", "c_t", "the 1-D layer's token [x_t y_t, x_{t+1}], with the product already made"),
         ("Z", "Z_t", "the state: becomes Σ y xᵀ, minus N times the gradient at zero"),
         ("Z_tilde", "Z̃_t", "the second head's state from layer 2 on: becomes Σ x xᵀ, the curvature"),
-        ("a, a_tilde", "A", "the recurrence's decays: one number, one a row or one an entry; 1 forgets nothing"),
+        ("a, a_tilde", "decay A", "the recurrence's decays: one number, one a row or one an entry; 1 forgets nothing"),
         ("Q, q", "Q, q", "which products of the window enter the state, and which part of it reads the state"),
         ("q", "D, skip weights", "what the authors' code and Figure 3 C call q"),
-        ("skip", "–", "a short cut of ours, C_t skip added to the output; not in the paper"),
+        ("skip", "C_t skip", "a short cut of ours, C_t skip added to the output; not in the paper"),
         ("Psi, Theta", "Ψ, Θ", "the same for the 1-D layer: what enters the state, and what reads it"),
         ("beta, b", "β, η/N", "learning rate over the number of examples"),
         ("M", "Wᵀ", "the implicit linear model that the layers improve, M_0 = 0"),
         ("L*", "L*", "the best loss of one step, in closed form"),
-        ("A, B", "A, B", "two steps predict A G x − B G S x, with G = Σ y xᵀ and S = Σ x xᵀ"),
+        ("A, B", "A G x − B G S x", "what two steps predict, with G = Σ y xᵀ and S = Σ x xᵀ"),
         ("alpha", "α", "test scale: x is α times as large as in training"),
         ("sensitivity", "∂ŷ/∂x", "derivative of the prediction by the query"),
         ("kappa", "κ", "E x⁴ / (E x²)², 1.8 for a uniform x"),
     ),
     picture=("gdssm.layer", "layer", draw),
+    tour=("layer", "sizes", "corrections", "nonlinear", "comparison", "learns"),
+    highlights=(("layer", "before"), ("layer", "becomes"), ("layer", "scale"), ("comparison", "who")),
     lesson=LESSON,
     order=3,
     mathematics=r"""

@@ -24,8 +24,8 @@ def _best(run: Run) -> str:
     config = run.config
     said = f"3 / ({config.N} − 2 + 1.8 + {config.f})" if config.r == 1 else "the best rate"
     return (
-        f"For x between −1 and 1 theory gives η/N = {said} = {3 / (config.N - 0.2 + config.f):.4f}; on the tasks that were "
-        f"evaluated it is {_rate(run):.4f}. The trained layer's rate is a multiple near 1 of it."
+        f"For x between −1 and 1 theory gives η/N = {said} = {3 / (config.N - 0.2 + config.f):.4f}; on the tasks that "
+        f"were evaluated it is {_rate(run):.4f}. The trained layer's rate is a multiple near 1 of it."
     )
 
 
@@ -56,8 +56,8 @@ def _too_far(run: Run) -> float:
 
 def _why_far(run: Run) -> str:
     return (
-        f"It loses {_too_far(run):.1f} times as much as always saying zero. The gradient grows with x twice, once with each "
-        "factor, and the step's length stays what it was."
+        f"It loses {_too_far(run):.1f} times as much as always saying zero. The gradient grows with x twice, once with "
+        "each factor, and the step's length stays what it was."
     )
 
 
@@ -70,8 +70,8 @@ EXERCISES = (
         _rate,
         0.0015,
         _best,
-        "Open “Trained beside constructed”: the note under the weights names η/N. Or compute 1/(σ²(N − 2 + 1.8 + f)) with "
-        "σ² = 1/3 and N = f = 10.",
+        "Open “Trained beside constructed”: the note under the weights names η/N. Or compute 1/(σ²(N − 2 + 1.8 + f)) "
+        "with σ² = 1/3 and N = f = 10.",
     ),
     Exercise(
         "decay",
@@ -100,16 +100,16 @@ NOTES = (
         8,
         "You may keep one table of numbers while examples (x, y) pass by, one after the other. Which would you keep?",
         ("“All examples.”", "“The mean of y.”", "“The slope so far.”"),
-        "Push the third: which sum gives a slope? Σ y xᵀ. Write the gradient of the squared error at zero beside it: they "
-        "are the same up to a sign. That is all that the layer will have to find.",
+        "Push the third: which sum gives a slope? Σ y xᵀ. Write the gradient of the squared error at zero beside it: "
+        "they are the same up to a sign. That is all that the layer will have to find.",
         Try("State and gradient before training", step=0, marks=("state", "exact")),
     ),
     Note(
         12,
         "The layer is trained on its predictions alone. Will its state be that sum after three pairs of ten?",
         ("“No, only at the end: that is where it is judged.”", "“Roughly.”", "“Yes.”"),
-        "Have them vote, then show the difference after three pairs. It is right all along because it adds a term a pair and "
-        "forgets none; judging the end forces every term.",
+        "Have them vote, then show the difference after three pairs. It is right all along because it adds a term a "
+        "pair and forgets none; judging the end forces every term.",
         Try("After three pairs", fields={"token": 3}, drawer=BESIDE, marks=("tokens",)),
     ),
     Note(
@@ -124,8 +124,8 @@ NOTES = (
         10,
         "Has it learned to solve regressions, or one step of a certain length? How could you tell the two apart?",
         ("“Test it on new prompts.”", "“Test it on larger x.”"),
-        "New prompts tell nothing, it has never seen one twice. Larger x do: a solver would not care about the scale. Have "
-        "them draw the curve before you open the drawer.",
+        "New prompts tell nothing, it has never seen one twice. Larger x do: a solver would not care about the scale. "
+        "Have them draw the curve before you open the drawer.",
         Try("The loss against the scale of x", fields={"alpha": 1.5}, drawer=CURVES, marks=("scale",)),
     ),
 )  # fmt: skip

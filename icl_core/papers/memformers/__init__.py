@@ -43,6 +43,7 @@ PAPER = Paper(
         ("CGD", "CGD", "conjugate gradient, with its own step sizes for every prompt"),
     ),
     picture=("memformers.methods", "lfom", draw),
+    highlights=(("methods", "guess"), ("methods", "ahead"), ("methods", "memory"), ("convergence", "found")),
     lesson=LESSON,
     order=2,
     mathematics=r"""

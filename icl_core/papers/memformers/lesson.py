@@ -39,8 +39,8 @@ def _stretched(run: Run) -> str:
     back = covariance_of(run, 1).inverse_root
     values = np.linalg.eigvalsh((back @ whitened_of(run, 1, run.config.layers, None)[0] @ back).numpy())
     return (
-        f"The variances along Σ's axes are 1 and 1/{_ratio(run):g}, so Σ⁻¹ steps {_ratio(run):g} times as far along the "
-        f"flattest. The learned A₁ stretches {values.max() / values.min():.1f} times."
+        f"The variances along Σ's axes are 1 and 1/{_ratio(run):g}, so Σ⁻¹ steps {_ratio(run):g} times as far along "
+        f"the flattest. The learned A₁ stretches {values.max() / values.min():.1f} times."
     )
 
 
@@ -69,8 +69,8 @@ EXERCISES = (
     ),
     Exercise(
         "stretched",
-        "Σ has the variances 1, 1, 1/4, 1/16, 1 along its axes. By how much farther does a layer step along the axis of "
-        "the smallest variance than along one of the largest, for gradients of equal size? Within 0.5.",
+        "Σ has the variances 1, 1, 1/4, 1/16, 1 along its axes. By how much farther does a layer step along the axis "
+        "of the smallest variance than along one of the largest, for gradients of equal size? Within 0.5.",
         "times",
         _ratio,
         0.5,
@@ -94,32 +94,32 @@ NOTES = (
         8,
         "A valley is sixteen times as steep one way as the other. You may take steps downhill. What goes wrong?",
         ("“Nothing, you get there in the end.”", "“You jump from wall to wall.”", "“Along the flat way you hardly move.”"),
-        "The last two belong together: a step short enough for the steep way is far too short for the flat one. A matrix "
-        "in front of the gradient can undo that. Which matrix? Let them say it: the inverse of the shape.",
+        "The last two belong together: a step short enough for the steep way is far too short for the flat one. A "
+        "matrix in front of the gradient can undo that. Which matrix? Let them say it: the inverse of the shape.",
         Try("The layers' matrices before training: noise", step=0, marks=("identities",)),
     ),
     Note(
         10,
         "Nobody tells the network Σ. Where could it get Σ⁻¹ from?",
         ("“It cannot know it.”", "“From the prompt: it sees the x.”", "“From all the prompts it was trained on.”"),
-        "The third: Σ is the same in all prompts, so it ends up in the weights. The maps show √Σ A √Σ; if A is a multiple "
-        "of Σ⁻¹, they show the identity. Play, and have them call out when the last layer is there.",
+        "The third: Σ is the same in all prompts, so it ends up in the weights. The maps show √Σ A √Σ; if A is a "
+        "multiple of Σ⁻¹, they show the identity. Play, and have them call out when the last layer is there.",
         Try("One learned matrix beside Σ⁻¹", drawer=BESIDE, marks=("preconditioner",)),
     ),
     Note(
         12,
         "Three steps with fixed lengths, the same for every prompt: should they be equal?",
         ("“Yes, by symmetry.”", "“Long ones first, then finer ones.”"),
-        "After three steps the error is multiplied by a polynomial of degree 3. Three equal steps put all its zeros in one "
-        "place; different ones spread them over what a prompt may bring. The order does not matter to a product.",
+        "After three steps the error is multiplied by a polynomial of degree 3. Three equal steps put all its zeros in "
+        "one place; different ones spread them over what a prompt may bring. The order does not matter to a product.",
         Try("The learned steps on the lines that theory draws", marks=("steps",)),
     ),
     Note(
         10,
         "Train again from another start. What will be the same, and what not?",
         ("“Everything: there is one optimum.”", "“Everything else: it is random.”"),
-        "The set of steps is the same; which layer takes which is left to chance. That is what “the same method” means for "
-        "a network: equal up to what the loss cannot see.",
+        "The set of steps is the same; which layer takes which is left to chance. That is what “the same method” means "
+        "for a network: equal up to what the loss cannot see.",
         Try("Another seed", fields={"seed_shown": 2}, marks=("steps",)),
     ),
 )  # fmt: skip

@@ -40,6 +40,7 @@ class Clock {
     const other = !this.data || this.data.run !== data.run;
     const asked = other || this.data.at !== data.at;
     const turned = !other && data.beat && data.beat !== this.data.beat;
+    if (String(data.marks) !== String(this.data?.marks)) this.wanted = data.marks;
     this.data = data;
     this.tell = tell;
     this.track.max = data.steps.length - 1;
@@ -170,7 +171,7 @@ class Clock {
 
   later() {
     window.clearTimeout(this.soon);
-    this.soon = window.setTimeout(() => (keepMaps(), this.draw(), this.reveal()), 60);
+    this.soon = window.setTimeout(() => (keepMaps(), this.draw(), this.reveal(), this.reach()), 60);
   }
 
   /* A drawer that was just opened, often below the window's end, comes into sight with the row of drawers. */
@@ -179,6 +180,16 @@ class Clock {
     this.opens = false;
     const behavior = calm() ? "auto" : "smooth";
     document.querySelector(".st-key-drawers").scrollIntoView({ block: "start", behavior });
+  }
+
+  /* What the script speaks of comes into sight, once it is there. */
+  reach() {
+    const panel = this.wanted?.map(panelOf).find(Boolean);
+    if (!panel) return;
+    this.wanted = null;
+    const { top, bottom, height } = panel.getBoundingClientRect();
+    if (top >= 0 && bottom <= window.innerHeight) return;
+    panel.scrollIntoView({ block: height > window.innerHeight / 2 ? "start" : "nearest", behavior: calm() ? "auto" : "smooth" });
   }
 
   /* Play by itself, once, soon after a panel is there; not for a visitor who wants no motion, or was first to move. */

@@ -10,6 +10,13 @@ const opensDrawer = (target) =>
   Boolean(target.closest?.(".st-key-drawers button, .st-key-drawers label, .st-key-verdicts")) &&
   !target.closest("[aria-checked=true], [aria-pressed=true]");
 
+/* A panel on the stage or in the open drawer. */
+const panelOf = (name) => {
+  const end = CSS.escape(name.replaceAll(" ", "-"));
+  const places = ["seat-", "seat-wide-", "panel-half-", "panel-wide-"];
+  return document.querySelector(places.map((place) => `[class~="st-key-${place}${end}"]`).join());
+};
+
 /* Page Down and Page Up walk the script. */
 const turn = (event) => {
   const button = document.querySelector(`.st-key-${event.key === "PageDown" ? "next" : "before"} button:not([disabled])`);

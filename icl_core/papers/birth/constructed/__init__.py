@@ -1,17 +1,10 @@
-"""The induction head written down instead of learned: eqs. 7 and 8 put into the model, with no training at all.
-It works where random vectors are nearly orthogonal. Where they are not, every memory answers a little to everything
-in the residual stream, and the sum of these whispers drowns the right answer.
+"""Here the induction head is not learned. The paper writes its matrices down (eqs. 7 and 8), and they go straight into
+the model. This works where random vectors are nearly orthogonal. Where they are not, every memory also answers a little
+to the other vectors of the residual stream. This is cross-talk, and together these small answers drown the right one.
 
-At a width where the construction recalls every pair and still fails, a trained model of the same size succeeds. Take
-the cross-talk with the rest of the stream out of all three matrices, and the construction catches up. W_O² or W_K²
-cleaned alone goes part of the way, W_K¹ alone none of it.
-
-Try:
-- "Constructed, beside a trained model": how much of the gap does the cross-talk explain?
-- "Bigrams in W_F, random embeddings": why do two kinds of knowledge not fit together at d = 256? What should W_F not
-  read?
-- "Bigrams in W_F, orthonormal embeddings": triggers are predicted. What is the loss everywhere else?
-- Lower the attention score of a match to 5: what does softer attention cost?
+At a width where every memory gets all of its pairs right, the constructed model still fails, and a trained one of the
+same size succeeds. Take the cross-talk out of all three matrices, and the construction catches up. Taken out of W_O² or
+W_K² alone it helps in part, out of W_K¹ alone not at all.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -19,6 +12,7 @@ from icl_core.papers.birth.constructed import claims
 from icl_core.papers.birth.constructed.draw import gap, readings, stage, sweep
 from icl_core.papers.birth.constructed.metrics import at_d, metrics
 from icl_core.papers.birth.constructed.run import SEQUENCES, run, widths
+from icl_core.papers.birth.constructed.script import CROSS_TALK, CURVES, OWN, SCRIPT
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
 from icl_core.papers.birth.shared.diagram import diagram
 
@@ -26,11 +20,13 @@ from icl_core.papers.birth.shared.diagram import diagram
 def headline(run: Run, view: View) -> str:
     """What you see: how well the construction of width d predicts."""
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in ("kept", "stream"))
+    start = f"Constructed at d = {run.config.d}, it is right {kept:.0%} of the time"
     if run.config.feed_forward:
         loss = float(at_d(run, "global_loss_kept").mean())
-        return f"Constructed at d = {run.config.d}: {kept:.0%} right at triggers; elsewhere a loss of {loss:.1f} nats."
-    start = f"Constructed at d = {run.config.d} it is right {kept:.0%} of the time, {clean:.0%} without cross-talk"
-    return f"{start}{''.join(f'; trained, {value:.0%}' for value in sweep.trained(run))}."
+        return f"{start} after triggers; elsewhere its loss is {loss:.1f} nats."
+    return (
+        f"{start}, {clean:.0%} without cross-talk{''.join(f'; trained, {value:.0%}' for value in sweep.trained(run))}."
+    )
 
 
 def cost(config: Config) -> float:
@@ -42,7 +38,6 @@ def cost(config: Config) -> float:
 
 
 SEQUENCE = ("cross_talk", "sequence", "marked")
-CROSS_TALK, CURVES = "Cross-talk", "All curves"
 
 EXPERIMENT = Experiment(
     name="constructed",
@@ -64,7 +59,7 @@ EXPERIMENT = Experiment(
         Drawing("errors", gap.errors, place=CROSS_TALK),
         Drawing("reads", gap.reads, place=CROSS_TALK, applies=lambda config: config.feed_forward),
         Drawing("readings", readings.readings, ("memory",), CROSS_TALK, wide=True),
-        Drawing("attention", readings.attention, (*SEQUENCE, "sample", "length"), "Your own sequence", wide=True),
+        Drawing("attention", readings.attention, (*SEQUENCE, "sample", "length"), OWN, wide=True),
         Drawing("accuracy", sweep.accuracy, place=CURVES, live=True),
         Drawing("recall", sweep.recall, ("cross_talk",), CURVES),
         Drawing("global_loss", sweep.global_loss, place=CURVES, applies=lambda config: config.feed_forward),
@@ -72,5 +67,6 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    script=SCRIPT,
     diagram=lambda config: diagram(config, "construction", ("reads", {}), "accuracy"),
 )

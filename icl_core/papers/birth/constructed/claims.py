@@ -24,9 +24,9 @@ WORKS = Claim(
 )
 BIGRAMS_ENCODED = Claim(
     id="bigrams-encoded",
-    label="KL of W_F alone",
+    label="KL of W_F alone, nats",
     kind="paper",
-    text="W_F of eq. 8, asked alone, gives the bigrams: a tenth of a uniform guess's divergence from them, or less.",
+    text="W_F of eq. 8, asked alone, gives the bigrams: it is at least ten times closer to them than a uniform guess.",
     source="Section 4.2, eq. 8",
     quote="The global bigram statistics can be encoded in the feed-forward layer as follows",
     at=ORTHONORMAL,
@@ -36,14 +36,14 @@ BIGRAMS_ENCODED = Claim(
 FIT_TOGETHER = ours(
     id="both-on-random-embeddings",
     label="accuracy at d = 512, with W_F",
-    text="On random embeddings the induction head of eq. 7 no longer works once eq. 8 is added, at d = 512.",
+    text="On random embeddings at d = 512, the induction head of eq. 7 stops working once W_F of eq. 8 is added.",
     at=EQ_8,
     at_most=0.5,
 )
 WORSE_THAN_GUESSING = ours(
     id="global-loss-of-the-construction",
-    label="global loss over a uniform guess's",
-    text="Where W_O² is loud enough to win, the constructed model predicts the other characters worse than a uniform "
+    label="global loss beyond a uniform guess's, nats",
+    text="Where W_O² is loud enough to win, the constructed model predicts all other characters worse than a uniform "
     "guess (log 65 = 4.17 nats).",
     at={**ORTHONORMAL, "output": 30.0},
     at_least=0.0,
@@ -51,7 +51,7 @@ WORSE_THAN_GUESSING = ours(
 GAP = ours(
     id="training-beats-construction",
     label="accuracy gained by training",
-    text="At a width where the construction recalls every pair, the trained model is far more accurate.",
+    text="At a width where the construction gets every pair right, the trained model is far more accurate.",
     at_least=0.1,
 )
 CLOSED = ours(
@@ -64,7 +64,7 @@ CLOSED = ours(
 NOT_THE_FIRST = ours(
     id="cross-talk-of-W_K1",
     label="share closed by W_K¹ alone",
-    text="None of the gap is cross-talk of W_K¹: cleaned alone, it closes none.",
+    text="None of the gap is cross-talk of W_K¹: cleaned alone, it closes none of it.",
     near=0.0,
     tolerance=0.05,
 )

@@ -29,7 +29,7 @@ def _bigrams(run: Run) -> Metric:
     if run.config.embeddings == "random" and len(nats) > 1 and nats[-1] < nats[-2]:
         half, whole = width[-2:]
         reason = (
-            f"Random embeddings are not orthogonal. The divergence falls with d: {nats[-2]:.2f} nats at {half}, "
+            f"Random embeddings are not orthogonal. The divergence falls as d grows: {nats[-2]:.2f} nats at {half}, "
             f"{nats[-1]:.2f} at {whole}."
         )
     return Metric(claims.BIGRAMS_ENCODED, float(nats[-1]), seeds_error(alone[:, -1]), reason=reason)
@@ -64,7 +64,7 @@ def _what_W_F_reads(run: Run) -> str:
     if without - whole < 0.3:
         return ""
     d = run.config.d
-    return f"W_F acts on what W_O² writes: at d = {d}, if it does not, accuracy is {without:.2f}, not {whole:.2f}."
+    return f"W_F also acts on what W_O² writes. At d = {d} accuracy is {whole:.0%}; if W_F did not, {without:.0%}."
 
 
 def _beside(run: Run) -> list[Metric]:

@@ -6,8 +6,8 @@ from icl_core.experiment import Preset
 from icl_core.knobs import BadSetting, choice, settings, slider, text, toggle
 from icl_core.papers.birth.shared.settings import TRIGGERS
 
-TASK, BUILT, BESIDE = "the task", "the construction", "beside it"
-EMBEDDINGS = {"random": "random, nearly orthogonal", "orthonormal": "orthonormal, needs d ≥ 2N + T"}
+TASK, BUILT, BESIDE = "the task", "the construction", "the trained model, repetition"
+EMBEDDINGS = {"random": "random, nearly orthogonal", "orthonormal": "orthonormal (needs d ≥ 2N + T)"}
 TALK = {
     "kept": "as in eqs. 7 and 8",
     "within": "without cross-talk among stored pairs",
@@ -24,14 +24,26 @@ class Config:
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
     d: int = slider("width, d", 16, 512, default=128, step=16, group=BUILT)
     logit: float = slider(
-        "attention score of a match", 1.0, 40.0, default=15.0, step=0.5, group=BUILT, help="sets the scale of W_K"
+        "attention score of a match",
+        1.0,
+        40.0,
+        default=15.0,
+        step=0.5,
+        group=BUILT,
+        help="sets the scale of W_K¹ and W_K²: the higher, the sharper the attention",
     )
     output: float = slider(
-        "logit of the output", 1.0, 40.0, default=10.0, step=0.5, group=BUILT, help="sets the scale of W_O²"
+        "logit of the output",
+        1.0,
+        40.0,
+        default=10.0,
+        step=0.5,
+        group=BUILT,
+        help="sets the scale of W_O²: the higher, the louder the character attended to",
     )
     embeddings: str = choice("embeddings", EMBEDDINGS, default="random", group=BUILT)
     feed_forward: bool = toggle("bigrams in W_F", default=False, group=BUILT)
-    beside: int = slider("steps of a model trained beside it", 0, 600, default=0, step=50, group=BESIDE)
+    beside: int = slider("steps of the model trained beside it", 0, 600, default=0, step=50, group=BESIDE)
     seed: int = slider("seed", 0, 99, default=0, group=BESIDE)
     seeds: int = slider("number of embeddings", 1, 6, default=1, group=BESIDE)
 
@@ -50,22 +62,22 @@ class View:
 
     cross_talk: str = choice("construction", TALK, default="kept")
     memory: str = choice("matrix", {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1": "W_K¹"}, default="W_O2")
-    sequence: str = text("sequence (empty: a sampled one)", 256, default="")
-    marked: str = text("characters to judge (empty: all that could be known)", 10, default="")
-    sample: int = slider("sampled sequence", 0, 99, default=0)
+    sequence: str = text("your own sequence (empty: a random one)", 256, default="")
+    marked: str = text("its triggers (empty: all that come again)", 10, default="")
+    sample: int = slider("random sequence, number", 0, 99, default=0)
     length: int = slider("positions shown", 8, 256, default=40)
 
 
 ORTHONORMAL = Config(feed_forward=True, d=256, embeddings="orthonormal", output=30.0)
 PRESETS = (
     Preset("by hand", "Constructed, beside a trained model", Config(beside=300),
-           "Clean one matrix, then all: which matrix's cross-talk makes how much of the gap?", seeds=6),
+           "The drawer “Cross-talk” cleans one matrix, then all: how much of the gap does each explain?", seeds=6),
     Preset("by hand, paper size", "Constructed, at T = 256", Config(T=256, beside=300),
-           "More positions than dimensions, and the gap is cross-talk all the same.", "Paper's setting", 6),
+           "There are more positions than dimensions, and the gap is cross-talk all the same.", "Paper's setting", 6),
     Preset("bigrams fail", "Bigrams in W_F, random embeddings", Config(feed_forward=True, d=256),
-           "W_F reads what W_O² writes too, not only the current character.", seeds=6),
+           "W_F should read the current character alone, but reads what W_O² writes, too.", seeds=6),
     Preset("bigrams, orthonormal", "Bigrams in W_F, orthonormal embeddings", replace(ORTHONORMAL, triggers="fixed"),
-           "Triggers are predicted, all else worse than by a uniform guess.", seeds=6),
+           "After triggers the model is right. Everywhere else a uniform guess would do better.", seeds=6),
     Preset("bigrams, orthonormal, random triggers", "Orthonormal, random triggers", ORTHONORMAL,
-           "W_F knows every character's bigrams, triggers included: W_O² must outweigh it.", seeds=6),
+           "W_F knows the bigrams of every character, triggers included. W_O² must outweigh it.", seeds=6),
 )  # fmt: skip

@@ -1,14 +1,9 @@
-"""A two-layer transformer learns, by training, to look back: when a trigger comes again, it finds the trigger's
-earlier occurrence and predicts the character that followed it there. That mechanism is an induction head. It is
-spread over three matrices, each an associative memory, and you can watch each of them form.
+"""A transformer of two layers learns to look back. When a trigger comes again, the model finds the trigger's earlier
+occurrence and predicts the character that followed it there. This mechanism is called an induction head. It needs three
+matrices, each of them an associative memory, and you can watch each one form.
 
-Play the training, from random weights to the finished mechanism. In "Trained beside constructed" every trained matrix
-stands beside the one the paper constructs; in "Graft", put that in and see what the model makes of it.
-
-Try:
-- "The order in which memories form": which of the three matrices passes one half first?
-- "W_O² frozen to step 300": does anything else learn while the output memory cannot?
-- Type a sequence of your own, such as "to be or not to be", and play: when does it know what comes?
+Play the training, from random weights to the finished mechanism. "Trained beside constructed" shows each trained matrix
+next to the one that the paper writes down. In "Graft" you put that one into the model and see what becomes of it.
 """
 
 from dataclasses import replace
@@ -17,6 +12,7 @@ from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.draw import attention, compared, curves, grafts, looks, matrices, stage
 from icl_core.papers.birth.induction.metrics import accuracy_at, metrics, milestones
+from icl_core.papers.birth.induction.script import BESIDE, CURVES, GRAFT, OWN, SCRIPT
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import one_layer, opposite, run
 from icl_core.papers.birth.shared.diagram import diagram
@@ -29,12 +25,11 @@ def headline(run: Run, view: View) -> str:
     step = run.snapshot_steps[run.snapshot_at(view)]
     accuracy = accuracy_at(run, step)
     repeat, best = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "best_in_context"))
-    start = (
-        f"After {step} step{'s' * (step != 1)} the model gets {accuracy:.0%} of the context-dependent characters right"
-    )
+    when = f"After {step} step{'s' * (step != 1)}" if step else "Before training"
+    beside = "perfect: 100%" if run.config.positions == "in_context" else f"best possible: {best:.0%}"
     if accuracy < repeat + 0.05:
-        return f"{start}; repeating gets {repeat:.0%}."
-    return f"{start} (perfect: 100%)." if run.config.positions == "in_context" else f"{start} (best: {best:.0%})."
+        beside = f"repeating the last one: {repeat:.0%}"
+    return f"{when}, {accuracy:.0%} of the context-dependent characters are right ({beside})."
 
 
 def cost(config: Config) -> float:
@@ -58,7 +53,6 @@ def _per_token(config: Config) -> float:
 
 
 SEQUENCE = ("sequence", "marked")
-GRAFT, OWN, BESIDE, CURVES = "Graft", "Your own sequence", "Trained beside constructed", "All curves"
 
 EXPERIMENT = Experiment(
     name="induction",
@@ -94,5 +88,6 @@ EXPERIMENT = Experiment(
     cost=cost,
     milestones=milestones,
     goes_on=lambda config: True,
+    script=SCRIPT,
     diagram=lambda config: diagram(config, "trained", ("matrix", {"memory": "W_F"}), "accuracy"),
 )

@@ -46,19 +46,19 @@ either = partial(
 RANDOM = accurate(
     id="accuracy-random",
     label="in-context accuracy, worst seed",
-    text="Two layers predict over 95 % of the outputs of random triggers in context.",
+    text="Two layers get over 95% of the outputs of random triggers right.",
     at_least=0.95,
 )
 FIXED = accurate(
     id="accuracy-fixed",
     label="in-context accuracy, worst seed",
-    text="Two layers predict over 99 % of the outputs of fixed triggers in context.",
+    text="Two layers get over 99% of the outputs of fixed triggers right.",
     at_least=0.99,
 )
 ONE_LAYER = vanilla(
     id="one-layer",
     label="one layer's accuracy on the test set",
-    text="A one-layer transformer stays at about 55 %.",
+    text="A transformer of one layer stays at about 55%.",
     source="Section 3",
     quote="versus around 55% for one layer",
     near=0.55,
@@ -66,21 +66,20 @@ ONE_LAYER = vanilla(
 )
 CLASSROOM = classroom(
     id="classroom",
-    text="The classroom presets reach the accuracy that makes them worth showing, for every seed.",
+    text="Every seed of the classroom presets reaches an accuracy worth showing.",
     setting='the presets "fastest" and "both"',
     at_least=0.98,
 )
 CLASSROOM_ORDER = classroom(
     id="classroom-order",
-    text="The classroom's slow training reaches the accuracy that makes it worth showing, for every seed.",
+    text="Every seed of the slow classroom training reaches an accuracy worth showing.",
     setting='the preset "order"',
     at_least=0.95,
 )
 NEAR_PERFECT = recalled(
     id="near-perfect",
     label="in-context accuracy of the simplified model, worst seed",
-    text="The simplified model is right in context over 95 % of the time. The paper says near-perfect and names no "
-    "level.",
+    text="The simplified model is right over 95% of the time. The paper says “near-perfect” and names no level.",
     at_least=0.95,
 )
 RECALL = {
@@ -97,24 +96,24 @@ RECALL = {
 TOP_DOWN = alone(
     id="top-down",
     label="steps from W_O² to the earlier of W_K¹ early and W_K² by frequency",
-    text="The output matrix is learned before the key-query matrices: it passes one half before early W_K¹ does, and "
-    "before W_K² does, each character counted as often as it occurs.",
+    text="The output matrix is learned before the key-query matrices: it gets half of its pairs right before W_K¹ "
+    "does, asked for early positions, and before W_K² does, each character counted as often as it occurs.",
     quote="can and must be learned before the key-query matrices",
     at_least=1.0,
 )
 EARLY_FIRST = alone(
     id="early-positions-first",
     label="W_K¹ recall, early less late rows",
-    text="W_K¹ fits early positions much faster than late ones: among all keys it recalls more of its early rows, in "
-    "the mean over the training.",
+    text="W_K¹ learns early positions much faster than late ones: over the training, it gets more of its early rows "
+    "right on average.",
     quote="fits previous token associations for early positions much faster than later positions",
     at_least=0.1,
 )
 NOTHING_WITHOUT_OUTPUT = alone(
     id="nothing-without-W_O2",
     label="recall gained by W_K¹ or W_K², W_O² frozen",
-    text="Training the key-query matrices leads to no learning unless W_O² is learned first: while it is frozen no "
-    "key-query matrix, W_K² or early W_K¹, comes to recall more.",
+    text="The key-query matrices learn nothing unless W_O² is learned first: while it is frozen, neither W_K² nor "
+    "early W_K¹ gets more pairs right.",
     quote="training key-query matrices does not lead to any learning unless",
     at=frozen("W_O2"),
     at_most=0.0,
@@ -122,7 +121,7 @@ NOTHING_WITHOUT_OUTPUT = alone(
 )
 OUTPUT_ALONE = alone(
     id="W_O2-alone",
-    label="W_O² recall, alone",
+    label="W_O² recall, trained alone",
     text="W_O² learns the right associations even when trained by itself.",
     quote="can learn the correct associations even when trained by itself",
     at=frozen("W_K1", "W_K2"),
@@ -133,20 +132,20 @@ SECOND_EASIER = either(
     id="W_K2-easier-than-W_K1",
     label="W_K² without W_K¹, less the reverse",
     kind="paper",
-    text="W_K² is easier to learn when W_K¹ is frozen than the reverse: at the thaw more of it is recalled than, where "
-    "W_K² was frozen, of early W_K¹.",
+    text="W_K² is easier to learn without W_K¹ than the reverse: just before the thaw it gets more of its pairs right "
+    "than early W_K¹ does in the run where W_K² was frozen.",
     quote="the second layer is learned before the first, in the sense that",
 )
 SECOND_EASIER_BY_FREQUENCY = either(
     id="W_K2-easier-by-frequency",
-    label="the same, W_K² by frequency",
+    label="the same, W_K² weighted by frequency",
     kind="ours",
     text="The same with each character of W_K² counted as often as it occurs.",
     source="not in the paper",
 )
 GLOBAL_FIRST = together(
     id="global-first",
-    label="steps from global to in-context loss",
+    label="steps by which the in-context loss is later",
     text="Trained together, the global bigrams are learned more quickly than the induction head.",
     source="Section 5, Figure 4",
     quote="the global bigram statistics tend to be learned more quickly than the induction head",
@@ -155,15 +154,15 @@ GLOBAL_FIRST = together(
 COMPETITION = together(
     id="competition",
     label="W_O² recall lost after its peak",
-    text="W_O² and W_F eventually compete: W_O² loses pairs again that it had stored.",
+    text="W_O² and W_F eventually compete: W_O² loses pairs that it had stored.",
     source="Section 5, Figure 4 (right)",
     quote="eventually compete and deviate from our natural estimates",
     at_least=0.01,
 )
 COMPETITION_KL = together(
     id="competition-KL",
-    label="KL of W_F risen after its least",
-    text="W_O² and W_F eventually compete: W_F alone moves away from the bigrams again, in nats.",
+    label="rise of W_F's KL after its minimum, nats",
+    text="W_O² and W_F eventually compete: W_F, asked alone, moves away from the bigrams again.",
     source="Section 5, Figure 4 (right)",
     quote="eventually compete and deviate from our natural estimates",
     at_least=0.01,

@@ -86,8 +86,9 @@ def where_it_errs(run: Run) -> str:
     ranges = looking.errors_by_first(found)
     first, last = next(iter(ranges)), [name for name, (share, _) in ranges.items() if np.isfinite(share)][-1]
     return (
-        f"In the first seed, triggers that first stand at positions {first} are missed by {ranges[first][0]:.1%}, at "
-        f"{last} by {ranges[last][0]:.0%}. {looking.in_words(found, run.config)}"
+        f"In the first seed, {ranges[first][0]:.1%} of predictions are wrong where the trigger first stood at "
+        f"positions {first}, {ranges[last][0]:.0%} where it first stood at {last}. "
+        f"{looking.in_words(found, run.config)}"
     )
 
 

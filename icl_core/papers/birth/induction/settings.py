@@ -17,25 +17,25 @@ class View:
 
     snapshot: int = slider("training step", 0, 31, default=31, was="moment")
     measure: str = choice(
-        "accuracy", {"all": "all in-context positions", "new": "where output ≠ trigger"}, default="all"
+        "accuracy", {"all": "at every trigger seen before", "new": "where output ≠ trigger"}, default="all"
     )
     single_seeds: bool = toggle("single seeds", default=False)
     orientation: str = choice(
-        "recall asks", {"code": "which key (authors' code)", "paper": "which query (eq. 9)"}, default="code"
+        "recall compares", {"code": "keys (authors' code)", "paper": "queries (eq. 9)"}, default="code"
     )
     weighted: bool = toggle("weighted by character frequency", default=False)
     memory: str = choice("matrix", {"W_K2": "W_K²", "W_K1": "W_K¹", "W_O2": "W_O²", "W_F": "W_F"}, default="W_K2")
-    raw: bool = toggle("raw construction, unaligned", default=False)
-    wrong: bool = toggle("list what is wrongly recalled", default=False)
-    sequence: str = text("sequence (empty: a sampled one)", 256, default="")
-    marked: str = text("characters to judge (empty: all that could be known)", 10, default="")
-    sample: int = slider("sampled sequence", 0, 99, default=0)
+    raw: bool = toggle("both as they are, not aligned", default=False)
+    wrong: bool = toggle("list the pairs that are wrong", default=False)
+    sequence: str = text("your own sequence (empty: a random one)", 256, default="")
+    marked: str = text("its triggers (empty: all that come again)", 10, default="")
+    sample: int = slider("random sequence, number", 0, 99, default=0)
     length: int = slider("positions shown", 8, 256, default=40)
     graft_W_K1: str = choice("W_K¹", PARTS, default="trained")
     graft_W_K2: str = choice("W_K²", PARTS, default="trained")
     graft_W_O2: str = choice("W_O²", PARTS, default="trained")
     graft_W_F: str = choice("W_F", PARTS, default="trained", shown_if="feed_forward")
-    strength: float = slider("strength of the constructions", 0.1, 10.0, default=1.0, log=True)
+    strength: float = slider("factor on the constructions", 0.1, 10.0, default=1.0, log=True)
 
 
 FASTEST = Config()
@@ -54,17 +54,17 @@ def paper_size(config: Config, steps: int) -> Config:
 CLASSROOM = (
     ("fastest", "An induction head in 300 steps", FASTEST, "W_K2", "Watch the two attention maps sharpen."),
     ("order", "The order in which memories form", ORDER, "W_O2",
-     "W_O² first; W_K² and W_K¹ follow. Weighted by how often its characters occur, W_K² is hardly later."),
+     "W_O² comes first, W_K² and W_K¹ follow. Weighted by how often characters occur, W_K² is hardly later."),
     ("both", "Both kinds of knowledge", BOTH, "W_F",
-     "W_F learns the bigrams first; the induction head comes later."),
+     "W_F first learns which character follows which. The induction head comes later."),
     ("one layer", "One layer fails", replace(FASTEST, layers=1, learning_rate=0.1, steps=600), "W_O2",
-     "Without a layer that looks one back little more than half is right."),
+     "Without a layer that looks one back, little more than half of the predictions are right."),
 )  # fmt: skip
 FREEZING = (
     ("only W_O2 learns", "W_K¹ and W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K1=True, freeze_W_K2=True),
-     "W_O2", "W_O² learns alone, while attention stays as it was at random."),
+     "W_O2", "W_O² learns alone, while attention stays random."),
     ("W_O2 frozen", "W_O² frozen to step 300", replace(FIGURE_3, freeze_W_O2=True), "W_O2",
-     "While W_O² is frozen nothing is learned."),
+     "While W_O² is frozen, nothing is learned."),
     ("W_K1 frozen", "W_K¹ frozen to step 300", replace(FIGURE_3, freeze_W_K1=True), "W_K2",
      "W_K² forms without W_K¹. The drawer “All curves” shows the reverse beside it."),
     ("W_K2 frozen", "W_K² frozen to step 300", replace(FIGURE_3, freeze_W_K2=True), "W_K1",
@@ -72,16 +72,16 @@ FREEZING = (
 )  # fmt: skip
 DATA = (
     ("one frequent", "One fixed, frequent trigger", replace(FIGURE_4, triggers="fixed", K=1), "W_O2",
-     "A trigger that every sequence is full of: the head comes soonest."),
+     "Every sequence is full of this trigger, and the head forms soonest."),
     ("five rare", "Five fixed, rare triggers", replace(FIGURE_4, triggers="fixed rare", K=5), "W_O2",
-     "Rare triggers are seldom met: the head comes later, and W_O² stays below one half."),
+     "Rare triggers are seldom met. The head forms later, and W_O² stays below one half."),
     ("random 1", "One random trigger", replace(FIGURE_4, K=1), "W_K2",
-     "The slowest of all: compare three triggers, and five."),
+     "The slowest of all. Compare three triggers, and five."),
     ("random 3", "Three random triggers", FIGURE_4, "W_O2",
-     "W_F learns the bigrams first; later its KL rises again. Does W_O² lose pairs?"),
-    ("random 5", "Five random triggers", replace(FIGURE_4, K=5), "W_K2", "More triggers, and the head comes sooner."),
+     "W_F first learns the bigrams and later drifts away from them. Does W_O² lose pairs?"),
+    ("random 5", "Five random triggers", replace(FIGURE_4, K=5), "W_K2", "With more triggers the head forms sooner."),
     ("bigram outputs", "Three random triggers, bigram outputs", replace(FIGURE_4, outputs="bigram"), "W_O2",
-     "Trained on likely outputs, it fails on unlikely ones."),
+     "Trained on likely outputs, the model fails on unlikely ones."),
 )  # fmt: skip
 
 

@@ -12,10 +12,13 @@ GREY = "#7f7f7f"  # of what today's tables do not know
 NAMES = {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}
 KINDS = {"W_K1": "layer 1", "W_K2": "layer 2", "W_O2": "layer 3", "W_F": "layer 4"}
 READ = {  # the reading, and what a formed memory looks like
-    "W_K1": ("pₜᵀ W_K¹ pₛ", "A bright diagonal: the query at position t finds the key at t − 1."),
-    "W_K2": ("w_E(j)ᵀ W_K² R¹ w_E(i)", "A bright diagonal: a character, as query, finds its own copy made by layer 1."),
-    "W_O2": ("w_U(j)ᵀ W_O² W_V² w_E(i)", "A bright diagonal: the character attended to is the one predicted."),
-    "W_F": ("w_U(j)ᵀ W_F w_E(i)", "Bright cells where character j often follows character i."),
+    "W_K1": ("pₜᵀ W_K¹ pₛ", "A bright diagonal means that position t finds position t − 1."),
+    "W_K2": ("w_E(j)ᵀ W_K² R¹ w_E(i)", "A bright diagonal means that a character finds its own copy, made by layer 1."),
+    "W_O2": (
+        "w_U(j)ᵀ W_O² W_V² w_E(i)",
+        "A bright diagonal means that the character attended to is the one predicted.",
+    ),
+    "W_F": ("w_U(j)ᵀ W_F w_E(i)", "A bright cell means that character j often follows character i."),
 }
 
 

@@ -62,8 +62,8 @@ def first(heads: Heads) -> Panel:
     back = float(np.mean(np.diagonal(heads.attention1, -1)))
     return Panel(
         f"Layer 1 · looks one back: {back:.0%}",
-        "Each row is a query and shows where it looks. A layer that looks one back has a stripe beside the diagonal; "
-        "without it a row is spread over many characters.",
+        "Each row shows where one character looks. A layer that looks one back has a stripe beside the diagonal. "
+        "Without learning a row is spread over many characters.",
         figures.small_attention(heads.attention1, heads.shown),
     )
 
@@ -74,8 +74,8 @@ def second(heads: Heads) -> Panel:
     found = f"what followed: {hits} of {count} right" if count else "nothing comes again"
     return Panel(
         f"{layer} · {found}",
-        "Where what follows can be known, the outlined cell in the row is what followed before. An induction head "
-        "looks there and says that character, written at the right with a mark. Without one the rows are spread out. "
-        f"Of a longer sequence these are the first {LONGEST} characters.",
+        "An outlined cell is what followed the same character earlier. An induction head looks there and predicts it; "
+        "the predictions stand at the right, each with a mark. Without a head the rows are spread out. Of a longer "
+        f"sequence you see the first {LONGEST} characters.",
         figures.small_attention(heads.attention2, heads.shown, heads.where, heads.predicted),
     )

@@ -11,12 +11,6 @@ x y are given, one product is left to learn, and a gate or an attention of one l
 The paper trains at f = N = 10 on up to 19 million tasks and names no sizes or rates of the others. What is not decided
 here says so, with the tasks seen. Three models are not in the paper: the softmax transformer with one layer and with
 two, and a gated delta network, whose state is the nearest relative of one that accumulates a gradient.
-
-Try:
-- "Vector labels, f = 3": who needs two layers, and who does not?
-- The plain models in 1-D: a linear transformer of one layer, built by hand.
-- Half the width: who suffers first?
-- The norm switched off: does the size of y help?
 """
 
 import numpy as np
@@ -27,6 +21,7 @@ from icl_core.papers.gdssm.comparison.draw import by_hand, ends, fairness, losse
 from icl_core.papers.gdssm.comparison.metrics import metrics
 from icl_core.papers.gdssm.comparison.read_run import entries
 from icl_core.papers.gdssm.comparison.run import run
+from icl_core.papers.gdssm.comparison.script import SCRIPT
 from icl_core.papers.gdssm.comparison.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels
@@ -82,4 +77,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    script=SCRIPT,
 )

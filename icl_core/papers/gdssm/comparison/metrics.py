@@ -73,4 +73,4 @@ def seeds_near(run: Run, models: list[Entry]) -> str:
     """How many seeds of each of some models are as good as one step, in a sentence."""
     near = {each.model.label: each.losses <= NEAR * run["baseline/one"] for each in models}  # [seeds]
     counts = "; ".join(f"{label} {seeds.sum()} of {len(seeds)}" for label, seeds in near.items())
-    return f"It is the mean over seeds. Seeds that come within 5 % of one step or beyond: {counts}."
+    return f"It is the mean over seeds. Seeds that come within 5% of one step or beyond: {counts}."

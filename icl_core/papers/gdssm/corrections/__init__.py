@@ -6,17 +6,13 @@ sign of eq. 13 the state has to add up −y xᵀ, and it adds up +y xᵀ. One is
 one is a proof: an MLP behind the sum cannot do what Proposition 4 asks of it, while a non-linear input before the sum
 does, so that the statement holds. None of it touches the paper's message, that a state-space layer can accumulate
 gradients.
-
-Try:
-- Move the length of the step (in "View") below zero: that is the sign of eq. 13. How much does it cost?
-- Take fewer features: from which size on does Q as printed not look hopeless?
-- Open "Formula by formula": what is the last row's state, and what is its gradient?
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.corrections import claims, draw
 from icl_core.papers.gdssm.corrections.metrics import metrics
 from icl_core.papers.gdssm.corrections.run import best_gain, run
+from icl_core.papers.gdssm.corrections.script import SCRIPT
 from icl_core.papers.gdssm.corrections.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.shared.read_run import percent
 
@@ -49,4 +45,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    script=SCRIPT,
 )

@@ -5,13 +5,6 @@ it becomes that step.
 
 The construction is written down beside it, with the best rate in closed form. Loss, sensitivities, weights and the
 state itself, token by token, show how close the two come; replace any part of the trained layer and see what breaks.
-
-Try:
-- Play the training, then open "Trained beside constructed" and move the pairs read: is the state a gradient from the
-  first token on?
-- "Figures 4 A and 5: two layers": why is the trained model better than two steps of one rate?
-- "Figure 4 C: two layers, scalar labels": why do they not read the tokens [x y, next x]?
-- "One feature: your own points": type points on a line of slope 2, then take half of them away.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -29,11 +22,13 @@ from icl_core.papers.gdssm.layer.draw import (
     two_steps,
     weights,
 )  # fmt: skip
+from icl_core.papers.gdssm.layer.draw.levels import COUNTED
 from icl_core.papers.gdssm.layer.metrics import metrics
 from icl_core.papers.gdssm.layer.run import SWEPT, run
+from icl_core.papers.gdssm.layer.script import SCRIPT
 from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
 from icl_core.papers.gdssm.layer.surgery import FIELDS, kind_of
-from icl_core.papers.gdssm.shared.read_run import compared, percent
+from icl_core.papers.gdssm.shared.read_run import COUNTS, percent
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.train import EVALUATIONS
 from icl_core.papers.gdssm.shared.upgrade import upgrade
@@ -41,14 +36,24 @@ from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the loss at the step shown beside that of gradient descent, and of predicting zero."""
+    """What you see: how much of the gain of gradient descent over predicting zero the model has, at the step shown."""
     away, zero = stage.above(run, view)
-    step, steps = run.snapshot_steps[run.snapshot_at(view)], run.config.steps
-    most = "one step" if run.config.layers == 1 else f"{run.config.layers} steps"
-    if run.config.penalty > 0 and run.config.layers > 1:
-        most = f"{run.config.layers} penalised steps"
-    whose = f"{most} of gradient descent (predicting zero: +{percent(zero)})"
-    return f"After {step} of {steps} steps the loss is {compared(away)} {whose}."
+    step = f"Step {run.snapshot_steps[run.snapshot_at(view)]:,} of {run.config.steps:,}"
+    whose = _steps(run.config)
+    if abs(away) < COUNTS:
+        return f"{step}: the loss is that of {whose}, to within {percent(COUNTS)}."
+    if away < 0:
+        return f"{step}: the loss is {percent(-away)} below that of {whose}."
+    gain, one = 1 - away / zero, run.config.layers == 1
+    if gain <= 0:
+        return f"{step}: the {'layer is' if one else 'layers are'} no better than predicting zero."
+    return f"{step}: the {'layer has' if one else 'layers have'} {gain:.1%} of the gain of {whose} over zero."
+
+
+def _steps(config: Config) -> str:
+    if config.layers == 1:
+        return "one step of gradient descent"
+    return f"{COUNTED[config.layers]} {'penalised ' * (config.penalty > 0)}steps of gradient descent"
 
 
 def cost(config: Config) -> float:
@@ -119,5 +124,6 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    script=SCRIPT,
     diagram=diagram,
 )

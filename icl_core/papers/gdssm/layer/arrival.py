@@ -1,4 +1,4 @@
-"""When a training has arrived: the step from which on its loss stays within 1 % of L*."""
+"""When a training has arrived: the step from which on its loss stays within 1% of L*."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def arrivals(run: Run) -> tuple[np.ndarray, np.ndarray]:
 
 
 def arrived(steps: np.ndarray, away: np.ndarray) -> np.ndarray:
-    """The first of `steps` [points] from which on the share above L* `away` [seeds, points] stays within 1 %."""
+    """The first of `steps` [points] from which on the share above L* `away` [seeds, points] stays within 1%."""
     near = np.abs(away) <= NEAR
     stays = np.logical_and.accumulate(near[:, ::-1], 1)[:, ::-1]
     return np.where(stays.any(1), steps[stays.argmax(1)], np.nan)

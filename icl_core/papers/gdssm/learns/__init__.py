@@ -6,11 +6,6 @@ curves against tasks seen. What looks like a verdict on an architecture may be o
 transformer with no room for positions ends above one step, and with more it does not.
 
 The paper gives no widths of the other models; its own layer has 20 at f = N = 10, where 2f + N + 1 is 31.
-
-Try:
-- "Vector labels": which models leave predicting zero only from some width on?
-- Type "1/3, 1/2, 1" as widths: where does a model break?
-- Train twice as long: whose line moves?
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -18,6 +13,7 @@ from icl_core.papers.gdssm.learns import claims, draw
 from icl_core.papers.gdssm.learns.metrics import metrics
 from icl_core.papers.gdssm.learns.read_run import ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN, of, run
+from icl_core.papers.gdssm.learns.script import SCRIPT
 from icl_core.papers.gdssm.learns.settings import PRESETS, Config, View, settings_of
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.sequence_models import model
@@ -64,4 +60,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    script=SCRIPT,
 )

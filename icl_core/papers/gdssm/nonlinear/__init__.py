@@ -8,11 +8,6 @@ and a line is no sine; an MLP on the state makes another line. Trained layers mu
 one bends the line a little, two bend it more. A gated unit on constructed layers bends it too, but about three quarters
 of what it gains it gains with the labels hidden: that is the mean of all sines. An MLP embedding, which is ours, learns
 features in which every sine is linear, sin x and cos x; then a step of gradient descent does what it always does.
-
-Try:
-- Play the training: which curves bend, and which go through the points?
-- Open "Figure 4 B": are trained layers better than a step of gradient descent, and is either any good?
-- Ask for the features of the MLP: is there anything but sin x and cos x in them?
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -21,6 +16,7 @@ from icl_core.papers.gdssm.nonlinear import claims
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses, stage
 from icl_core.papers.gdssm.nonlinear.metrics import metrics
 from icl_core.papers.gdssm.nonlinear.read_run import upgrade
+from icl_core.papers.gdssm.nonlinear.script import SCRIPT
 from icl_core.papers.gdssm.nonlinear.settings import PRESETS, Config, View
 from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, TEST_SET, WATCHED, run
 from icl_core.training.loop import evaluations
@@ -66,4 +62,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    script=SCRIPT,
 )

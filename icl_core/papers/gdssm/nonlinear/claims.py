@@ -14,7 +14,7 @@ REACHES = shown(
     text=(
         "With a linear embedding and the gated unit, trained layers are as good as constructed ones, which do gradient "
         "descent, with the same embedding and unit trained around them; in the mean over seeds. (The paper gives no "
-        "number; within 5 % is as good.)"
+        "number; within 5% is as good.)"
     ),
     quote="trained model is able to reach the same level of performance as performing GD directly on the dataset",
     source="Section 4.3, Figure 4 B",

@@ -69,14 +69,14 @@ def example(config: Config, index: int, count: int = 1) -> Tasks:
 
 
 def percent(share: float) -> str:
-    """A small share as a title shows it: "0.03 %", with as many digits as it needs."""
+    """A small share as a title shows it: "0.03%", with as many digits as it needs."""
     if not np.isfinite(share):
         return "–"
-    return f"{100 * share:.2g} %" if abs(share) < 0.1 else f"{100 * share:.0f} %"
+    return f"{100 * share:.2g}%" if abs(share) < 0.1 else f"{100 * share:.0f}%"
 
 
 def compared(away: float) -> str:
-    """Where a loss stands, by its share above another: "3 % above", or "within 0.1 % of" where that does not count."""
+    """Where a loss stands, by its share above another: "3% above", or "within 0.1% of" where that does not count."""
     if abs(away) < COUNTS:
         return f"within {percent(COUNTS)} of"
     return f"{percent(abs(away))} {'above' if away >= 0 else 'below'}"

@@ -3,11 +3,6 @@ come to be one step of gradient descent: the closed form runs through all of the
 
 More examples help one step of gradient descent, as they average out its noise; more dimensions hurt it. The best loss
 is (f σ²/2) (1 − N / (N − 2 + κ + f)), with κ = 1.8 for uniform x.
-
-Try:
-- Show the loss as a share of predicting zero: at how many examples is half of it left?
-- Type "1, 2, 3" as the numbers of pairs: does the layer still find the step?
-- Train for 50 steps only: which sizes are late?
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -15,6 +10,7 @@ from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.upgrade import upgrade
 from icl_core.papers.gdssm.sizes import claims, draw
 from icl_core.papers.gdssm.sizes.metrics import metrics, worst
+from icl_core.papers.gdssm.sizes.script import SCRIPT
 from icl_core.papers.gdssm.sizes.settings import PRESETS, Config, View, sizes_of
 from icl_core.papers.gdssm.sizes.train import run
 
@@ -54,4 +50,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    script=SCRIPT,
 )

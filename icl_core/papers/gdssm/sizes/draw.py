@@ -35,7 +35,7 @@ def gaps(run: Run, view: Any) -> Panel:
     away = 100 * np.abs(run["evaluated/ratio"] - 1).max(0)
     labels = [f"f = {f}, N = {N}" for f, N in zip(run["size/f"], run["size/N"], strict=True)]
     short = [label.replace(", ", "<br>").replace(" ", "") for label in labels]
-    figure = figures.bars(short, away.tolist(), "gap, percent", lines=[("1 %", 1.0, "floor")], text="none")
+    figure = figures.bars(short, away.tolist(), "gap, percent", lines=[("1%", 1.0, "floor")], text="none")
     for index, value in enumerate(away):
         text = {"text": f"{value:.1g}", "font": {"size": TICKS}, "textangle": -90 if len(away) > 7 else 0}
         figure.add_annotation(x=index, y=value, showarrow=False, yanchor="bottom", **text)

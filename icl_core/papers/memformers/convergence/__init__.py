@@ -5,11 +5,6 @@ covariance. The distance of Σ^½ A_l Σ^½ from a multiple of the identity says
 The multiples are known as well. The best product of L steps is a polynomial whose roots r_l can be computed, and the
 layers come to take the steps 1 / r_l, in any order. So here the trained matrices stand beside the constructed ones,
 A_l = Σ⁻¹ / r_l.
-
-Try:
-- Play the step slider: which eigenvector's direction is learned last?
-- "Figures 18 to 21": the paper's own training. How much longer does it take to get as close?
-- Learn in whitened coordinates: what happens to the time it takes?
 """
 
 import math
@@ -18,6 +13,7 @@ from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.convergence import claims, draw
 from icl_core.papers.memformers.convergence.draw import stage
 from icl_core.papers.memformers.convergence.metrics import metrics
+from icl_core.papers.memformers.convergence.script import SCRIPT
 from icl_core.papers.memformers.convergence.settings import PRESETS, Config, View
 from icl_core.papers.memformers.convergence.train import run
 from icl_core.papers.memformers.shared.diagram import diagram
@@ -70,5 +66,6 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     goes_on=goes_on,
+    script=SCRIPT,
     diagram=lambda config: diagram(config, {"A": lambda layer: ("identities", {}, layer), "end": ("loss", {}, None)}),
 )

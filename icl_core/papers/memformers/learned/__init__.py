@@ -5,11 +5,6 @@ by far, and on fresh ones it fails. From many it learns the task.
 Theorem 5.1 says that what is lost by learning from N prompts only vanishes as N grows, for a loss that is bounded.
 The squared error is not, and rare prompts rule its mean. So it is measured: the excess on fresh prompts against N, of
 the mean and of the median, over what infinitely many prompts would give.
-
-Try:
-- Compare the two panels at the right: the same methods, on their own prompts and on fresh ones.
-- Free Λ for every step: what does that change at 1000 prompts, and what at 10?
-- Type "1, 3, 10, 30, 100, 300": how many prompts are enough?
 """
 
 import numpy as np
@@ -17,6 +12,7 @@ import numpy as np
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.learned import claims, draw
 from icl_core.papers.memformers.learned.metrics import metrics
+from icl_core.papers.memformers.learned.script import SCRIPT
 from icl_core.papers.memformers.learned.settings import PRESETS, Config, View, sizes_of
 from icl_core.papers.memformers.learned.train import run
 from icl_core.papers.memformers.shared.draw.losses import written
@@ -61,4 +57,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    script=SCRIPT,
 )

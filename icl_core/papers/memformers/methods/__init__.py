@@ -5,42 +5,38 @@ past gradients linearly, and the same learned numbers serve every prompt.
 One model is trained for every depth. Beside it stand the classical methods, and the floor: the best that fixed steps
 with one matrix can do. Decode the trained model, and the method that it has learned lies open as a triangle of
 coefficients.
-
-Try:
-- "Every variant, trained to the end": which gaps between the models of Figures 1 to 3 are left?
-- "GD++, covariates move" (Figures): far below conjugate gradient, until it meets a fresh prompt.
-- "A batch of ten prompts": compare the two panels on training and fresh prompts.
-- Follow the trajectories of one prompt layer by layer: who takes the straight way, and why?
 """
 
 from collections.abc import Callable
-
-import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.methods import claims, printed
 from icl_core.papers.memformers.methods.draw import depth, forms, optimiser, overfit, products, stage, trajectory
 from icl_core.papers.memformers.methods.metrics import metrics
+from icl_core.papers.memformers.methods.script import SCRIPT
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
 from icl_core.papers.memformers.methods.train import companions, run
 from icl_core.papers.memformers.shared.diagram import Opens, diagram
 from icl_core.papers.memformers.shared.draw import preconditioner, training
-from icl_core.papers.memformers.shared.draw.losses import floor_of, written
+from icl_core.papers.memformers.shared.draw.losses import floor_of
+from icl_core.papers.memformers.shared.read_run import end
+from icl_core.papers.memformers.shared.told import compared
 from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the deepest model's loss at the step shown, beside its floor and conjugate gradient's."""
+    """What you see: the deepest model's error at the step shown, beside conjugate gradient's and its floor."""
     config, steps = run.config, run.snapshot_steps
-    key, _ = floor_of(config)
-    cg, floor = (float(np.log(run[f"baseline/{name}"][-1])) for name in ("cg", key))
-    start = f"After {steps[run.snapshot_at(view)]} of {steps[-1]} steps: log-loss {written(stage.now(run, view))}"
-    best = "" if VARIANTS[config.variant].moves_covariates else f"; the best fixed steps reach {written(floor)}"
+    now = stage.now(run, view)
+    over_cg, over_floor = (compared(now - end(run, f"baseline/{name}")) for name in ("cg", floor_of(config)[0]))
+    start = f"After {steps[run.snapshot_at(view)]} steps the error is"
+    best = f"{over_floor} the best fixed steps'"
     if config.n < config.d:
-        return f"{start}{best}. The prompt is underdetermined: {config.n} examples for {config.d} unknowns."
-    return f"{start}{best}, conjugate gradient {written(cg)}."
+        return f"{start} {best}. A prompt has only {config.n} examples for {config.d} unknowns."
+    beside = "" if VARIANTS[config.variant].moves_covariates else f" and {best}"
+    return f"{start} {over_cg} conjugate gradient's{beside}."
 
 
 def cost(config: Config) -> float:
@@ -102,5 +98,6 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     goes_on=goes_on,
+    script=SCRIPT,
     diagram=lambda config: diagram(config, _opens(config)),
 )

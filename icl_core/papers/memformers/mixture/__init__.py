@@ -8,11 +8,6 @@ learn ten times as long, at five times the rate, is the question of "Heads train
 
 Where every token of a prompt comes from the mixture it is another problem. A prompt is then a single number S, the mean
 of its x², and what a model leaves of w* is a polynomial in S: you see all of it in one picture.
-
-Try:
-- "Heads trained to their end": who is ahead now?
-- One layer: why are all methods equal?
-- "Mixed tokens, far apart": one component rules S. Which head do the gates use?
 """
 
 import numpy as np
@@ -21,6 +16,7 @@ from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.mixture import claims
 from icl_core.papers.memformers.mixture.draw import losses, one_component, polynomials, stage
 from icl_core.papers.memformers.mixture.metrics import metrics
+from icl_core.papers.memformers.mixture.script import SCRIPT
 from icl_core.papers.memformers.mixture.settings import PRESETS, Config, View, mixture_of
 from icl_core.papers.memformers.mixture.train import run
 from icl_core.papers.memformers.shared.draw.losses import written
@@ -77,7 +73,6 @@ EXPERIMENT = Experiment(
     metrics=metrics,
     drawings=(
         Drawing("gated heads", one_component.comparison, applies=of_components),
-        Drawing("picked", one_component.picked, applies=of_components),
         Drawing("gates shown", one_component.shares, ("depth_shown", "seed_shown"), applies=of_components),
         Drawing("comparison", stage.comparison, applies=of_tokens),
         Drawing("shapes", stage.shapes, ("seed_shown",), applies=of_tokens),
@@ -87,6 +82,7 @@ EXPERIMENT = Experiment(
         Drawing("gates", losses.gates, ("depth_shown", "seed_shown"), PROMPTS, applies=of_tokens),
         Drawing("polynomials", polynomials.polynomials, ("seed_shown",), PROMPTS, applies=of_tokens),
         Drawing("spread", polynomials.spread, (), PROMPTS, applies=of_tokens),
+        Drawing("picked", one_component.picked, (), PROMPTS, applies=of_components),
         Drawing("test time", losses.test_time, (), CURVES, applies=of_tokens),
         Drawing("gates learning", one_component.test_time, (), CURVES, applies=of_components),
         Drawing("training", losses.training, (), CURVES, live=True),
@@ -95,4 +91,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    script=SCRIPT,
 )

@@ -4,11 +4,6 @@ Nesterov's are put into the tokens of a Memformer, and its iterates are theirs, 
 Beside it stands what they do not say. The coefficients of one prompt are wrong for another, so no fixed numbers are
 conjugate gradient for all. What fixed numbers can be best is another question: at A_l = a_l Σ⁻¹ the gradient of the
 expected loss vanishes. The misprints on the way are listed, each with the number that shows it.
-
-Try:
-- Choose another prompt: the rings stay on their lines, to the thirteenth digit.
-- "Another prompt": what happens to conjugate gradient with coefficients that belong to its neighbour?
-- "The errata": which of them would have sent a program the wrong way?
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -17,6 +12,7 @@ from icl_core.papers.memformers.theorems.draw import coefficients, stage, tables
 from icl_core.papers.memformers.theorems.draw.words import power
 from icl_core.papers.memformers.theorems.metrics import apart, metrics
 from icl_core.papers.memformers.theorems.run import run
+from icl_core.papers.memformers.theorems.script import SCRIPT
 from icl_core.papers.memformers.theorems.settings import PRESETS, Config, View
 
 
@@ -64,4 +60,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
+    script=SCRIPT,
 )

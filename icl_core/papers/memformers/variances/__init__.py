@@ -5,12 +5,6 @@ learns three numbers: a gate for each head, on a thousand prompts.
 It works: the gates become σₕ²/σ² for the head that knows the prompts' U and nothing for the others, wherever they
 start. One number for the right head would have done. With one covariance for all, heads differ in a factor alone: a
 single head with a single number is as good, and which gates are learned says where they started.
-
-Try:
-- Type your own unseen variances: how far can they be from those in training?
-- "One covariance for all heads": do the gates still name a head?
-- "Gates from ten prompts": what is lost?
-- Let the gates start from the last head alone: do they stay there?
 """
 
 import numpy as np
@@ -21,6 +15,7 @@ from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.variances import claims
 from icl_core.papers.memformers.variances.draw import gates, stage
 from icl_core.papers.memformers.variances.metrics import metrics
+from icl_core.papers.memformers.variances.script import SCRIPT
 from icl_core.papers.memformers.variances.settings import PRESETS, Config, View, met_by, trained_on
 from icl_core.papers.memformers.variances.train import run
 
@@ -70,4 +65,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    script=SCRIPT,
 )

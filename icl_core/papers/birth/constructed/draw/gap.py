@@ -14,14 +14,14 @@ from icl_core.papers.birth.shared.draw import GREY, KINDS, NAMES
 
 COMPARED = ("accuracy", "talk_W_O2", "talk_W_K2")
 ERRORS = {
-    "first": "the query is the sequence's first character",
+    "first": "the trigger is the sequence's first character",
     "attention": "layer 2 looks elsewhere",
-    "output": "layer 2 looks right, another output wins",
+    "output": "layer 2 looks right but another output wins",
 }
 # by the id of what W_F reads: the bar's label
 READ = {
-    "stream": "the whole stream, as it does",
-    "before_output": "all but what W_O² writes",
+    "stream": "everything, as it does",
+    "before_output": "everything but what W_O² writes",
     "token": "the current character alone",
 }
 
@@ -33,10 +33,10 @@ def gap(run: Run, view: View) -> Panel:
     figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
     return Panel(
         _gap_title(run),
-        "The construction recalls every pair. What disturbs it is the rest of the residual stream: take that out of "
-        "every matrix and see how near the bar comes to the trained one; out of one matrix alone, and see how much "
-        "of the gap is that one's. Taking out only what stored pairs do to each other is no help. The bars carry one "
-        f"standard error{' over embeddings' * (run.config.seeds > 1)}.",
+        "The rest of the residual stream disturbs the construction. Take this cross-talk out of every matrix, and its "
+        "bar should come near the trained model's. Take it out of one matrix, and you see that one's share of the gap. "
+        "Removing only what stored pairs do to each other is no help. The bars carry one standard error"
+        f"{' over embeddings' * (run.config.seeds > 1)}.",
         figure,
         note=_talk(table),
         data=table.drop(columns="kind"),
@@ -48,7 +48,7 @@ def _compared(run: Run) -> pd.DataFrame:
     ways = run.names("cross_talk")
     rows = [_row(ways[0], {name: at_d(run, f"{name}_{ways[0]}") for name in (*COMPARED, "error")})]
     for name in run.names("memories"):
-        rows.append(_row(None, {"accuracy": run[f"alone/accuracy_{name}"]}, f"{NAMES.get(name, name)} alone cleaned"))
+        rows.append(_row(None, {"accuracy": run[f"alone/accuracy_{name}"]}, f"{NAMES.get(name, name)} cleaned alone"))
         rows[-1]["kind"] = KINDS.get(name, GREY)
     rows += [_row(way, {name: at_d(run, f"{name}_{way}") for name in (*COMPARED, "error")}) for way in ways[1:]]
     if "beside/accuracy" in run.tensors:
@@ -72,19 +72,21 @@ def _talk(table: pd.DataFrame) -> str:
     known = table.dropna(subset=["talk_W_O2"])
     columns = zip(known["model"], known["talk_W_O2"], known["talk_W_K2"], strict=True)
     shares = [f"{model} {output:.2f} and {match:.2f}" for model, output, match in columns]
-    return "Cross-talk in W_O² and W_K², as a share of a match: " + "; ".join(shares) + "."
+    return "Cross-talk in W_O² and W_K², as a share of a right answer: " + "; ".join(shares) + "."
 
 
 def _gap_title(run: Run) -> str:
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in ("kept", "stream"))
     if "beside/accuracy" not in run.tensors:
-        return f"Removing cross-talk takes accuracy from {kept:.2f} to {clean:.2f}"
+        return f"Removing cross-talk takes accuracy from {kept:.0%} to {clean:.0%}"
     shares = {name: float(share.mean()) for name, share in shares_closed(run).items()}
     if not shares:
         trained = float(run["beside/accuracy"].mean())
-        return f"At this width nothing is left to close: trained {trained:.2f}, constructed {kept:.2f}"
+        return f"At this width there is no gap to close: trained {trained:.0%}, constructed {kept:.0%}"
     alone = ", ".join(f"{NAMES[name]} {shares[name]:.0%}" for name in NAMES if name in shares)
-    return f"Removing cross-talk closes {shares['stream']:.0%} of the gap to the trained model; alone {alone}"
+    return (
+        f"Removing cross-talk closes {shares['stream']:.0%} of the gap to the trained model; one matrix alone: {alone}"
+    )
 
 
 def errors(run: Run, view: View) -> Panel:
@@ -94,10 +96,10 @@ def errors(run: Run, view: View) -> Panel:
     figure = figures.bars(kinds, values, "share of in-context positions", kinds=["construction"] * len(kinds))
     most = kinds[int(np.argmax(values))]
     return Panel(
-        f"Of {sum(values):.1%} errors at d = {run.config.d}, most are where {most}",
-        "Position 1 has no previous position, so layer 1 lets it attend to itself; it then looks like a character that "
-        "follows itself. At large widths these are the errors that stay. In the other two something else in the "
-        "stream is louder; they become fewer as the width grows.",
+        f"At d = {run.config.d} {sum(values):.0%} of predictions are wrong, mostly where {most}",
+        "The first character has none before it, so layer 1 lets it attend to itself, and it passes for one that "
+        "follows itself. These errors stay at large widths. In the other two kinds something else in the stream is "
+        "louder; they become fewer as the width grows.",
         figure,
         data=pd.DataFrame({"kind": kinds, "share": values}),
     )
@@ -112,14 +114,14 @@ def reads(run: Run, view: View) -> Panel:
     labels = [f"{READ.get(name, name)}: {loss:.1f} nats" for name, loss in zip(names, nats, strict=True)]
     kinds = ["construction", *["layer 4"] * (len(names) - 1)]
     figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
-    title = f"Let W_F not read what W_O² writes: accuracy {values[0]:.2f} → {values[1]:.2f}"
+    title = f"If W_F does not read what W_O² writes: accuracy {values[0]:.0%} → {values[1]:.0%}"
     if max(values) - values[0] < 0.02:
-        title = f"Whatever else W_F reads, accuracy stays at {values[0]:.2f}"
+        title = f"Whatever else W_F reads, accuracy stays at {values[0]:.0%}"
     return Panel(
         title,
-        "Eq. 8 stores the bigrams for one input, the embedding of the current character; the model hands W_F all of "
-        "the stream. Each bar takes something out of what W_F reads and says the global loss beside it. Were W_F deaf "
-        "to the rest, as eq. 8 assumes, the bars would be equal.",
+        "Eq. 8 stores the bigrams for one input, the embedding of the current character. The model hands W_F the whole "
+        "stream. Each bar takes something out of what W_F reads; beside it stands the loss where there is no trigger. "
+        "If the rest did not disturb W_F, as eq. 8 assumes, the bars would be equal.",
         figure,
         data=pd.DataFrame({"W_F reads": names, "accuracy": values, "global loss": nats}),
     )

@@ -24,9 +24,9 @@ def readings(run: Run, view: View) -> Panel:
     figure = figures.triple(first, second, None, found.rows, found.columns, value, **titles)
     kept, clean = (interference(view.memory, weights, task) for weights in built)
     return Panel(
-        f"{NAMES[view.memory]}: cross-talk falls from {kept:.3f} to {clean:.3f} of a match",
-        f"{formed} What is off the diagonal is cross-talk among stored pairs; what the rest of the stream adds is not "
-        "in this picture, but in the number above.",
+        f"{NAMES[view.memory]}: cross-talk falls from {kept:.0%} to {clean:.0%} of a right answer",
+        f"{formed} Off the diagonal you see cross-talk among stored pairs. What the rest of the stream adds is not in "
+        "the picture; the title counts it.",
         figure,
         data=pd.DataFrame(first.round(4), index=found.rows, columns=found.columns).reset_index(names="row"),
     )
@@ -39,9 +39,9 @@ def attention(run: Run, view: View) -> Panel:
     inside = sequence.in_context.numpy()
     hits = int(right(reading, sequence)[inside].sum())
     return Panel(
-        f"Constructed, {TALK[view.cross_talk]}: {hits} of {int(inside.sum())} in-context predictions right",
-        "A construction that works shows one stripe beside the diagonal in layer 1 and dark boxed cells in layer 2. "
-        "Cross-talk shows as stray cells.",
+        f"Constructed, {TALK[view.cross_talk]}: {hits} of {int(inside.sum())} predictions are right",
+        "A construction that works shows a stripe beside the diagonal in layer 1 and dark outlined cells in layer 2. "
+        "Cross-talk shows as stray dark cells.",
         maps(reading, sequence),
         data=table(reading, sequence),
     )

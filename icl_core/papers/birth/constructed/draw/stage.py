@@ -28,10 +28,9 @@ def widths(run: Run, view: View) -> Panel:
     figure.add_traces([_trained(d, value) for value in trained(run)])
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in KINDS)
     return Panel(
-        f"d = {d}: {kept:.0%}, no cross-talk {clean:.0%}",
-        "Random vectors are nearly orthogonal only at large d. At smaller d every reading picks up the other vectors "
-        "of the stream; take that cross-talk away and the same memories work. Were it harmless, the two lines would "
-        "be one.",
+        f"d = {d}: {kept:.0%} right, no cross-talk {clean:.0%}",
+        "Random vectors are nearly orthogonal only at large d. At smaller d every answer picks up other vectors of the "
+        "stream. Take this cross-talk away, and the same memories work. If it did no harm, the lines would be one.",
         figure.update_layout(margin={"t": 30}, showlegend=False, yaxis={"range": [0, 1.12]}).add_annotation(
             **_legend()
         ),
@@ -74,7 +73,7 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     """A memory as readings of all pairs; beside its recall, what it picks up from the streams it meets."""
     found = memory_scores(name, constructed(run.config, run.config.d, view.cross_talk), task_of(run.config))
     right, talk = (float(at_d(run, f"{measure}_{name}_{view.cross_talk}")[0]) for measure in ("recall", "talk"))
-    more = "Off the diagonal is cross-talk among stored pairs; the title's counts what the rest of the stream adds."
+    more = "Off the diagonal you see cross-talk among stored pairs. The title counts what the whole stream adds."
     return stage.memory(name, found, found, f"{right:.0%} right, cross-talk {talk:.0%}", more)
 
 

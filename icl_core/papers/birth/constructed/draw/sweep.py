@@ -18,8 +18,8 @@ SHOWN = ("kept", "stream")
 # by the id of what was done about cross-talk: the bar's label, colour, dash
 STYLE = {
     "kept": ("constructed", "construction", "solid"),
-    "within": ("without cross-talk of pairs", "layer 4", "dash"),
-    "stream": ("without cross-talk of stream", "layer 2", "solid"),
+    "within": ("no cross-talk among pairs", "layer 4", "dash"),
+    "stream": ("no cross-talk in the stream", "layer 2", "solid"),
 }
 
 
@@ -29,8 +29,8 @@ def accuracy(run: Run, view: View) -> Panel:
     lines = [(f"trained, d = {run.config.d}", value, "trained") for value in trained(run)]
     return Panel(
         _accuracy_title(run),
-        "Eqs. 7 and 8 work where random vectors are nearly orthogonal, that is, at large d. At smaller d every reading "
-        "picks up the other vectors of the stream; take that cross-talk away and the same memories work.",
+        "Eqs. 7 and 8 work where random vectors are nearly orthogonal, that is, at large d. At smaller d every answer "
+        "picks up other vectors of the stream. Take this cross-talk away, and the same memories work.",
         over_widths(run, series, "in-context accuracy", lines=lines),
         data=_table(run, ("accuracy", "error")),
     )
@@ -81,9 +81,9 @@ def recall(run: Run, view: View) -> Panel:
     right = mean_of(run[f"sweep/accuracy_{talk}"])
     perfect, works = (run["sweep/width"][values >= 0.95] for values in (least, right))
     return Panel(
-        f"Pairs are recalled from {_width(perfect)} on, the model is right from {_width(works)} on",
-        "Recall asks one memory with one clean vector, so it sees only the cross-talk among stored pairs. Compare the "
-        "width at which it reaches 1 with the width at which accuracy does: the model reads sums of several vectors.",
+        f"The pairs are right {_width(perfect)}, the model {_width(works)}",
+        "Recall is the share of its pairs that a memory gets right when it is given one clean vector, so it sees only "
+        "the cross-talk among stored pairs. The model gives it sums of several vectors and needs more width.",
         over_widths(run, series, "recall"),
         data=_table(run, tuple(f"recall_{name}" for name in names)),
     )
@@ -99,8 +99,8 @@ def global_loss(run: Run, view: View) -> Panel:
     side = "above" if found > UNIFORM_GUESS else "below"
     return Panel(
         f"At d = {run.config.d} the global loss is {found:.1f} nats, {side} a uniform guess's {UNIFORM_GUESS:.1f}",
-        "The loss where no trigger stands, which the bigrams should tell. What makes W_O² loud enough to win at "
-        "triggers also speaks where none is. A construction that held both kinds of knowledge would reach the lower "
+        "The loss where no trigger stands and the bigrams should tell. What makes W_O² loud enough to win after "
+        "triggers also speaks where there is none. A construction with both kinds of knowledge would reach the lower "
         "line while its accuracy is high.",
         figure,
         data=_table(run, ("accuracy", "global_loss")),
@@ -108,7 +108,7 @@ def global_loss(run: Run, view: View) -> Panel:
 
 
 def _width(widths: np.ndarray) -> str:
-    return f"d = {widths[0]}" if len(widths) else "no width tried"
+    return f"from d = {widths[0]} on" if len(widths) else "at no width tried"
 
 
 def _table(run: Run, measures: tuple[str, ...]) -> pd.DataFrame:

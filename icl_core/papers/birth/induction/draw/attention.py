@@ -16,9 +16,9 @@ def draw(run: Run, view: View) -> Panel:
     reading = read(weights_at(run, snapshot), sequence, run.config.layers)
     return Panel(
         _title(reading, sequence, run.snapshot_steps[snapshot]),
-        "Each row is a query and shows where it looks. In layer 1 look for the stripe beside the diagonal: every "
-        "character attends to the one before it. In layer 2 look along the rows of repeated characters: an induction "
-        "head attends to what followed them earlier, the boxed cells. Before training a row is spread over many keys.",
+        "Each row shows where one character looks. In layer 1 look for the stripe beside the diagonal: every character "
+        "attends to the one before it. In layer 2 look along the rows of repeated characters: an induction head "
+        "attends to what followed them earlier, the outlined cells. Before training the rows are spread out.",
         maps(reading, sequence),
         data=table(reading, sequence),
         note=_note(sequence),
@@ -28,18 +28,18 @@ def draw(run: Run, view: View) -> Panel:
 def _title(reading: Reading, sequence: Shown, step: int) -> str:
     inside = sequence.in_context.numpy()
     if not inside.any():
-        return f"Step {step}: no trigger has come twice yet"
+        return f"Step {step}: no trigger comes twice here"
     hits = int(right(reading, sequence)[inside].sum())
     looked = sum(reading.attention2[q, k] for q, k, kind in boxes(sequence) if kind == "correct output" and inside[q])
     return (
         f"Step {step}: layer 2 puts {looked / inside.sum():.0%} of its attention on the right output; "
-        f"{hits} of {int(inside.sum())} predictions right"
+        f"{hits} of {int(inside.sum())} predictions are right"
     )
 
 
 def _note(sequence: Shown) -> str:
     if not len(sequence.triggers):
-        return "This sequence has no trigger."
+        return "No character of this sequence comes again."
     triggers = sequence.triggers.tolist()
     known = [sequence.task.characters[sequence.truth[t]] if t in sequence.truth else "" for t in triggers]
     pairs = zip(characters([sequence.task.characters[t] for t in triggers]), characters(known), strict=True)

@@ -21,12 +21,12 @@ def rows(run: Run, view: View) -> Panel:
     series = [Curve(label, x, run[f"curve/recall_{name}"], "layer 1", dash) for name, label, dash in ROWS]
     (first, late), window = (curve.mean() for curve in series), mean_of(run["curve/recall_W_K1_early"])
     series.append(Curve("early keys alone", x, run["curve/recall_W_K1_early"], figures.colour("seed"), "dot"))
-    title = f"W_K¹ recalls {_last(first):.2f} of its early rows, {_last(late):.2f} of its late ones"
+    title = f"W_K¹ gets {_last(first):.0%} of its early rows right, {_last(late):.0%} of its late ones"
     return Panel(
         title if run.finished else "Early and late rows of W_K¹ so far",
-        f"Early rows are the queries at the first {early} positions, late ones all others; both choose among all keys. "
-        f"The paper's probe of early positions lets the first {early} keys alone compete, the dotted line. A layer "
-        "that had stored all positions alike would show one line.",
+        f"Early rows are the queries at the first {early} positions, late rows all others. Both choose among all keys; "
+        f"for the dotted line, the paper's probe, only the first {early} keys compete. If all positions were stored "
+        "alike, you would see one line.",
         over_steps(run, view, series, "recall", y_range=(0, 1.02)),
         data=pd.DataFrame({"step": x, "early rows": first, "late rows": late, "early keys alone": window}),
     )
@@ -53,9 +53,9 @@ def opposite(run: Run, view: View) -> Panel:
         series.append(Curve(label, run[f"{kinds[matrix]}/step"][shown], values, kind, dash))
     second, first = (float(each.mean()) for each in at_the_thaw(run, "W_K2", "W_K1_early"))
     return Panel(
-        f"W_K² without W_K¹ recalls {second:.2f}; W_K¹ without W_K², {first:.2f}",
-        "Two trainings from the same start, in each of which one of the two is frozen up to the thaw. The paper reads "
-        "from them that the second layer is learned before the first. If neither needed the other, both would come as "
+        f"W_K² gets {second:.0%} right without W_K¹, W_K¹ {first:.0%} without W_K²",
+        "Two trainings from the same start. In each, one of the two matrices is frozen up to the thaw. The paper "
+        "concludes that the second layer is learned before the first. If neither needed the other, both would rise as "
         "high as when trained together.",
         figures.curves(series, "training step", "recall", y_range=(0, 1.02)),
         data=pd.DataFrame(
@@ -76,9 +76,9 @@ def outputs(run: Run, view: View) -> Panel:
     return Panel(
         f"Trained on {own} outputs: {here:.0%} right, on {other} outputs {there:.0%}"
         if run.finished
-        else "Outputs of both laws so far",
-        "In-context accuracy on held-out sequences whose outputs follow the law that was trained on, and the other. A "
-        "model that copies what followed, whatever it was, does as well on both.",
+        else "Outputs drawn in both ways, so far",
+        "In-context accuracy on held-out sequences with outputs drawn as in training, and with outputs drawn the other "
+        "way. A model that copies whatever followed does equally well on both.",
         over_steps(run, view, series, "in-context accuracy", y_range=(0, 1.02)),
         data=pd.DataFrame({"step": x, own: series[0].mean(), other: series[1].mean()}),
     )

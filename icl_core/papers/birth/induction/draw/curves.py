@@ -25,7 +25,7 @@ PROBES = {
     "W_K1_early": ("W_K¹ early", "layer 1", None),
     "W_K1": ("W_K¹ all", "layer 1", "dot"),
 }
-BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best in-context predictor"}
+BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best possible"}
 AT_THE_END = {"x": 0.99, "xanchor": "right", "bgcolor": "rgba(0,0,0,0)"}  # where a curve is far above
 
 
@@ -46,8 +46,8 @@ def accuracy(run: Run, view: View) -> Panel:
         f"Right in context: {accuracy_at(run, _step(run, view), name):.0%}"
         if run.finished
         else "Right in context, so far",
-        "How often the most probable next character is the output that the context determines. A model that cannot "
-        f"look back would stay near the dotted lines: repeating the character just read{_one_layer(run)}. "
+        "How often the likeliest next character is the one that the context tells. What cannot look back stays near "
+        f"the dotted lines: repeating the character just read{_one_layer(run)}. "
         f"{_accuracy_caption(run)}",
         figure.update_layout(margin={"t": 10}, showlegend=False),
         data=_table(run, ("accuracy", "accuracy_new", "accuracy_uniform", "accuracy_bigram")),
@@ -60,15 +60,17 @@ def _one_layer(run: Run) -> str:
         return ""
     loss = run["one_layer/in_context_loss"]
     end = "still falling" if still_falling(loss[None]) else "no longer falling"
-    return f", and one layer trained for {len(loss)} steps, its loss {end}"
+    return f", and a model of one layer after {len(loss)} steps (its loss is {end})"
 
 
 def _accuracy_caption(run: Run) -> str:
     best = ""
     if run.config.positions == "all":
-        best = "The best in-context predictor knows the task's laws and infers which characters are triggers. "
+        best = "The best possible predictor knows how sequences are drawn and infers which characters are triggers. "
     spread = "the spread over seeds" if len(run["curve/accuracy"]) > 1 else "one standard error"
-    return f"{best}The pale line is the batch just trained on, the other held-out data; its band is {spread}."
+    return (
+        f"{best}The strong line is held-out data, with {spread} as its band; the pale one is the batch just trained on."
+    )
 
 
 def _step(run: Run, view: View) -> float:
@@ -101,8 +103,9 @@ def losses(run: Run, view: View) -> Panel:
     ]
     return Panel(
         _loss_title(run),
-        "In-context loss counts what only the context can tell, global loss what bigrams can. "
-        + ("Look which of them falls first." if together else "Nobody trains the global one here, so it may rise."),
+        "In-context loss: where only the context tells the next character. Global loss: where bigrams do, that is, "
+        "which character often follows which. "
+        + ("Which of them falls first?" if together else "Only the first is trained here, so the other may rise."),
         over_steps(run, view, series, "cross-entropy, nats"),
         data=_table(run, ("in_context_loss", "global_loss")),
     )
@@ -127,15 +130,17 @@ def memories(run: Run, view: View) -> Panel:
 
 
 def _recall_caption(run: Run, view: View) -> str:
-    weights = "W_K²'s pairs count as often as their character occurs, W_O²'s as often as it is drawn as an output. "
+    weights = (
+        "A pair of W_K² counts as often as its character occurs, one of W_O² as often as it is drawn as an output. "
+    )
     early = early_positions(run.config.T)
     among = "K" if run.config.triggers != "random" else "N"
     two = run.config.layers == 2
-    asks, chance = f"W_K¹ early asks the first {early} positions only. ", f", one in {early - 1} for W_K¹ early"
+    asks, chance = f"“W_K¹ early” asks for the first {early} positions only. ", f", one in {early - 1} for W_K¹ early"
     return (
-        "Recall is the share of stored pairs that the matrix alone gets right; a dotted line marks the step where it "
-        f"passes one half. {weights * view.weighted}{asks * two}Without learning the curves would stay at chance: 1/N "
-        f"for W_O², 1/{among} for W_K²{chance * two}."
+        "Recall is the share of its pairs that a matrix gets right, asked on its own. Dotted lines mark where it "
+        f"passes one half. {weights * view.weighted}{asks * two}Without learning the curves stay at chance: 1/N for "
+        f"W_O², 1/{among} for W_K²{chance * two}."
     )
 
 
@@ -151,7 +156,7 @@ def _curve_name(run: Run, probe: str, view: View) -> str:
 def _order_title(reached: list[tuple[float, str, str]]) -> str:
     steps = sorted((step, label) for step, label, _ in reached if "all" not in label)
     if not steps:
-        return "No memory has formed"
+        return "No memory forms"
     return ", then ".join(f"{label} (step {step:.0f})" for step, label in steps)
 
 
@@ -162,9 +167,9 @@ def feed_forward(run: Run, view: View) -> Panel:
     series = [Curve("W_F", run["curve/step"], curve, "layer 4")]
     return Panel(
         f"W_F is closest to the bigrams at step {run['curve/step'][least]}",
-        "How far the predictions of W_F alone are from the bigram distribution. It falls while W_F learns the bigrams. "
-        "Where it rises again W_F departs from them: the paper suspects that it uses what the head writes into "
-        "its input. Were W_F a store of bigrams alone, it would not rise.",
+        "How far the predictions of W_F alone are from the bigrams, that is, from which character often follows which. "
+        "The distance (KL) falls while W_F learns them. If W_F stored nothing else, it would not rise again. The paper "
+        "suspects that W_F then uses what the head writes into its input.",
         over_steps(run, view, series, "KL(π_b || softmax), nats"),
         data=_table(run, ("recall_kl_W_F",)),
     )

@@ -18,22 +18,32 @@ POSITIONS = 2**14  # held-out positions a graft is evaluated on
 
 def draw(run: Run, view: View) -> Panel:
     """In-context accuracy and global loss before and after the grafts that the view asks for."""
-    snapshot = run.snapshot_at(view)
+    snapshot, labels = run.snapshot_at(view), ["trained", "after the graft"]
     trained = weights_at(run, snapshot)
     operated, factors = graft(run, trained, view)
-    batch, labels = held_out(task_of(run.config), POSITIONS // run.config.T, "cpu"), ["trained", "after the graft"]
-    before, after = (evaluate(weights, batch, run.config.layers) for weights in (trained, operated))
+    before, after = (_evaluated(run, weights) for weights in (trained, operated))
     values, errors = ([each[name] for each in (before, after)] for name in ("accuracy", "accuracy_error"))
     kinds = ["trained", "construction" if factors else "trained"]
     figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
     return Panel(
         _title(before, after, factors),
-        "Pick a replacement for a matrix above. If the construction holds what training found, accuracy stays where "
-        "it was; if the matrix did nothing, zero does no harm either. The bars carry one standard error.",
+        "Choose what to put in place of a matrix. If the construction captures what was learned, accuracy stays. If a "
+        "matrix does nothing, zero changes nothing. The bars carry one standard error. What several constructions lose "
+        "together is cross-talk, the subject of “The induction head constructed”.",
         figure,
         data=pd.DataFrame([before, after], index=labels).T,
-        note=f"{_losses(before, after)} {_factors(factors)}".strip() + f" Step {run.snapshot_steps[snapshot]}.",
+        note=f"Step {run.snapshot_steps[snapshot]}. {_losses(before, after)}{_factors(factors)}",
     )
+
+
+def after(run: Run, view: View) -> dict[str, float]:
+    """What the model achieves after the grafts that the view asks for."""
+    return _evaluated(run, graft(run, weights_at(run, run.snapshot_at(view)), view)[0])
+
+
+def _evaluated(run: Run, weights: Weights) -> dict[str, float]:
+    batch = held_out(task_of(run.config), POSITIONS // run.config.T, "cpu")
+    return evaluate(weights, batch, run.config.layers)
 
 
 def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, str]]:
@@ -56,19 +66,23 @@ def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, st
 
 def _title(before: dict[str, float], after: dict[str, float], said: dict[str, str]) -> str:
     if not said:
-        return f"Untouched, the model is right at {before['accuracy']:.1%} of in-context positions"
+        return f"Nothing replaced: accuracy {before['accuracy']:.1%}"
     what = ", ".join(f"{NAMES[name]} → {phrase}" for name, phrase in said.items())
-    said_too = f", global loss {before['global_loss']:.1f} → {after['global_loss']:.1f} nats" if "W_F" in said else ""
+    said_too = (
+        f", loss elsewhere {before['global_loss']:.1f} → {after['global_loss']:.1f} nats" if "W_F" in said else ""
+    )
     return f"{what}: accuracy {before['accuracy']:.1%} → {after['accuracy']:.1%}{said_too}"
 
 
 def _losses(before: dict[str, float], after: dict[str, float]) -> str:
-    return (
-        f"Global loss {before['global_loss']:.3f} → {after['global_loss']:.3f} nats, in-context loss "
-        f"{before['in_context_loss']:.3f} → {after['in_context_loss']:.3f}."
+    """In nats, where the context tells the next character and where bigrams do."""
+    inside, elsewhere = (
+        f"{before[name]:.3f}" + f" → {after[name]:.3f}" * (after[name] != before[name])
+        for name in ("in_context_loss", "global_loss")
     )
+    return f"Loss where only the context tells the next character: {inside} nats. Loss elsewhere: {elsewhere} nats."
 
 
 def _factors(said: dict[str, str]) -> str:
-    fitted = [f"{name}: {phrase}" for name, phrase in said.items() if "×" in phrase]
-    return f"Fitted by least squares: {'; '.join(fitted)}." if fitted else ""
+    fitted = any("×" in phrase for phrase in said.values())
+    return " A construction's scale is free: its factor is fitted by least squares." if fitted else ""

@@ -22,14 +22,13 @@ def looks(run: Run, view: View) -> Panel:
     rows = [(GROUPS[name], mass, "layer 2") for name, (mass, _) in masses.items()]
     rows += [(f"{GROUPS[name]}, even", even, figures.colour("seed")) for name, (_, even) in masses.items()]
     labels, values, kinds = zip(*rows, strict=True)
-    layer = "Layer 2" if run.config.layers == 2 else "The layer"
+    layer = "layer 2" if run.config.layers == 2 else "the layer"
     return Panel(
         f"Step {run.snapshot_steps[snapshot]}: {layer} puts {masses['triggers'][0]:.0%} on what followed a trigger, "
-        f"{masses['others'][0]:.0%} on what followed others",
-        "The share of attention that goes to what followed earlier occurrences of the character just read, the mean "
-        "over held-out sequences. An induction head puts it there wherever a character comes again; one that knows its "
-        "triggers, at those alone; the others are those that come again and are none. The pale bars are what attention "
-        "spread evenly would give.",
+        f"{masses['others'][0]:.0%} on what followed other characters",
+        "The share of attention on what followed earlier occurrences of the character just read, the mean over "
+        "held-out sequences. “Others” are characters that come again and are no triggers. A plain induction head looks "
+        "there for both; one that knows its triggers, for those alone. Pale bars: attention spread evenly.",
         figures.bars(labels, values, "attention on what followed", kinds=kinds, y_range=(0, 1.05)),
         note=_before(run),
         data=pd.DataFrame({"query": labels, "attention": values}),
@@ -43,8 +42,8 @@ def _before(run: Run) -> str:
     last = forward(weights, batch.inputs, run.config.layers)[2]
     entropy, largest = np.mean([looking.spread(each.numpy()) for each in last], axis=0)
     return (
-        f"Before training its entropy was {entropy:.2f} of the most it could be, and its largest weight {largest:.2g} "
-        "times an even one."
+        f"Before training the entropy of attention was {entropy:.0%} of its maximum, and the largest weight "
+        f"{largest:.2g} times an even one."
     )
 
 
@@ -58,11 +57,11 @@ def errors(run: Run, view: View) -> Panel:
     figure = figures.bars(list(shares), values, "wrong in context", errors=spreads, y_range=(0, 1.1))
     first, last = next(iter(known)), list(known)[-1]
     return Panel(
-        f"Step {run.snapshot_steps[snapshot]}: of triggers first met at {first}, {known[first][0]:.1%} are missed; at "
-        f"{last}, {known[last][0]:.0%}",
-        "How often the prediction in context is wrong, by the position at which its trigger first stood. There layer 1 "
-        "must have linked the next character to it, so W_K¹ must have stored that position. If it had stored all "
-        "alike, the bars would be equal. The bars carry one standard error.",
+        f"Step {run.snapshot_steps[snapshot]}: {known[first][0]:.1%} wrong where the trigger first stood at {first}, "
+        f"{known[last][0]:.0%} at {last}",
+        "How often the prediction is wrong, by the position at which its trigger first stood. To find it there, W_K¹ "
+        "must have stored that position. If all positions were stored alike, the bars would be equal. They carry one "
+        "standard error.",
         figure.update_xaxes(title={"text": "position of the trigger's first occurrence"}),
         note=looking.in_words(found, run.config),
         data=pd.DataFrame({"first occurrence": list(shares), "wrong": values, "standard error": spreads}),

@@ -11,7 +11,7 @@ from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import KINDS, NAMES, READ
 
 Maps = tuple[np.ndarray, np.ndarray, np.ndarray]  # trained, constructed, difference
-WRONG = ["asked with", "answers", "should be", "short by"]
+WRONG = ["asked for", "answers", "should answer", "short by"]
 
 
 def draw(run: Run, view: View) -> Panel:
@@ -21,17 +21,17 @@ def draw(run: Run, view: View) -> Panel:
     found, last = (compare(name, each, run.config) for each in (weights, end))
     maps, read = _maps(found, view), found.trained
     limit = figures.largest(*maps, *_maps(last, view))  # one scale for all snapshots
-    recalled = f", recall {found.recall[0]:.2f}" if found.recall else ""
+    recalled = f" gets {found.recall[0]:.0%} of its pairs right and" if found.recall else ""
     titles = {"row_title": read.row_kind, "column_title": read.column_kind}
     data = pd.DataFrame(np.round(maps[0], 4), index=read.rows, columns=read.columns)
     return Panel(
-        f"{NAMES[name]} at step {run.snapshot_steps[snapshot]}{recalled}: "
-        f"{max(0.0, found.aligned.explained):.0%} of it is the construction",
-        f"{READ[name][1]} Without learning, the left map would be noise. {_alignment(found, view)}",
+        f"Step {run.snapshot_steps[snapshot]}: {NAMES[name]}{recalled} is {max(0.0, found.aligned.explained):.0%} "
+        "construction",
+        f"{READ[name][1]} Without learning the left map would be noise. {_alignment(found, view)}",
         figures.triple(*maps, read.rows, read.columns, READ[name][0], limit=limit, **titles),
         table=pd.DataFrame(wrong(name, read), columns=WRONG) if view.wrong else None,
         data=data.reset_index(names=read.row_kind),
-        note=f"{_margin(found)}{rank(weights[name])} of {run.config.d} singular directions hold 99 % of the matrix.",
+        note=f"{_margin(found)}{rank(weights[name])} of {run.config.d} singular directions hold 99% of the matrix.",
     )
 
 
@@ -54,17 +54,17 @@ def _margin(found: Comparison) -> str:
     if not found.recall or not found.margin or not np.isfinite(found.margin[0]):
         return ""  # W_F stores no pairs, and a single pair has no wrong answer
     return (
-        f"Recall: trained {found.recall[0]:.2f}, constructed {found.recall[1]:.2f}. Mean margin of the right answer "
-        f"over the best wrong one: trained {found.margin[0]:.3g}, constructed {found.margin[1]:.3g}. "
+        f"Pairs right: trained {found.recall[0]:.0%}, constructed {found.recall[1]:.0%}. Mean margin of the right "
+        f"answer over the best wrong one: trained {found.margin[0]:.3g}, constructed {found.margin[1]:.3g}. "
     )
 
 
 def _alignment(found: Comparison, view: View) -> str:
     if view.raw:
-        return "These are raw readings: a construction's scale is free, so the difference shows little but scale."
+        return "Nothing is aligned here. A construction's scale is free, so the difference shows little but scale."
     return (
-        "What the softmax cannot see (a constant added to all it compares) is removed from both, and the construction "
-        f"is scaled by one factor, {found.aligned.factor:.3g}, fitted by least squares."
+        "A softmax does not see a constant added to all that it compares, so that is removed from both. The "
+        f"construction is scaled by one factor, {found.aligned.factor:.3g}, fitted by least squares."
     )
 
 
@@ -75,9 +75,9 @@ def spectrum(run: Run, view: View) -> Panel:
     values = {NAMES[name]: np.linalg.svd(weights[name].numpy(), compute_uv=False) for name in names}
     figure = figures.spectrum(values, [KINDS[name] for name in names])
     return Panel(
-        "Rank that holds 99 %: " + ", ".join(f"{NAMES[name]} {rank(weights[name])}" for name in names),
-        "Singular values of each trained matrix. A memory of N pairs needs N directions: look for a shoulder near "
-        f"N = {run.config.N}, and for W_K¹ near the number of positions stored. A random matrix has no shoulder.",
+        "Directions that hold 99% of a matrix: " + ", ".join(f"{NAMES[name]} {rank(weights[name])}" for name in names),
+        f"Singular values of each trained matrix. A memory of N pairs needs N directions: look for a drop near "
+        f"N = {run.config.N}, and for W_K¹ near the number of positions stored. A random matrix has no drop.",
         figure,
         data=pd.DataFrame(values),
     )

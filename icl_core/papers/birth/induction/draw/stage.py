@@ -10,7 +10,7 @@ from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
 from icl_core.papers.birth.shared.train import task_of
 
-ASKED = {"W_K1": "which position", "W_K2": "which character", "W_O2": "which to say"}
+ASKED = {"W_K1": "which position", "W_K2": "which character", "W_O2": "what to say"}
 
 
 def first(run: Run, view: View) -> Panel:
@@ -32,12 +32,15 @@ def _memory(name: str, run: Run, view: View) -> Panel:
     """A memory as readings of all pairs, with the share of them that it gets right."""
     task, last = task_of(run.config), len(run.snapshot_steps) - 1
     found, end = (memory_scores(name, weights_at(run, at), task) for at in (run.snapshot_at(view), last))
-    said, more = f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%} right", "Before it forms: noise."
+    said, more = (
+        f"{_asked(name, run.config)}: {recall(found.matrix, OVER[name]):.0%} right",
+        "Before it forms, you see noise.",
+    )
     if name == "W_K2" and run.config.layers == 1:
         found = found._replace(column_kind="key")
-        more = "One layer has no such copies to find: it stays noise."
+        more = "One layer makes no such copies, so this stays noise."
     if len(found.rows) == 1:
-        said, more = "a single trigger, no choice", "With one fixed trigger there is nothing to confuse it with."
+        said, more = "one trigger, no choice", "There is only one trigger, and nothing to confuse it with."
     return stage.memory(name, found, end, said, more)
 
 

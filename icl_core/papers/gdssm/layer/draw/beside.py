@@ -23,7 +23,7 @@ ENTRIES = ("x x", "y x", "y y", "x⁺ x", "x⁺ y", "x⁺ x⁺")  # of Q, folded
 
 
 def training(run: Run, view: Any) -> Panel:
-    """Steps to within 1 % of L*, trained as the authors do and as here, from equal weights."""
+    """Steps to within 1% of L*, trained as the authors do and as here, from equal weights."""
     here, level = as_here(run.config), float(run["watched/constructed"][0])
     both = arrivals(run)
     theirs, ours = (_after(each) for each in both)
@@ -34,13 +34,13 @@ def training(run: Run, view: Any) -> Panel:
     ]
     table = [pd.DataFrame({"trained": x.name, "step": x.x, "off L*": mean_of(x.y).round(6)}) for x in series]
     return Panel(
-        f"Within 1 % of L*: {theirs} as the authors train, {ours} as here",
+        f"Within 1% of L*: {theirs} as the authors train, {ours} as here",
         "The share by which the loss is off that of the construction on the same tasks, over the steps, both on log "
-        f"axes. The dotted line is 1 %. {_theirs(run.config)} Ours is Adam at {here.learning_rate:g} on {here.batch} "
+        f"axes. The dotted line is 1%. {_theirs(run.config)} Ours is Adam at {here.learning_rate:g} on {here.batch} "
         "tasks, without decay. Both should end at the same place: a layer that only one of them found would leave the "
         "other up.",
         figures.curves(
-            series, "training step", "off L*, as a share", log_x=True, log_y=True, lines=[("1 %", NEAR, "floor")]
+            series, "training step", "off L*, as a share", log_x=True, log_y=True, lines=[("1%", NEAR, "floor")]
         ),
         data=pd.concat(table),
         note=_beside(run, here, both),
@@ -68,7 +68,7 @@ def _beside(run: Run, here: Config, both: tuple[np.ndarray, np.ndarray]) -> str:
         said += f"the tasks; our rate is {here.learning_rate / run.config.learning_rate:,.0f} times theirs. "
     late = apart(run["curve/step"], theirs), apart(run["beside/step"], ours)
     return (
-        f"{said}Arrived: the first evaluation from which on the loss stays within 1 %. Evaluations lie farther apart "
+        f"{said}Arrived: the first evaluation from which on the loss stays within 1%. Evaluations lie farther apart "
         f"the later they are, at these arrivals by up to {late[0]:,.0f} and {late[1]:,.0f} steps."
     )
 

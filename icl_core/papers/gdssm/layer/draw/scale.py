@@ -52,16 +52,22 @@ def _lines(run: Run, rows: dict[str, np.ndarray], at: float) -> Figure:
     return figure.update_xaxes(tickvals=[0.1, 0.3, 1, 3], ticktext=["0.1", "0.3", "1", "3"])
 
 
-def _looked_at(run: Run, view: Any) -> str:
-    """The losses at the scale that the view asks for, on fresh tasks."""
+def at_scale(run: Run, view: Any) -> tuple[float, float, float, int]:
+    """The losses at the scale that the view asks for, trained, constructed and of predicting zero, and on how many
+    fresh tasks."""
     config, row, alpha = run.config, row_of(run, view), view.alpha
     tasks = train.held_out(config, TASKS).times(alpha).to("cpu")
     ours, theirs = (float(models.losses(model, tasks)[0]) for model in (trained_at(run, -1, row), constructed_of(run)))
-    zero, exact = closed_forms.zero_loss(config.f, alpha * config.r), train.expected(config, alpha)
+    return ours, theirs, closed_forms.zero_loss(config.f, alpha * config.r), len(tasks)
+
+
+def _looked_at(run: Run, view: Any) -> str:
+    """The same in a sentence."""
+    (ours, theirs, zero, count), exact = at_scale(run, view), train.expected(run.config, view.alpha)
     known = f", in closed form {written(exact)}" if np.isfinite(exact) else ""
     return (
-        f"At α = {alpha:g}, seed {row + 1}, on {len(tasks):,} tasks: trained {written(ours)}, constructed "
-        f"{written(theirs)}{known}; predicting zero {written(zero)}."
+        f"At α = {view.alpha:g}, seed {row_of(run, view) + 1}, on {count:,} tasks: trained {written(ours)}, "
+        f"constructed {written(theirs)}{known}; predicting zero {written(zero)}."
     )
 
 

@@ -95,4 +95,4 @@ def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> 
         return ends + beaten(run, float(trained[-1] / beside))
     far = np.flatnonzero(~(np.abs(trained / beside - 1) <= NEAR))
     arrived = x[far[-1] + 1] if len(far) and far[-1] + 1 < len(x) else None
-    return ends + (f", within 2 % from step {arrived} on" if arrived is not None else "")
+    return ends + (f", within 2% from step {arrived} on" if arrived is not None else "")

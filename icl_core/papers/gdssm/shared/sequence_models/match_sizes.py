@@ -6,7 +6,7 @@ has 14 with one decay (Q 9, q 3, decay, β), 23 with one a row, 113 with f x f. 
 and out and some more between; 113 allows a width of 1 to 4, too narrow for a token of 10.
 
 So they are matched with each other, far above it, where a baseline that fails does not fail for want of parameters:
-every model within 5 % of one given number, by its state, at the width asked for if that is possible and at the nearest
+every model within 5% of one given number, by its state, at the width asked for if that is possible and at the nearest
 other width if not. That is the paper's width where it leaves room for x, y and the positions, 2f + N + 1; 20 = 2f does
 not. At width 20 and f = 10 the smallest Mamba has 3,360 parameters, the others under 1,000.
 """
@@ -39,7 +39,7 @@ def count(parameters: Parameters) -> int:
 
 
 def matched(model: Model, features: int, asked: int, positions: int, wished: int) -> Size:
-    """The state, at the width `wished`, whose parameters come nearest to `asked`; where they are not within 5 %, the
+    """The state, at the width `wished`, whose parameters come nearest to `asked`; where they are not within 5%, the
     nearest width at which they are. Without any, the nearest size of all."""
 
     def counted(width: int, state: int) -> int:

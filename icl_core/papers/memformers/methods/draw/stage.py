@@ -48,11 +48,12 @@ def depth(run: Run, view: View) -> Panel:
     """The log-loss for every number of layers; a dot is the deepest model at the step shown."""
     x, L, reached = run["depth/layers"], run.config.layers, now(run, view)
     key, _ = losses.floor_of(run.config)
+    ended = 1.0 if run.snapshot_at(view) == len(run.snapshot_steps) - 1 else np.nan  # before, nobody is trained
     series = [
         Curve("CGD", x, log_of(run["baseline/cg"]), "conjugate gradient", markers=True),
         Curve("with Σ⁻¹", x, log_of(run["baseline/pcg"]), "conjugate gradient", "dash", markers=True),
-        *(Curve(*each, "dash", markers=True) for each in _beside(run, x)),
-        Curve("trained", x, log_of(run["evaluated/loss"]), "trained", markers=True),
+        *(Curve(name, x, ended * y, kind, "dash", markers=True) for name, x, y, kind in _beside(run, x)),
+        Curve("trained", x, ended * log_of(run["evaluated/loss"]), "trained", markers=True),
         Curve("floor", x, log_of(run[f"baseline/{key}"]), "floor"),
     ]
     zero = float(np.log(run.config.d))
@@ -60,8 +61,9 @@ def depth(run: Run, view: View) -> Panel:
     figure.add_traces(by_depth.rings(run))
     return Panel(
         f"{L} layer{'s' * (L > 1)}: log-loss {written(reached)}, CGD's {written(end(run, 'baseline/cg'))}",
-        "Lower is better. The large dot is the deepest model as it trains; the lines are trained models of every "
-        "depth, conjugate gradient, also with Σ⁻¹ known, and the dotted floor, the best of fixed steps "
+        "Log-loss is the logarithm of the squared error: one less is an error 2.7 times smaller. The large dot is the "
+        "deepest model as it trains. Blue and dashed lines, models trained for each depth, are drawn when training "
+        "ends. Black is conjugate gradient, dashed where it is given Σ⁻¹; dotted is the floor, the best of fixed steps "
         "with one matrix. Without training the dot stays at predicting zero." + by_depth.RINGS * bool(ringed),
         fitted(figure.add_trace(_dot(L, reached))),
     )

@@ -1,0 +1,11 @@
+"""What both experiments tell: one example of the task, and what each matrix is for."""
+
+from icl_core.script import Example
+
+_ONCE = (("a", ""), ("b", "trigger"), ("c", "output"), ("X", ""))
+EXAMPLE = Example((*_ONCE, *_ONCE, ("a", ""), ("b", "query")), "c")
+MATRICES = {
+    "W_K1": "W_K¹, which looks one character back",
+    "W_K2": "W_K², which finds the earlier occurrence",
+    "W_O2": "W_O², which says what was found",
+}

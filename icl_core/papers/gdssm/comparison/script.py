@@ -1,0 +1,151 @@
+"""What is told of the models of sequences."""
+
+from typing import Any
+
+import numpy as np
+
+from icl_core.experiment import Run
+from icl_core.figures import written
+from icl_core.papers.gdssm.comparison.read_run import Entry, entries, tasks_seen
+from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels, watched
+from icl_core.script import HEADLINE, Beat, Example, Question, Script, Task, Try
+
+THREE = ("s5", "mamba", "griffin")
+
+
+def _entry(run: Run, id: str) -> Entry:
+    return next(each for each in entries(run) if each.model.id == id)
+
+
+def _ratio(run: Run, id: str) -> float:
+    """A model's loss over that of one step."""
+    return _entry(run, id).loss / levels(run)[1]
+
+
+def _who(run: Run, view: Any) -> int:
+    return min(2, sum(_ratio(run, id) <= NEAR for id in THREE))
+
+
+def _who_said(run: Run, view: Any) -> str:
+    first, second, third = (f"{_entry(run, id).model.short} {written(_ratio(run, id), 2)}" for id in THREE)
+    return f"In units of one step's loss: {first}, {second}, {third}. At most {written(NEAR, 2)} counts as there."
+
+
+def _there(run: Run, id: str) -> str:
+    """The step at which the mean of a model's curve first is as good as one step."""
+    curve = _entry(run, id).curve
+    assert curve is not None
+    at = np.flatnonzero(curve.mean(0) <= NEAR * watched(run)[1])
+    return f"at step {run['curve/step'][at[0]]:,}" if len(at) else "not at all"
+
+
+def _fall(run: Run, view: Any) -> str:
+    return (
+        "Look for plateaus: a model predicts zero until it finds the products, and then it falls. The GD-SSM is as "
+        f"good as one step {_there(run, 'gd-ssm-1')}, Griffin {_there(run, 'griffin')}, Mamba {_there(run, 'mamba')}. "
+        f"Each has seen {tasks_seen(run) / 1e6:.1f} million tasks in the end."
+    )
+
+
+def _sizes(run: Run) -> tuple[int, int]:
+    return _entry(run, "gd-ssm-1").parameters, _entry(run, "griffin").parameters
+
+
+def _fewer(run: Run, view: Any) -> int:
+    own, other = _sizes(run)
+    return 0 if own > 0.5 * other else 1 if own > 0.01 * other else 2
+
+
+def _fewer_said(run: Run, view: Any) -> str:
+    own, other = _sizes(run)
+    return f"{own} numbers against {other:,}, {percent(own / other)} as many."
+
+
+def _layers(run: Run, view: Any) -> str:
+    one, two = (written(_ratio(run, f"linear-{layers}"), 2) for layers in (1, 2))
+    return (
+        f"A linear transformer of one layer ends at {one} times the loss of one step, and one of two layers at {two}. "
+        "The table tells why: the first layer brings x and y to one place, and the second multiplies that with the "
+        "query."
+    )
+
+
+def _close(run: Run, view: Any) -> str:
+    there = sum(each.baseline and each.loss <= NEAR * levels(run)[1] for each in entries(run))
+    return (
+        f"You have seen that a step of gradient descent is not the GD-SSM's alone: on these small tasks {there} other "
+        "models come there too, with hundreds of times as many numbers and more tasks. The paper's “only” is about "
+        "ten dimensions, which take more training than is shown here."
+    )
+
+
+WHO = Question(
+    "The paper finds that of all recurrent models only its own reaches one step of gradient descent. Here x has three "
+    "numbers, and there is time to learn. How many of S5, Mamba and Griffin reach it?",
+    ("None of them", "One of them", "Two, or all three"),
+    _who,
+    _who_said,
+    "A step takes two products: y with x, and that with the query. S5 has no place for the first. Mamba has one for "
+    "each in its single block. Griffin has several, in three blocks, one of them attention.",
+    (HEADLINE, "ends", "training", "products", "parameters", "rates"),
+)
+FEWER = Question(
+    "How many numbers does the GD-SSM of one layer learn, beside Griffin?",
+    ("About as many", "About a tenth", "Less than a hundredth"),
+    _fewer,
+    _fewer_said,
+    "Its windows put x, y and the next x together, and its state multiplies them: what the others have to learn is "
+    "built in. That is why it is so quick, and why it can do nothing else.",
+    ("parameters",),
+)
+
+SCRIPT = Script(
+    task=Task(
+        "A prompt shows five examples (x, y) of one linear map, x and y in turn with three numbers each, and asks for "
+        "the y of a new x. Ten models read the same tokens and train on equally many tasks; here x and y are single "
+        "numbers.",
+        Example((("0.2", "x"), ("0.4", "y"), ("−0.5", "x"), ("−1", "y"), ("0.3", "query")), "0.6"),
+    ),
+    beats=(
+        Beat(
+            "who",
+            "Every dot is a training from other random weights, at the loss where it ended. The grey line is one step "
+            "of gradient descent.",
+            marks=("ends",),
+            ask=WHO,
+        ),
+        Beat("fall", _fall, marks=("training",)),
+        Beat(
+            "fewer",
+            "If the number of parameters decided, the model that has the fewest would lose most.",
+            marks=("parameters",),
+            drawer="Sizes and rates",
+            ask=FEWER,
+        ),
+        Beat("layers", _layers, marks=("products",), drawer="To multiply"),
+        Beat("close", _close, marks=("ends",)),
+    ),
+    tries=(
+        Try("Stop after 500 steps: who is there already, in under a minute?", preset="classroom", marks=("ends",)),
+        Try(
+            "Half the width, in class: who suffers first?",
+            preset="classroom",
+            fields={"width": 0.5},
+            marks=("ends",),
+        ),
+        Try(
+            "The norms switched off, in class: does a block need the size of y?",
+            preset="classroom",
+            fields={"norm": "none"},
+            marks=("ends",),
+        ),
+        Try(
+            "The products given, plain models: how near does a linear transformer come to the one built by hand?",
+            preset="classroom",
+            fields={"model": "1-D", "form": "plain", "steps": 2000},
+            drawer="The step by hand",
+            marks=("by hand",),
+        ),
+    ),
+)

@@ -1,0 +1,188 @@
+"""What is told of a trained layer."""
+
+from typing import Any
+
+from icl_core.experiment import Run
+from icl_core.figures import written
+from icl_core.papers.gdssm.layer.draw import grafts, scale, stage
+from icl_core.papers.gdssm.layer.draw.state import held
+from icl_core.papers.gdssm.layer.settings import View
+from icl_core.papers.gdssm.shared.read_run import compared, percent
+from icl_core.script import FIRST, LAST, Beat, Example, Question, Script, Task, Try
+
+ALIKE, FEW = (
+    0.05,
+    3,
+)  # a state this near to the gradient is the gradient; the pairs that are read before it is asked for
+BESIDE, CURVES = "Trained beside constructed", "All curves"  # drawers
+LINE = "-1:-2, -0.8:-1.6, -0.6:-1.2, -0.4:-0.8, -0.2:-0.4, 0.2:0.4, 0.4:0.8, 0.6:1.2, 0.8:1.6, 1:2"
+
+
+def _becomes(run: Run) -> float | None:
+    """The snapshot from which on the state after all pairs stays the gradient."""
+    alike = [_off(run, View(snapshot=index)) < ALIKE for index in range(len(run.snapshot_steps))]
+    first = len(alike) - next((count for count, each in enumerate(reversed(alike)) if not each), len(alike))
+    return run.snapshot_steps[first] if first < len(alike) else None
+
+
+def _off(run: Run, view: Any) -> float:
+    """How far the state is from the gradient after the pairs that the view asks for."""
+    found = held(run, view)
+    return found.away[found.shown - 1]
+
+
+def _learned(run: Run, view: Any) -> str:
+    step = run.snapshot_steps[run.snapshot_at(view)]
+    return (
+        f"By step {step} the state is the gradient, to within {percent(_off(run, view))}: the difference fades. "
+        "Nobody showed it a gradient; it was trained on its predictions alone."
+    )
+
+
+def _early(run: Run, view: Any) -> int:
+    return 0 if _off(run, view) < ALIKE else 1 if _off(run, view) < 0.5 else 2
+
+
+def _early_said(run: Run, view: Any) -> str:
+    return f"After {view.token} pairs the state is {percent(_off(run, view))} off the gradient of those {view.token}."
+
+
+def _lost(run: Run, view: Any) -> tuple[float, float]:
+    """The loss before and after the replacements of the view."""
+    data = grafts.draw(run, view).data
+    assert data is not None
+    return float(data["loss"].iloc[0]), float(data["loss"].iloc[1])
+
+
+def _grafted(run: Run, view: Any) -> str:
+    before, after = (written(loss) for loss in _lost(run, view))
+    return (
+        f"The loss was {before} and is {after}. Q picks which products enter the state, and training picked y times x, "
+        "as the formula does."
+    )
+
+
+def _scaled(run: Run, view: Any) -> int:
+    trained, _, zero, _ = scale.at_scale(run, view)
+    return 2 if trained > 1.05 * zero else 1 if trained > 0.95 * zero else 0
+
+
+def _scaled_said(run: Run, view: Any) -> str:
+    trained, _, zero, _ = scale.at_scale(run, view)
+    return f"At α = {view.alpha:g} it loses {written(trained, 2)}; predicting zero loses {written(zero, 2)}."
+
+
+def _close(run: Run, view: Any) -> str:
+    away = compared(stage.above(run, view)[0])
+    return (
+        f"You have seen a layer turn into a learning rule: its loss ends {away} that of one step of gradient descent, "
+        "and its weights end as the ones that a person would write down for it."
+    )
+
+
+EARLY = Question(
+    f"The layer has read {FEW} pairs of ten. What stands in its state by now?",
+    (
+        f"The gradient of those {FEW} pairs",
+        "Something on the way to it: the gradient forms as the prompt goes on",
+        "Nothing like it: the gradient appears only at the query",
+    ),
+    _early,
+    _early_said,
+    "The gradient is a sum over pairs. The layer adds one term a pair and forgets none, so it is right all along.",
+    ("state", "difference", "tokens"),
+)
+SCALE = Question(
+    "The layer was trained on x between −1 and 1. Now every x is 1.5 times as large (α = 1.5). How does it do?",
+    (
+        "Better than predicting zero: larger x are easier to tell from noise",
+        "About as well as predicting zero",
+        "Worse than predicting zero",
+    ),
+    _scaled,
+    _scaled_said,
+    "Its step has one fixed length, learned for α = 1. Larger x make the gradient larger, and the step goes too far.",
+    ("scale",),
+)
+
+SCRIPT = Script(
+    task=Task(
+        "A prompt shows ten examples (x, y) of one linear map, a new map in every prompt, and asks for the y of a new "
+        "x. Here x and y are single numbers and the map is y = 2 x; those of the layer hold ten numbers.",
+        Example(
+            (("0.2", "x"), ("0.4", "y"), ("−0.5", "x"), ("−1", "y"), ("0.4", "x"), ("0.8", "y"), ("0.3", "query")),
+            "0.6",
+        ),
+    ),
+    beats=(
+        Beat(
+            "before",
+            "Before training. The layer reads the pairs one after the other and keeps a sum, its state (left). Beside "
+            "it is Σ y xᵀ, the gradient that one step of gradient descent needs. The two have nothing in common yet.",
+            at=FIRST,
+            marks=("state", "exact"),
+        ),
+        Beat("becomes", _learned, at=_becomes, marks=("state", "exact", "difference")),
+        Beat(
+            "early",
+            "So the layer can answer a query at any point of the prompt: its state is up to date after every pair.",
+            at=LAST,
+            marks=("state", "exact", "difference"),
+            view={"token": FEW},
+            ask=EARLY,
+        ),
+        Beat(
+            "graft",
+            "Which part of the layer does it? Every part can be replaced by the one in the formula.",
+            at=LAST,
+            marks=("interventions",),
+            drawer="Graft",
+            do="Set Q to “construction”.",
+            done=lambda view: view.one_Q == "constructed",
+            then=_grafted,
+        ),
+        Beat(
+            "scale",
+            "The layer has learned one step of one length. It does not measure its prompt before it steps.",
+            at=LAST,
+            marks=("scale",),
+            view={"alpha": 1.5},
+            drawer=CURVES,
+            ask=SCALE,
+        ),
+        Beat("close", _close, at=LAST, marks=("weights", "training")),
+    ),
+    tries=(
+        Try(
+            "Read one pair only, then more: is the state a gradient from the first pair on?",
+            fields={"token": 1},
+            drawer=BESIDE,
+            marks=("tokens",),
+        ),
+        Try(
+            "Set the decay A to zero, so that only the last pair counts: how much of the gain is left?",
+            fields={"one_a": "zero"},
+            drawer="Graft",
+            marks=("interventions",),
+        ),
+        Try(
+            "Ten points on a line of slope 2. Take half of them away: where does the layer's line go?",
+            preset="one feature",
+            fields={"points": LINE},
+            drawer="Your own points",
+            marks=("prompt",),
+        ),
+        Try(
+            "Two layers: why are they better than two steps of one rate?",
+            preset="two layers",
+            drawer=BESIDE,
+            marks=("steps",),
+        ),
+        Try(
+            "Two layers on scalar labels: why do they not read the tokens [x y, next x]?",
+            preset="1-D two layers",
+            drawer=BESIDE,
+            marks=("second",),
+        ),
+    ),
+)

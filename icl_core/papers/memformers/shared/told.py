@@ -1,0 +1,31 @@
+"""What the scripts of several experiments share: a prompt that can be solved by hand, and errors compared in words."""
+
+import numpy as np
+
+from icl_core.script import Example
+
+# w* = (2, −1): the answer to (1, 1) is 2 − 1
+EXAMPLE = Example(
+    (("(1, 0)", "x"), (" ↦ ", ""), ("2", "y"), ("  ", ""), ("(0, 1)", "x"), (" ↦ ", ""), ("−1", "y"), ("  ", ""),
+     ("(1, 1)", "query")),
+    "1",
+)  # fmt: skip
+EVEN = 0.005  # a share by which errors may differ and count as equal
+FACTOR = 2.0  # from which it is said how many times
+
+
+def compared(apart: float) -> str:
+    """How an error compares with another, of the logarithm of their ratio: "3.6 times smaller than", "2% larger than",
+    "33 times"."""
+    factor = float(np.exp(abs(apart)))
+    word = "smaller" if apart < 0 else "larger"
+    if factor < 1 + EVEN:
+        return "equal to"
+    if factor < FACTOR:
+        return f"{factor - 1 if apart > 0 else 1 - 1 / factor:.0%} {word} than"
+    return f"{times(factor)} smaller than" if apart < 0 else times(factor)
+
+
+def times(factor: float) -> str:
+    """A factor in words, with two digits at least: "3.6 times", "290 times"."""
+    return f"{factor:.1f} times" if factor < 10 else f"{float(f'{factor:.2g}'):,.0f} times"

@@ -1,0 +1,12 @@
+/* A click on a link that stays on the page tells the server where to, instead of loading the page anew. */
+
+export default function ({ setTriggerValue }) {
+  const follow = (event) => {
+    const link = event.target.closest?.("a[data-stays]");
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    setTriggerValue("asked", new URL(link.href).search.slice(1));
+  };
+  window.addEventListener("click", follow, true);
+  return () => window.removeEventListener("click", follow, true);
+}

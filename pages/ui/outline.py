@@ -1,0 +1,62 @@
+"""What is outlined, what is dimmed, and what a question hides: CSS over the panels."""
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from icl_core.experiment import Run
+from icl_core.script import HEADLINE, MARKS, Beat
+from pages.ui import asked
+from pages.ui.address import Setting
+
+_SEATS, _DRAWN = ("seat-", "seat-wide-"), ("panel-half-", "panel-wide-")  # on the stage, in a drawer
+_OUTLINE = "outline: 2px solid #E69F00; outline-offset: 3px; border-radius: .3rem;"
+
+
+def marks(setting: Setting, run: Run, beat: Beat | None) -> tuple[str, ...]:
+    """The panels that are outlined: the address's, else those of the beat; none while a question is open."""
+    if asked.open_question(run, beat):
+        return ()
+    chosen = tuple(name for name in _asked_for() if name in _panels(setting))
+    return chosen or (beat.marks if beat else ())
+
+
+def refusal(setting: Setting) -> str:
+    """What is wrong with the panels that the address outlines; empty if nothing is."""
+    unknown = [name for name in _asked_for() if name not in _panels(setting)]
+    told = f"There is no panel {', '.join(unknown)!s:.80} here; there are {', '.join(_panels(setting))}."
+    return told if unknown else ""
+
+
+def style(setting: Setting, run: Run, beat: Beat | None) -> str:
+    """The CSS of what is outlined, or of what a question hides."""
+    question = asked.open_question(run, beat)
+    if question is not None:
+        return " ".join(map(_hidden, question.hides))
+    outlined = marks(setting, run, beat)
+    if not outlined:
+        return ""
+    seats = _classes(outlined, _SEATS)
+    dimmed = f"[class*='st-key-stage-']:has({seats}) [class*='st-key-seat-']:not({seats}) {{ opacity: .4; }}"
+    return f"{seats}, {_classes(outlined, _DRAWN)} {{ {_OUTLINE} }} {dimmed}"
+
+
+def _hidden(name: str) -> str:
+    if name == HEADLINE:
+        return ".headline { filter: blur(.55rem); user-select: none; }"
+    if name == MARKS:
+        return ".clock .ticks { visibility: hidden; }"
+    what = _classes([name], (*_SEATS, *_DRAWN))
+    return f":is({what}) > * {{ filter: blur(.8rem); pointer-events: none; user-select: none; }}"
+
+
+def _classes(names: Sequence[str], places: Sequence[str]) -> str:
+    return ", ".join(f".st-key-{place}{name.replace(' ', '-')}" for name in names for place in places)
+
+
+def _asked_for() -> list[str]:
+    return [name for name in st.query_params.get("marks", "").split(",") if name]
+
+
+def _panels(setting: Setting) -> list[str]:
+    return [drawing.name for drawing in setting.experiment.drawings]

@@ -1,0 +1,27 @@
+"""Links to another state of the same page, without loading it anew: what was said in this visit is kept."""
+
+from html import escape
+from pathlib import Path
+from urllib.parse import parse_qsl, urlencode
+
+import streamlit as st
+
+_JS = (Path(__file__).parent / "browser" / "stays.js").read_text(encoding="utf-8")
+_STAYS = st.components.v2.component("icl_stays", html="<span hidden></span>", js=_JS)
+_KEY = "stays"
+
+
+def listen() -> None:
+    """Follow the links of this page that stay on it. Without this they are links as any other."""
+    _STAYS(key=_KEY, on_asked_change=_go)
+
+
+def link(page: str, label: str, query: dict[str, str]) -> str:
+    """HTML of a link to a state of `page`, on which it stands."""
+    return f'<a href="{page}?{escape(urlencode(query))}" target="_self" data-stays>{escape(label, quote=False)}</a>'
+
+
+def _go() -> None:
+    asked = st.session_state[_KEY].get("asked")
+    if asked:
+        st.query_params.from_dict(dict(parse_qsl(asked, keep_blank_values=True)))

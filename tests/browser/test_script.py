@@ -1,0 +1,119 @@
+"""The script in the browser: beats play and outline, questions hide and answer, tours lead through a paper."""
+
+from collections.abc import Callable
+
+import pytest
+from conftest import until
+from driver import go, settled
+from playwright.sync_api import Page, expect
+
+from icl_core import registry
+
+Window = Callable[..., Page]
+PAPERS = [name for name in registry.papers() if name != "toy"]
+
+
+def beats(tab: Page, name: str) -> None:
+    """Wait until the page plays the beat called `name`."""
+    tab.wait_for_url(f"**beat={name}*")
+    settled(tab)
+
+
+def says(tab: Page, text: str) -> None:
+    expect(tab.locator(".st-key-says")).to_contain_text(text)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_a_tour_leads_through_every_beat_of_a_paper_by_one_key(server: str, window: Window, paper: str) -> None:
+    found = registry.papers()[paper]
+    names = found.tour or tuple(found.experiments)
+    stops = [(name, beat) for name in names for beat in registry.experiment(f"{paper}.{name}").script.beats]
+    tab = go(window(), f"{server}/{paper}?experiment={stops[0][0]}&beat={stops[0][1].name}&tour={paper}")
+    for index, (name, beat) in enumerate(stops):
+        tab.wait_for_url(lambda url, beat=beat: f"beat={beat.name}" in url.split("?")[-1].split("&"))
+        expect(tab.locator(".st-key-next button")).to_contain_text("Next" if index + 1 < len(stops) else "Done")
+        if beat.ask:
+            says(tab, beat.ask.ask)
+            tab.locator(".st-key-choices button").first.click()
+            says(tab, "You said")
+        for mark in beat.marks:
+            panel = f'[class~="st-key-seat-{mark}"], [class~="st-key-seat-wide-{mark}"], '
+            panel += f'[class~="st-key-panel-half-{mark}"], [class~="st-key-panel-wide-{mark}"]'
+            expect(tab.locator(panel.replace(" ", "-").replace("-[", " [")).first).to_have_css("outline-style", "solid")
+        assert tab.locator('[class*="st-key-fault-"]').count() == 0, (name, beat.name)
+        tab.keyboard.press("PageDown")
+    expect(tab.locator(".st-key-next button")).to_contain_text("Start")
+    assert "beat=" not in tab.url and "tour=" not in tab.url
+
+
+def test_a_question_hides_its_answer_until_it_is_given(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy")
+    says(tab, "A teacher multiplies numbers")
+    tab.get_by_role("button", name="Start").click()
+    beats(tab, "start")
+    tab.keyboard.press("PageDown")
+    beats(tab, "fall")
+    says(tab, "How far does the loss fall?")
+    hidden = tab.locator(".st-key-seat-loss > *").first
+    expect(hidden).to_have_css("filter", "blur(12.8px)")
+    expect(tab.locator(".headline")).to_have_css("filter", "blur(8.8px)")
+    tab.get_by_role("button", name="to a half").click()
+    says(tab, "You said: to a half. It is: to less. It fell from")
+    expect(hidden).to_have_css("filter", "none")
+    expect(tab.locator(".clock output")).to_contain_text("5 of 300")  # it has played to where half is gone
+    tab.get_by_role("button", name="Why?").click()
+    tab.get_by_role("textbox", name="Why, do you think?").fill("It is convex.")
+    tab.get_by_role("textbox", name="Why, do you think?").press("Enter")
+    expect(tab.get_by_text("Each step takes away a share of what is left.")).to_be_visible()
+    tab.keyboard.press("Escape")
+    tab.reload()
+    settled(tab)
+    says(tab, "How far does the loss fall?")  # another visit
+
+
+def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?beat=end&seed_shown=1")
+    says(tab, "In the end it has found the teacher. Look at seed 0.")
+    tab.keyboard.press("PageUp")
+    beats(tab, "fall")
+    tab.get_by_role("button", name="Show me").click()
+    tab.keyboard.press("PageDown")
+    tab.wait_for_url("**seed_shown=1*")
+    tab.get_by_test_id("stMain").get_by_text("View", exact=True).click()
+    tab.get_by_role("slider", name="seed shown").press("ArrowLeft")
+    says(tab, "Each seed finds it.")
+    tab.get_by_role("button", name="Done").click()
+    tab.wait_for_url(lambda url: "beat" not in url and "seed_shown" not in url)
+    says(tab, "A teacher multiplies numbers")
+
+
+def test_a_bad_beat_or_panel_is_told(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?beat=nowhere&marks=loss,nothing")
+    expect(tab.get_by_text("There is no beat nowhere here; there are start, fall, end.")).to_be_visible()
+    expect(tab.get_by_text("There is no panel nothing here; there are loss, weights, spread.")).to_be_visible()
+    expect(tab.locator(".st-key-seat-loss")).to_have_css("outline-style", "solid")
+
+
+def test_a_try_is_a_link_that_sets_knobs_and_outlines(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy")
+    tab.get_by_role("button", name="Try").click()
+    tab.get_by_role("link", name="A larger step diverges").click()
+    tab.wait_for_url("**rate=5.0*")
+    expect(tab.locator(".st-key-seat-loss")).to_have_css("outline-style", "solid")
+
+
+def test_symbols_explain_themselves_to_pointer_and_keyboard(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/birth")
+    title = tab.locator("[data-title=w_k2]")
+    expect(title).to_contain_text("W_K²")
+    box = title.bounding_box()
+    assert box
+    tab.mouse.move(box["x"] + 10, box["y"] + box["height"] / 2)
+    note = tab.locator(".meaning")
+    expect(note).to_contain_text("W_K²: ")
+    tab.keyboard.press("Escape")
+    expect(note).to_be_hidden()
+    word = tab.locator(".says .word")
+    if word.count():
+        word.first.focus()
+        until(lambda: note.is_visible(), "the keyboard reaches what a symbol means")
