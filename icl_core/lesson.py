@@ -3,6 +3,7 @@
 Values only, and no torch: the page of lessons lists them. What a run has to tell is found when it is asked for.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,17 @@ from icl_core.run import Run
 from icl_core.script import Try
 
 PRESETS, SETTINGS, TRAIN, EXPERIMENTS = "presets", "settings", "train", "experiments"
+_NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})*|\d+)(\.\d*)?|[+-]?\d*[.,]\d+")
 CONTROLS = (PRESETS, SETTINGS, TRAIN, EXPERIMENTS)  # what a lesson may hide beside drawers
+
+
+def readings(text: str) -> tuple[float, ...]:
+    """The numbers that a text may stand for: none, one, or two where its comma may part thousands or decimals."""
+    plain = text.strip().rstrip("%").strip().replace("\N{MINUS SIGN}", "-").replace(" ", "")
+    if not _NUMBER.fullmatch(plain):
+        return ()
+    decimals = [plain.replace(",", ".")] if plain.count(",") == 1 and "." not in plain else []
+    return tuple(float(each) for each in dict.fromkeys([plain.replace(",", ""), *decimals]))
 
 
 @dataclass(frozen=True)
@@ -35,9 +46,14 @@ class Exercise:
     because: Callable[[Run], str]
     hint: str
 
-    def accepts(self, run: Run, given: float) -> bool:
-        """Whether a given number counts as right."""
-        return abs(given - self.right(run)) <= self.within * (1 + 1e-9)
+    def accepts(self, run: Run, given: str) -> bool:
+        """Whether what was typed counts as right."""
+        return any(abs(each - self.right(run)) <= self.within * (1 + 1e-9) for each in readings(given))
+
+    def answer(self, run: Run) -> str:
+        """The answer, with how it comes about."""
+        value = f"{self.right(run):,.3f}".rstrip("0").rstrip(".").replace("-", "\N{MINUS SIGN}")
+        return f"{value} {self.unit}. {self.because(run)}"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import streamlit as st
 from icl_core import knobs, registry
 from icl_core.experiment import STAGE, Drawing, Panel, Run
 from icl_core.findings import Summary
-from pages.ui import address, growing, panels, scheme, verdicts, widgets
+from pages.ui import address, growing, lesson, panels, rules, scheme, verdicts, widgets
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
@@ -20,7 +20,9 @@ def names(setting: Setting, run: Run) -> list[str]:
     places = [each.place for each in setting.experiment.drawings if each.place != STAGE and each.applies(run.config)]
     view = [VIEW] if _fields(setting, run, STAGE) else []
     model = [scheme.MODEL] if setting.experiment.diagram else []
-    return [*model, *dict.fromkeys(places), *view, NUMBERS, EVIDENCE, WHY]
+    taught = [lesson.EXERCISES] if setting.lesson else []
+    every = [*taught, *model, *dict.fromkeys(places), *view, NUMBERS, EVIDENCE, WHY]
+    return [name for name in every if not rules.hides(setting.lesson, name)]
 
 
 def show(setting: Setting, run: Run, found: Sequence[Summary], grows: str = "") -> None:
@@ -45,6 +47,8 @@ def _opened(key: str) -> None:
 def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary], grows: str) -> None:
     if opened == EVIDENCE:
         verdicts.evidence(found)
+    elif opened == lesson.EXERCISES:
+        lesson.exercises(setting, run)
     elif opened == scheme.MODEL:
         scheme.show(setting, run)
     elif opened == VIEW:

@@ -11,7 +11,7 @@ GRAFT, OWN, BESIDE, MODEL = "Graft", "Your own sequence", "Trained beside constr
 GRAFTS = ("graft_W_K1", "graft_W_K2", "graft_W_O2")
 
 
-def _grafted(run: Run, grafts: Mapping[str, str]) -> float:
+def _grafted(run: Run, grafts: Mapping[str, Any]) -> float:
     """The accuracy in percent after grafts, as the drawer Graft measures it."""
     from icl_core.papers.birth.induction.draw.grafts import draw
     from icl_core.papers.birth.induction.settings import View
@@ -64,10 +64,10 @@ EXERCISES = (
     Exercise(
         "order",
         "W_O² is the first of the three matrices to get half of its pairs right. How many training steps later does "
-        "W_K² come? The clock marks both steps. Within 4 steps.",
+        "W_K² come? The clock marks both steps. Within 3 steps.",
         "steps",
         _apart,
-        4,
+        3,
         _order,
         "Rest the pointer on the marks W_O² and W_K² under the clock: each tells its step. Subtract.",
     ),
@@ -124,7 +124,8 @@ NOTES = (
         ("“Nothing.”", "“It gets better, since the formula is exact.”", "“It breaks, since the scale is different.”"),
         "The scale is fitted, so that is not it. One at a time they fit well. All three together fall far: have them "
         "find out by how much in the second exercise, and let them argue why before you say “cross-talk”.",
-        Try("Graft, with the construction of W_K²", fields={"graft_W_K2": "constructed"}, drawer=GRAFT, marks=("graft",)),
+        Try("Graft, with the construction of W_K²", fields={"graft_W_K2": "constructed"}, drawer=GRAFT,
+            marks=("graft",)),
     ),
 )  # fmt: skip
 
@@ -141,6 +142,6 @@ LESSON = Lesson(
     exercises=EXERCISES,
     notes=NOTES,
     fixed={"orientation": "code", "weighted": False, "strength": 1.0},
-    hidden=(PRESETS, SETTINGS, TRAIN, EXPERIMENTS, BESIDE),
+    hidden=(PRESETS, SETTINGS, TRAIN, EXPERIMENTS, BESIDE, "Evidence", "Numbers"),
     predict=("output", "zero"),
 )

@@ -22,10 +22,10 @@ def _rate(run: Run) -> float:
 
 def _best(run: Run) -> str:
     config = run.config
-    said = f"3 / ({config.N} − 2 + 1.8 + {config.f})" if config.r == 1 else "the best rate"
+    best = 3 / (config.r**2 * (config.N - 0.2 + config.f))
     return (
-        f"For x between −1 and 1 theory gives η/N = {said} = {3 / (config.N - 0.2 + config.f):.4f}; on the tasks that "
-        f"were evaluated it is {_rate(run):.4f}. The trained layer's rate is a multiple near 1 of it."
+        f"Theory gives η/N = 1/(σ²({config.N} − 2 + 1.8 + {config.f})) = {best:.4f}; on the tasks that were evaluated "
+        f"it is {_rate(run):.4f}."
     )
 
 
@@ -44,7 +44,7 @@ def _forgets(run: Run) -> str:
     share = (zero - forgetful) / (zero - trained)
     return (
         f"The loss rises from {trained:.3f} to {forgetful:.3f}; predicting zero loses {zero:.3f}. One pair of "
-        f"{run.config.N} gives {share:.0%} of the gain, more than its tenth: the first pair helps most."
+        f"{run.config.N} gives {share:.0%} of the gain, more than its tenth: pairs also disturb each other."
     )
 
 
@@ -66,7 +66,7 @@ EXERCISES = (
         "rate",
         "The state is a sum over the ten pairs. With which number η/N must it be multiplied for the best step? "
         "To three decimals.",
-        "= η/N",
+        "for η/N",
         _rate,
         0.0015,
         _best,
@@ -77,7 +77,7 @@ EXERCISES = (
         "decay",
         "In “Graft”, set the decay A to zero: the state now forgets all pairs but the last. What does the loss become? "
         "To two decimals.",
-        "loss",
+        "as the loss",
         lambda run: _without_decay(run)[1],
         0.01,
         _forgets,
@@ -146,6 +146,6 @@ LESSON = Lesson(
         "model": "N-D", "recurrence": "row", "layers": 1, "skip": False, "penalty": 0.0, "f": 10, "N": 10, "r": 1.0,
         "optimiser": "ours", "batch": 256, "raw": False,
     },
-    hidden=(PRESETS, EXPERIMENTS, POINTS),
+    hidden=(PRESETS, EXPERIMENTS, POINTS, "Evidence", "Numbers"),
     predict=("early", "scale"),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from icl_core.experiment import Run
 from icl_core.lesson import EXPERIMENTS, PRESETS, TRAIN, Exercise, Lesson, Note
 from icl_core.script import Try
 
-BESIDE, MODEL, CURVES = "Trained beside constructed", "The model", "All curves"
+BESIDE = "Trained beside constructed"
 
 
 def _steps(run: Run) -> np.ndarray:
@@ -79,7 +79,7 @@ EXERCISES = (
     ),
     Exercise(
         "left",
-        "With endlessly many examples a step a leaves 1 − a of the error. What do the three layers leave together? "
+        "With infinitely many examples a step a leaves 1 − a of the error. What do the three layers leave together? "
         "Mind the sign; to three decimals, within 0.005.",
         "of the error",
         _left,
@@ -93,7 +93,8 @@ NOTES = (
     Note(
         8,
         "A valley is sixteen times as steep one way as the other. You may take steps downhill. What goes wrong?",
-        ("“Nothing, you get there in the end.”", "“You jump from wall to wall.”", "“Along the flat way you hardly move.”"),
+        ("“Nothing, you get there in the end.”", "“You jump from wall to wall.”",
+         "“Along the flat way you hardly move.”"),
         "The last two belong together: a step short enough for the steep way is far too short for the flat one. A "
         "matrix in front of the gradient can undo that. Which matrix? Let them say it: the inverse of the shape.",
         Try("The layers' matrices before training: noise", step=0, marks=("identities",)),
@@ -136,10 +137,6 @@ LESSON = Lesson(
     preset="sigma",
     exercises=EXERCISES,
     notes=NOTES,
-    fixed={
-        "variant": "linear", "layers": 3, "d": 5, "n": 20, "spectrum": "paper", "sigma2": 1.0, "batches": "fresh",
-        "batch": 1000, "schedule": "cosine", "objective": "log", "coordinates": "original",
-    },
-    hidden=(PRESETS, EXPERIMENTS, TRAIN),
+    hidden=(PRESETS, EXPERIMENTS, TRAIN, "Evidence", "Numbers"),
     predict=("noise", "seeds"),
 )  # fmt: skip
