@@ -1,6 +1,10 @@
 """Lessons: what they fix, hide and ask for is there; their answers are right for the shipped run, others are not."""
 
+import re
+from pathlib import Path
+
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
 from icl_core.experiment import STAGE
@@ -8,6 +12,7 @@ from icl_core.knobs import knobs
 from icl_core.lesson import CONTROLS, Exercise, readings
 from icl_core.runs import store
 
+ROOT = Path(__file__).parents[1]
 LESSONS = registry.lessons()
 TAUGHT = [(name, exercise.name) for name, (_, each) in LESSONS.items() for exercise in each.exercises]
 OWN = {"The model", "View", "Numbers", "Evidence", "Why"}  # drawers that every experiment may have
@@ -101,3 +106,48 @@ def test_an_answer_on_the_edge_counts():
     each = Exercise("x", "How many? Within 1.", "pairs", lambda run: 10.0, 1, lambda run: "So.", "Look.")
     assert each.accepts(None, "11") and each.accepts(None, "9") and not each.accepts(None, "11.01")
     assert each.answer(None) == "10 pairs. So."
+
+
+def opened(page: str, link: dict[str, str]) -> AppTest:
+    """The page as drawn for that link, without a browser."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.switch_page(f"pages/{page}.py")
+    for name, value in link.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def warned(app: AppTest) -> list[str]:
+    return [re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning]  # without escapes
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_whatever_a_link_says_the_lesson_holds(name: str):
+    paper, found = LESSONS[name]
+    held = {"f": "3"} if "f" in found.fixed else {"seed": "7"}
+    fixed = {field: str(not value) for field, value in found.fixed.items() if isinstance(value, bool)}
+    app = opened(paper.name, {"lesson": name, "preset": "none", **held, **fixed})
+    assert not app.exception and not app.error
+    assert len(warned(app)) == 1 + len(held) + len(fixed)
+    assert all(said.startswith("In this lesson ") and said.endswith("is not used.") for said in warned(app))
+    assert not any("nearest one" in each.value for each in app.markdown)  # the lesson's own run is on screen
+    knobs = [each for each in app.select_slider if each.key.rpartition(":")[2] in (*held, *fixed)]
+    assert knobs or "settings" in found.hidden
+    assert all(each.disabled for each in knobs)
+
+
+def test_a_lesson_survives_what_leaves_all_other_settings_and_not_another_experiment():
+    app = opened("gdssm", {"lesson": "state-is-gradient", "seed": "3", "at_once": "false"})
+    assert next(each for each in app.select_slider if each.label.startswith("context pairs")).disabled
+    next(each for each in app.button if each.label == "Back to the preset").click().run()
+    assert app.query_params["lesson"] == "state-is-gradient" and "seed" not in app.query_params
+    next(each for each in app.button if each.label == "Leave the lesson").click().run()
+    assert "lesson" not in app.query_params and app.query_params["experiment"] == "layer"
+    assert not any(each.disabled for each in app.select_slider)
+
+
+@pytest.mark.parametrize(("page", "asked"), [("birth", "nothing"), ("memformers", "induction-head")])
+def test_a_lesson_that_is_not_here_is_told_with_those_there_are(page: str, asked: str):
+    said = warned(opened(page, {"lesson": asked}))
+    assert len(said) == 1 and said[0].startswith(f"There is no lesson '{asked}' on this page")
+    assert all(name in said[0] for name in LESSONS)

@@ -19,8 +19,8 @@ def show() -> None:
     st.title("Lessons, ready to teach", anchor=False)
     st.markdown(
         "A lesson is a page of the app with less on it: some settings are fixed, a prediction comes before its answer, "
-        "and three exercises are checked as they "
-        "are answered. Give students the link. The notes are for you, and what they show has nothing withheld."
+        "and three exercises are checked as they are answered. Give students the link. The notes are for you, and what "
+        "they show has nothing withheld."
     )
     for paper, each in registry.lessons().values():
         with st.container(border=True, key=f"lesson-{each.name}"):
@@ -36,7 +36,7 @@ def _lesson(paper: Paper, each: Lesson) -> None:
         if st.button("Open the lesson", key=f"open {each.name}", type="primary"):
             st.switch_page(f"pages/{paper.name}.py", query_params=query)
         page = (st.context.url or "").split("?")[0].rpartition("/")[0]
-        st.code(f"{page}/{paper.name}?{urlencode(query)}", language=None)
+        st.code(f"{page}/{paper.name}?{urlencode(query)}", language=None, wrap_lines=True)
     with st.expander("Lecturer's notes"):
         for number, note in enumerate(each.notes, 1):
             _note(paper, each, number, note)

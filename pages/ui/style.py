@@ -13,6 +13,8 @@ h1, h2 { padding: 0 !important; }
 [data-testid="stSidebar"] .stSlider, [data-testid="stSidebar"] .stPills { margin-bottom: -.5rem; }
 :has(> .st-key-run) { position: sticky; bottom: 0; padding: .6rem 0 1rem; z-index: 5;
   background: SIDEBAR; }
+/* What a lesson sets is to be read. */
+[data-testid="stWidgetLabel"][disabled] p { color: FAINT; }
 /* A choice of many words wraps. */
 :is([data-testid="stSidebar"], .st-key-drawer) [data-testid="stButtonGroup"] :is(button, label) {
   height: auto; min-height: 2rem; text-align: left; }
