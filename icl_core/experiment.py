@@ -7,12 +7,13 @@
 Numpy and plotly only, no torch: the front page imports this.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
 
+from icl_core.cells import Map
 from icl_core.claims import Claim, Metric
 from icl_core.diagram import Diagram
 from icl_core.figure import Figure
@@ -53,7 +54,7 @@ class Drawing:
     in the drawer whose drawings name them; those of the stage alone, or of two drawers, in the page's menu "View".
     `moving`: it changes with the view's `snapshot`; on the stage it then has the same traces at every snapshot.
     `live`: it can draw a run that is still going (its curves so far, no snapshots). `wide`: it needs both columns.
-    `applies`: whether there is such a thing to draw under a config.
+    `applies`: whether there is such a thing to draw under a config. `cells`: its maps, with how their numbers are made.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Drawing:
     wide: bool = False
     moving: bool = True
     applies: Callable[[Any], bool] = lambda config: True
+    cells: Callable[[Run, Any], Sequence[Map]] | None = None
 
 
 GROUPS = ("Classroom", "Paper's setting", "Figures", "Beyond the paper")
@@ -71,10 +73,8 @@ GROUPS = ("Classroom", "Paper's setting", "Figures", "Beyond the paper")
 
 @dataclass(frozen=True)
 class Preset:
-    """A named setting. `seeds` is how many seeds its shipped run holds (the config itself asks for one).
-
-    `group` is one of GROUPS. `view` sets view knobs, by name.
-    """
+    """A named setting. `seeds` is how many seeds its shipped run holds (the config itself asks for one). `group` is one
+    of GROUPS. `view` sets view knobs, by name."""
 
     name: str
     title: str

@@ -59,6 +59,7 @@ def test_config_and_view_share_no_name_and_take_none_of_the_address(experiment):
         "tour",
         "marks",
         "lesson",
+        "cell",
     }
 
 

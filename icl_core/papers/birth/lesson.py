@@ -142,6 +142,6 @@ LESSON = Lesson(
     exercises=EXERCISES,
     notes=NOTES,
     fixed={"orientation": "code", "weighted": False, "strength": 1.0},
-    hidden=(PRESETS, SETTINGS, TRAIN, EXPERIMENTS, BESIDE, "Evidence", "Numbers"),
+    hidden=(PRESETS, SETTINGS, TRAIN, EXPERIMENTS, BESIDE, "Evidence"),
     predict=("output", "zero"),
 )

@@ -146,6 +146,6 @@ LESSON = Lesson(
         "model": "N-D", "recurrence": "row", "layers": 1, "skip": False, "penalty": 0.0, "f": 10, "N": 10, "r": 1.0,
         "optimiser": "ours", "batch": 256, "raw": False,
     },
-    hidden=(PRESETS, EXPERIMENTS, POINTS, "Evidence", "Numbers"),
+    hidden=(PRESETS, EXPERIMENTS, POINTS, "Evidence"),
     predict=("early", "scale"),
 )  # fmt: skip

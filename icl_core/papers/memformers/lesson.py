@@ -137,6 +137,6 @@ LESSON = Lesson(
     preset="sigma",
     exercises=EXERCISES,
     notes=NOTES,
-    hidden=(PRESETS, EXPERIMENTS, TRAIN, "Evidence", "Numbers"),
+    hidden=(PRESETS, EXPERIMENTS, TRAIN, "Evidence"),
     predict=("noise", "seeds"),
 )  # fmt: skip
