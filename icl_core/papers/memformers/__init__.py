@@ -2,6 +2,7 @@
 2025)."""
 
 from icl_core.experiment import Paper
+from icl_core.papers.memformers.lesson import LESSON
 from icl_core.papers.memformers.picture import draw
 
 PAPER = Paper(
@@ -51,6 +52,7 @@ PAPER = Paper(
     ),
     picture=("memformers.methods", "lfom", draw),
     highlights=(("methods", "guess"), ("methods", "ahead"), ("methods", "memory"), ("convergence", "found")),
+    lesson=LESSON,
     order=2,
     mathematics=r"""
 A prompt is $Z_0 = \begin{pmatrix} x_1 & \dots & x_n & x_{n+1} \\ y_1 & \dots & y_n & 0 \end{pmatrix}$ with

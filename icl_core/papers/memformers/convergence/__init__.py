@@ -15,6 +15,7 @@ from icl_core.papers.memformers.convergence.metrics import metrics
 from icl_core.papers.memformers.convergence.script import SCRIPT
 from icl_core.papers.memformers.convergence.settings import PRESETS, Config, View
 from icl_core.papers.memformers.convergence.train import run
+from icl_core.papers.memformers.shared.diagram import diagram
 from icl_core.papers.memformers.shared.draw.preconditioner import distances_at
 from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.upgrade import upgrade
@@ -65,4 +66,5 @@ EXPERIMENT = Experiment(
     upgrade=upgrade,
     goes_on=goes_on,
     script=SCRIPT,
+    diagram=lambda config: diagram(config, {"A": lambda layer: ("identities", {}, layer), "end": ("loss", {}, None)}),
 )
