@@ -23,9 +23,9 @@ GIVEN_UP = {
     r"\b(color|behavior|normalize|optimize|gray)\w*\b": "British spelling",
     r"\b(don't|can't|won't|isn't|doesn't|it's)\b": "written out",
     r" ,| ;|\.\.\.|,,| {2,}\S": "spacing; … is one character",
-    r"\b(\w+) \1\b(?<!had had)(?<!that that)": "a word twice",
+    r"\b(\w+) \1\b(?<!0 0)": "a word twice",
 }
-PASSED = re.compile(r"^\s*[{\[(<.#*]|://|var\(|px|SELECT|PRAGMA|--|```|\$\$")  # code, CSS, formulas
+PASSED = re.compile(r"^\s*[{\[(<.#*]|://|var\(|px|viewBox|SELECT|PRAGMA|--|```|\$\$")  # code, CSS, formulas
 
 
 def sentences(path: Path) -> Iterator[tuple[int, str]]:
