@@ -31,6 +31,7 @@ class View:
     marked: str = text("its triggers (empty: all that come again)", 10, default="")
     sample: int = slider("random sequence, number", 0, 99, default=0)
     length: int = slider("positions shown", 8, 256, default=40)
+    position: int = slider("position in numbers", 1, 256, default=40, at_most="T")
     graft_W_K1: str = choice("W_K¹", PARTS, default="trained")
     graft_W_K2: str = choice("W_K²", PARTS, default="trained")
     graft_W_O2: str = choice("W_O²", PARTS, default="trained")

@@ -1,16 +1,19 @@
-"""A state-space layer reads examples (x, y) one after the other and adds y xᵀ to its state. That sum is the gradient of
-a linear model's loss at zero, so a layer that multiplies its state with the next x and the right number takes one step
-of gradient descent on the examples it has read. Nobody tells it to: trained on regression tasks from random weights,
-it becomes that step.
+"""A state-space layer reads examples (x, y) one after the other and adds y xᵀ to its state. Up to its sign, that sum is
+the gradient of a linear model's loss at zero. A layer that multiplies it with the next x, and with the right number,
+has taken one step of gradient descent on the examples that it has read. Nobody tells the layer to: it is trained on
+regression tasks from random weights, and becomes that step.
 
-The construction is written down beside it, with the best rate in closed form. Loss, sensitivities, weights and the
-state itself, token by token, show how close the two come; replace any part of the trained layer and see what breaks.
+Beside it stands the construction: the weights that take the step, written down, with the best rate in closed form.
+Compare the two by loss, by weights, and by the state after every pair. Replace any part of the trained layer, and see
+what breaks.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.layer import claims, population
+from icl_core.papers.gdssm.layer.diagram import diagram
 from icl_core.papers.gdssm.layer.draw import (
     beside,
+    cells,
     grafts,
     prompt,
     recurrence,
@@ -46,13 +49,14 @@ def headline(run: Run, view: View) -> str:
     gain, one = 1 - away / zero, run.config.layers == 1
     if gain <= 0:
         return f"{step}: the {'layer is' if one else 'layers are'} no better than predicting zero."
-    return f"{step}: the {'layer has' if one else 'layers have'} {gain:.1%} of the gain of {whose} over zero."
+    has = "layer has" if one else "layers have"
+    return f"{step}: the {has} {gain:.1%} of the gain of {whose} over predicting zero."
 
 
 def _steps(config: Config) -> str:
     if config.layers == 1:
         return "one step of gradient descent"
-    return f"{COUNTED[config.layers]} {'penalised ' * (config.penalty > 0)}steps of gradient descent"
+    return f"{COUNTED[config.layers]} " + ("penalised steps" if config.penalty > 0 else "steps of gradient descent")
 
 
 def cost(config: Config) -> float:
@@ -67,6 +71,11 @@ def cost(config: Config) -> float:
 def _single(config: Config) -> bool:
     """Whether state and gradient are numbers, and not maps."""
     return config.f == 1
+
+
+def _several_features(config: Config) -> bool:
+    """Whether state and gradient are maps."""
+    return not _single(config)
 
 
 def _second_step(config: Config) -> bool:
@@ -91,12 +100,12 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("state", stage.state, STATE, applies=lambda config: not _single(config)),
-        Drawing("exact", stage.exact, STATE, moving=False, applies=lambda config: not _single(config)),
-        Drawing("difference", stage.difference, STATE, applies=lambda config: not _single(config)),
+        Drawing("state", stage.state, STATE, applies=_several_features, cells=cells.state),
+        Drawing("exact", stage.exact, STATE, moving=False, applies=_several_features, cells=cells.exact),
+        Drawing("difference", stage.difference, STATE, applies=_several_features, cells=cells.difference),
         Drawing("along", stage.along, ("state", *SEED), wide=True, applies=_single),
         Drawing("line", stage.line, ("points", *SEED), applies=_single),
-        Drawing("weights", stage.weights, SEED, wide=True),
+        Drawing("weights", stage.weights, SEED, wide=True, cells=cells.weights),
         Drawing("training", stage.loss, ("single_seeds",), live=True),
         *(
             Drawing(
@@ -124,4 +133,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     script=SCRIPT,
+    diagram=diagram,
 )

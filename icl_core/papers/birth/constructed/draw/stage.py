@@ -14,6 +14,7 @@ from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.run import constructed, task_of
 from icl_core.papers.birth.constructed.settings import View
 from icl_core.papers.birth.shared import stage
+from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
 
@@ -57,17 +58,21 @@ def _trained(d: int, accuracy: float) -> Trace:
 
 def first(run: Run, view: View) -> Panel:
     """Layer 1's attention on the sequence."""
-    return stage.first(*_reading(run, view))
+    found, _, sequence = reading(run, view)
+    return stage.first(found, sequence)
 
 
 def second(run: Run, view: View) -> Panel:
     """Layer 2's attention on the sequence, and the predicted characters."""
-    return stage.second(*_reading(run, view))
+    found, _, sequence = reading(run, view)
+    return stage.second(found, sequence)
 
 
-def _reading(run: Run, view: View) -> tuple[Reading, Shown]:
+def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
+    """What the model makes of the sequence on stage, the model, and the sequence."""
     sequence = stage.on_stage(task_of(run.config), view)
-    return read(constructed(run.config, run.config.d, view.cross_talk), sequence, 2), sequence
+    weights = constructed(run.config, run.config.d, view.cross_talk)
+    return read(weights, sequence, 2), weights, sequence
 
 
 def _memory(name: str, run: Run, view: View) -> Panel:
