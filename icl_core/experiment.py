@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import pandas as pd
 
+from icl_core.cells import Map
 from icl_core.claims import Claim, Metric
 from icl_core.figure import Figure
 from icl_core.run import Run, Tensors, compact, names  # noqa: F401 (all that an experiment needs, in one place)
@@ -50,7 +51,7 @@ class Drawing:
     in the drawer whose drawings name them; those of the stage alone, or of two drawers, in the page's menu "View".
     `moving`: it changes with the view's `snapshot`; on the stage it then has the same traces at every snapshot.
     `live`: it can draw a run that is still going (its curves so far, no snapshots). `wide`: it needs both columns.
-    `applies`: whether there is such a thing to draw under a config.
+    `applies`: whether there is such a thing to draw under a config. `cells`: its maps, with how their numbers are made.
     """
 
     name: str
@@ -61,6 +62,7 @@ class Drawing:
     wide: bool = False
     moving: bool = True
     applies: Callable[[Any], bool] = lambda config: True
+    cells: Callable[[Run, Any], Sequence[Map]] | None = None
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,8 @@ GROUPS = ("Classroom", "Paper's setting", "Figures", "Beyond the paper")
 
 @dataclass(frozen=True)
 class Preset:
-    """A named setting. `seeds` is how many seeds its shipped run holds (the config itself asks for one).
-
-    `group` is one of GROUPS. `view` sets view knobs, by name.
-    """
+    """A named setting. `seeds` is how many seeds its shipped run holds (the config itself asks for one). `group` is one
+    of GROUPS. `view` sets view knobs, by name."""
 
     name: str
     title: str

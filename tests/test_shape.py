@@ -88,7 +88,7 @@ def test_no_import_runs_in_a_circle():
 
 # The spine from its foundations up; papers stand on what is below `runs`, pages on all of it.
 LAYERS = (
-    ("claims", "figure", "run", "knobs", "trend"),
+    ("cells", "claims", "figure", "run", "knobs", "trend"),
     ("script", "forms", "number_lists", "device"),
     ("experiment",),
     ("registry", "figures", "regression", "training", "export"),

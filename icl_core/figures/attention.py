@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.figure import Figure, Trace
-from icl_core.figures.grid import AXIS, BAR, TITLE, Subplot, frame, heat, labelled, sequential, subplots
+from icl_core.figures.grid import AXIS, BAR, TITLE, Subplot, frame, heat, labelled, linked, sequential, subplots
 from icl_core.figures.style import COLOURS, MONO, PAPER, axis, characters, layout
 
 Box = tuple[int, int, str]  # query and key, from 0; "trigger", "correct output" or "other output"
@@ -37,6 +37,14 @@ def positions(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
     return full, [f"{index + 1} {token}" for index, token in enumerate(shown)] if many else shown
 
 
+def tokens_held(tokens: Sequence[str]) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
+    """What queries and keys are, for `linked`: a token of the sequence, hence a position and a character; a key is also
+    the character before it, with which layer 1 marks it."""
+    shown = characters(tokens)
+    every = {"token": positions(tokens)[0], "position": [str(index + 1) for index in range(len(shown))]}
+    return every | {"character": shown}, every | {"character before": ["", *shown[:-1]], "character": shown}
+
+
 def add_attention(
     figure: Figure, weights: Any, tokens: Sequence[str], boxes: Sequence[Box], subplot: Subplot,
     scale: str = "coloraxis", most: int = WRITTEN,
@@ -45,7 +53,8 @@ def add_attention(
     weights = np.array(weights, dtype=np.float32)
     weights[np.triu_indices(len(weights), 1)] = np.nan
     full, shown = positions(tokens)
-    figure.add_trace(heat(weights, full, full, "query %{y} attends to key %{x}: %{z:.4f}", subplot, scale))
+    drawn = heat(weights, full, full, "query %{y} attends to key %{x}: %{z:.4f}", subplot, scale)
+    figure.add_trace(linked(drawn, *tokens_held(tokens)))
     frame(figure, subplot, (full, shown, "query"), (full, shown, "key"), 16 if len(full) > WRITTEN else most)
     if boxes:
         listed = {""} | {trace.get("name") for trace in figure.data if trace.get("showlegend")}

@@ -11,10 +11,15 @@ def coarse(
     matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str]
 ) -> tuple[np.ndarray, Sequence[str], Sequence[str]]:
     """A matrix [rows, columns] and its labels; with more than 68 a side as means over square blocks."""
-    block = -(-max(matrix.shape) // SIDE)
+    block = block_of(matrix)
     if block == 1:
         return matrix, rows, columns
     return means(matrix, block), _spans(rows, block), _spans(columns, block)
+
+
+def block_of(matrix: np.ndarray) -> int:
+    """How many cells along its sides a block of a matrix has; 1 if it is small enough."""
+    return -(-max(matrix.shape) // SIDE)
 
 
 def means(matrix: np.ndarray, block: int) -> np.ndarray:

@@ -71,6 +71,18 @@ def names(labels: Sequence[str] | None, count: int) -> list[str]:
     return clean if len(set(clean)) == count else [f"{index + 1} {label}" for index, label in enumerate(clean)]
 
 
+def held(kind: str, labels: Sequence[str] | None, count: int, block: int = 1) -> dict[str, list[Any]]:
+    """What the rows or columns of a map are, for `linked`; None is 1, 2, 3, … Of blocks, all that each holds."""
+    every = [str(position + 1) for position in range(count)] if labels is None else list(labels)
+    return {kind: every if block == 1 else [every[start : start + block] for start in range(0, count, block)]}
+
+
+def linked(trace: Trace, rows: dict[str, list[Any]], columns: dict[str, list[Any]]) -> Trace:
+    """A map that tells the browser what its rows and columns are, so that the same one is marked in every map that has
+    it (links.js): of each kind, the most exact first, a label a row."""
+    return trace.update(meta={"rows": rows, "columns": columns})
+
+
 def labelled(every: Sequence[str], shown: Sequence[str], most: int, title: str = "", **more: Any) -> dict[str, Any]:
     """An axis of categories `every`, of which at most `most` are written, as `shown`."""
     count = len(every)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.figure import Figure, Trace
-from icl_core.figures.grid import AXIS, BAR, TITLE, Subplot, diverging, frame, heat, names, subplots
+from icl_core.figures.grid import AXIS, BAR, TITLE, Subplot, diverging, frame, heat, held, linked, names, subplots
 from icl_core.figures.style import LINE, PAPER, largest, layout, written
 
 Labels = Sequence[str] | None  # None: positions from 1
@@ -25,7 +25,8 @@ def add_map(
     """Adds a matrix [rows, columns] with its axes; only the first of a row of maps has the rows' title on it."""
     rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
     hover = f"{titles[0] or 'row'} %{{y}}<br>{titles[1] or 'column'} %{{x}}<br>{value_name} %{{z:.3g}}"
-    figure.add_trace(heat(matrix, rows, columns, hover, subplot, scale))
+    sides = (held(title, each, size) for title, each, size in zip(titles, labels, matrix.shape, strict=True))
+    figure.add_trace(linked(heat(matrix, rows, columns, hover, subplot, scale), *sides))
     row_title = titles[0] if subplot.x[0] == 0 else ""
     frame(figure, subplot, (rows, rows, row_title), (columns, columns, titles[1]), most)
 

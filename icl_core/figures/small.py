@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from icl_core.figure import Figure, Trace
-from icl_core.figures.attention import SYMBOLS, Box, Predictions, positions
-from icl_core.figures.coarse import coarse
-from icl_core.figures.grid import NONE_TO_ALL, Subplot, diverging, heat, map_axes, names
+from icl_core.figures.attention import SYMBOLS, Box, Predictions, positions, tokens_held
+from icl_core.figures.coarse import block_of, coarse
+from icl_core.figures.grid import NONE_TO_ALL, Subplot, diverging, heat, held, linked, map_axes, names
 from icl_core.figures.heatmaps import numbers
 from icl_core.figures.style import COLOURS, FAINT, INK, MONO, TEXT, TICKS, characters, colourscale, layout
 
@@ -21,10 +21,14 @@ PLOT, BAR = 200, 160  # pixels along the side of a map as it is mostly, and alon
 BETWEEN, LETTERS, WRITTEN = 0.05, 60, 50  # of maps in a row: share between two, letters under all, pixels of a cell
 
 
-def small_map(matrix: Any, labels: tuple[Labels, Labels], titles: tuple[str, str], value: str, limit: float) -> Figure:
+def small_map(
+    matrix: Any, labels: tuple[Labels, Labels], titles: tuple[str, str], value: str, limit: float,
+    kinds: tuple[str, str] | None = None,
+) -> Figure:  # fmt: skip
     """A matrix [rows, columns] in square cells from -limit to limit, with labels and titles of its rows and columns; a
-    large one as means over blocks of cells."""
+    large one as means over blocks of cells. `kinds`: what its rows and columns are (`linked`), if not their titles."""
     matrix = np.asarray(matrix, dtype=np.float32)
+    sides = [held(*each, block_of(matrix)) for each in zip(kinds or titles, labels, matrix.shape, strict=True)]
     rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
     scale = diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
     matrix, rows, columns = coarse(matrix, rows, columns)
@@ -32,9 +36,9 @@ def small_map(matrix: Any, labels: tuple[Labels, Labels], titles: tuple[str, str
     across = min(MOST, PLOT // (8 * (1 + max(map(len, shown[1])))))
     figure = Figure(layout=layout(300, MARGIN, coloraxis=scale, showlegend=False))
     hover = f"{titles[0]} %{{y}}<br>{titles[1]} %{{x}}<br>{value} %{{z:.3g}}"
-    figure.add_trace(heat(matrix, rows, columns, hover, Subplot(), "coloraxis"))
-    sides = (rows, shown[0], titles[0]), (columns, shown[1], titles[1])
-    return figure.update_layout(map_axes(Subplot(), *sides, MOST, across), xaxis=NEAR)
+    figure.add_trace(linked(heat(matrix, rows, columns, hover, Subplot(), "coloraxis"), *sides))
+    labelled = (rows, shown[0], titles[0]), (columns, shown[1], titles[1])
+    return figure.update_layout(map_axes(Subplot(), *labelled, MOST, across), xaxis=NEAR)
 
 
 def small_attention(
@@ -48,7 +52,8 @@ def small_attention(
     bar = {"showscale": False} if guesses else {"colorbar": _bar("attention", [0, 0.5, 1])}
     scale = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, **bar}
     figure = Figure(layout=layout(300, MARGIN, coloraxis=scale, showlegend=False))
-    figure.add_trace(heat(weights, full, full, "query %{y} looks at %{x}: %{z:.2f}", Subplot(), "coloraxis"))
+    drawn = heat(weights, full, full, "query %{y} looks at %{x}: %{z:.2f}", Subplot(), "coloraxis")
+    figure.add_trace(linked(drawn, *tokens_held(tokens)))
     figure.add_traces(_outlines(boxes, full))
     columns = (full, shown)
     if guesses is not None:
@@ -105,7 +110,8 @@ def small_maps(
         matrix = np.asarray(matrix, dtype=np.float32)
         rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
         subplot = Subplot(index + 1, (index * sides, min(1.0, (index + 1) * sides - BETWEEN)), title=title)
-        figure.add_trace(heat(matrix, rows, columns, f"%{{y}}, %{{x}}: {value} %{{z:.3g}}", subplot, "coloraxis"))
+        drawn = heat(matrix, rows, columns, f"%{{y}}, %{{x}}: {value} %{{z:.3g}}", subplot, "coloraxis")
+        figure.add_trace(linked(drawn, held(titles[0], rows, len(rows)), held(titles[1], columns, len(columns))))
         if written:
             figure.add_trace(numbers(matrix, (rows, columns), limit, WRITTEN, subplot))
         across = max(2, LETTERS // len(matrices) // (1 + max(map(len, columns))))

@@ -16,7 +16,7 @@ from icl_core.experiment import Experiment, Paper, Preset
 from icl_core.knobs import BadSetting
 
 _KEPT = ("projector", "at_once")  # survives another preset or experiment
-_OWN = ("experiment", "preset", "version", "step", "drawer", "beat", "tour", "marks", *_KEPT)
+_OWN = ("experiment", "preset", "version", "step", "drawer", "beat", "tour", "marks", "cell", *_KEPT)
 
 
 @dataclass(frozen=True)
@@ -120,9 +120,8 @@ def every_field(setting: Setting) -> dict[str, str]:
     """All fields and the version, for a link that shows the same thing after defaults have changed."""
     fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
     own = {"experiment": setting.name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
-    here = {
-        name: st.query_params[name] for name in ("step", "drawer", "beat", "tour", "at_once") if name in st.query_params
-    }
+    mine = ("step", "drawer", "cell", "beat", "tour", "at_once")
+    here = {name: st.query_params[name] for name in mine if name in st.query_params}
     return {**own, **{field: text(value) for field, value in fields.items() if field != "snapshot"}, **here}
 
 

@@ -8,8 +8,9 @@ import streamlit as st
 from icl_core import knobs, registry
 from icl_core.experiment import STAGE, Drawing, Panel, Run
 from icl_core.findings import Summary
-from pages.ui import address, growing, panels, verdicts, widgets
+from pages.ui import address, cells, growing, panels, verdicts, widgets
 from pages.ui.address import Setting
+from pages.ui.cells import Cell
 from pages.ui.plain import plain
 
 VIEW, NUMBERS, EVIDENCE, WHY = "View", "Numbers", "Evidence", "Why"
@@ -22,19 +23,27 @@ def names(setting: Setting, run: Run) -> list[str]:
     return [*dict.fromkeys(places), *view, NUMBERS, EVIDENCE, WHY]
 
 
-def show(setting: Setting, run: Run, found: Sequence[Summary], grows: str = "") -> None:
-    """The row of drawers, and what is in the open one; `grows` is the key of the run whose curves grow in it."""
-    titles = names(setting, run)
-    opened = st.query_params.get("drawer", "")
+def opened() -> str:
+    """The drawer that the address names."""
+    return st.query_params.get("drawer", "")
+
+
+def show(setting: Setting, run: Run, found: Sequence[Summary], cell: Cell | None, grows: str = "") -> None:
+    """The row of drawers, and what is in the open one: of the stage's numbers that in `cell`; `grows` is the key of the
+    run whose curves grow in it."""
+    titles, asked = names(setting, run), opened()
     key = f"{setting.id}:drawer"
-    st.session_state[key] = opened if opened in titles else None
+    st.session_state[key] = asked if asked in titles else None
     with st.container(key="drawers"):
         st.pills("More", titles, key=key, on_change=_opened, args=(key,), label_visibility="collapsed")
-        if opened in titles:
+        if asked in titles:
             with st.container(key="drawer"):
-                _content(setting, run, opened, found, grows)
-        elif opened:
-            st.warning(f"There is no drawer {plain(opened)!s:.80} here; there are {', '.join(titles)}.")
+                if asked == NUMBERS:
+                    _numbers(setting, run, cell)
+                else:
+                    _content(setting, run, asked, found, grows)
+        elif asked:
+            st.warning(f"There is no drawer {plain(asked)!s:.80} here; there are {', '.join(titles)}.")
 
 
 def _opened(key: str) -> None:
@@ -46,15 +55,25 @@ def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary], 
         verdicts.evidence(found)
     elif opened == VIEW:
         _knobs(setting, run, STAGE)
-    elif opened == NUMBERS:
-        _numbers(setting, run)
     elif opened == WHY:
         _why(setting)
     else:
         _drawings(setting, run, opened, grows)
 
 
-def _numbers(setting: Setting, run: Run) -> None:
+def _numbers(setting: Setting, run: Run, cell: Cell | None) -> None:
+    """How one number on the stage is made; and, if there is that to be seen first, on demand, all of them."""
+    if not cells.offered(setting, run):
+        return _tables(setting, run)
+    with panels.telling(setting, "cells"):
+        cells.show(setting, run, cell)
+    every = st.expander("The numbers behind every panel", key="every number", on_change="rerun")
+    if every.open:
+        with every:
+            _tables(setting, run)
+
+
+def _tables(setting: Setting, run: Run) -> None:
     """The numbers behind every panel of the stage, where the clock rests."""
     with st.container(key="panels"):
         for drawing in panels.on_stage(setting, run):

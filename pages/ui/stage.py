@@ -12,7 +12,7 @@ from icl_core import knobs
 from icl_core.experiment import Drawing, Panel, Run
 from icl_core.findings import Summary
 from icl_core.script import Beat, snapshot_of
-from pages.ui import address, asked, clock, drawers, growing, outline, panels, script, training
+from pages.ui import address, asked, cells, clock, drawers, growing, outline, panels, script, training
 from pages.ui.address import Setting
 from pages.ui.chart import seated
 from pages.ui.style import Look, look
@@ -32,8 +32,12 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending 
         script.show(replace(setting, view=_at(setting.view, at)), run, told)
     here = replace(setting, view=_at(setting.view, at))
     with st.container(key="faded" if pending and not training.given_up(job) else "current"):
+        cell = None
+        with panels.telling(setting, "cell"):
+            cell = cells.pinned(here, run)
         _panels(here, run, grows)
-        drawers.show(here, run, found, grows)
+        drawers.show(here, run, found, cell, grows)
+        cells.link(here, run, cell, drawers.opened() == drawers.NUMBERS)
 
 
 def _head(setting: Setting, run: Run, at: int, pending: Pending | None, grows: str, beat: Beat | None) -> None:

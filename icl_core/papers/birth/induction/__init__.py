@@ -10,7 +10,17 @@ from dataclasses import replace
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.induction import claims
-from icl_core.papers.birth.induction.draw import attention, compared, curves, grafts, looks, matrices, stage
+from icl_core.papers.birth.induction.draw import (
+    attention,
+    cells,
+    compared,
+    curves,
+    forward,
+    grafts,
+    looks,
+    matrices,
+    stage,
+)
 from icl_core.papers.birth.induction.metrics import accuracy_at, metrics, milestones
 from icl_core.papers.birth.induction.script import BESIDE, CURVES, GRAFT, OWN, SCRIPT
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
@@ -63,14 +73,15 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2),
-        Drawing("second", stage.second, SEQUENCE),
+        Drawing("first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2, cells=cells.first),
+        Drawing("second", stage.second, SEQUENCE, cells=cells.second),
         Drawing("accuracy", curves.accuracy, ("measure", "single_seeds"), live=True),
-        Drawing("w_k1", stage.w_k1, applies=lambda config: config.layers == 2),
-        Drawing("w_k2", stage.w_k2),
-        Drawing("w_o2", stage.w_o2),
+        Drawing("w_k1", stage.w_k1, applies=lambda config: config.layers == 2, cells=cells.w_k1),
+        Drawing("w_k2", stage.w_k2, cells=cells.w_k2),
+        Drawing("w_o2", stage.w_o2, cells=cells.w_o2),
         Drawing("graft", grafts.draw, ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength"), GRAFT),
         Drawing("attention", attention.draw, (*SEQUENCE, "sample", "length"), OWN, wide=True),
+        Drawing("forward", forward.draw, (*SEQUENCE, "sample", "length", "position"), OWN),
         Drawing("looks", looks.looks, (), OWN),
         Drawing("errors", looks.errors, (), OWN, applies=lambda config: config.layers == 2),
         Drawing("matrix", matrices.draw, ("memory", "raw", "wrong"), BESIDE, wide=True),

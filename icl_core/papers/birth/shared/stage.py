@@ -16,6 +16,12 @@ from icl_core.papers.birth.shared.probes import Scores
 from icl_core.papers.birth.shared.sequence import Reading, Shown, choose, example
 from icl_core.papers.birth.shared.task import Task
 
+HELD = {  # what a memory's rows and columns are, as the maps of attention say it
+    "W_K1": ("position", "position"),
+    "W_K2": ("character", "character before"),
+    "W_O2": ("output", "character"),
+}
+
 
 def on_stage(task: Task, view: Any) -> Shown:
     """The visitor's own sequence, as much of it as a small map can name, or an example."""
@@ -46,16 +52,16 @@ def _heads(reading: Reading, sequence: Shown) -> Heads:
 
 def memory(name: str, found: Scores, last: Scores, said: str, more: str) -> Panel:
     """A memory as readings of all pairs; `last` gives the scale, which all snapshots share."""
-    matrix, rows, columns = _square(found)
-    limit = figures.largest(coarse(*_square(last))[0])
+    matrix, rows, columns = square(found)
+    limit = figures.largest(coarse(*square(last))[0])
     return Panel(
         f"{NAMES[name]} · {said}",
         f"{READ[name][1]} {more}",
-        figures.small_map(matrix, (rows, columns), (found.row_kind, found.column_kind), "score", limit),
+        figures.small_map(matrix, (rows, columns), (found.row_kind, found.column_kind), "score", limit, HELD[name]),
     )
 
 
-def _square(found: Scores) -> tuple[np.ndarray, list[str], list[str]]:
+def square(found: Scores) -> tuple[np.ndarray, list[str], list[str]]:
     """A memory's readings and labels. Those of positions get a blank row for the first, which has none before it, and
     a blank column for the last, which has none after it: so both sides count alike."""
     matrix = found.matrix.numpy()

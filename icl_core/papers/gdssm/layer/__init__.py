@@ -12,6 +12,7 @@ from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.layer import claims, population
 from icl_core.papers.gdssm.layer.draw import (
     beside,
+    cells,
     grafts,
     prompt,
     recurrence,
@@ -71,6 +72,11 @@ def _single(config: Config) -> bool:
     return config.f == 1
 
 
+def _several_features(config: Config) -> bool:
+    """Whether state and gradient are maps."""
+    return not _single(config)
+
+
 def _second_step(config: Config) -> bool:
     """Whether there are two steps on scalar labels."""
     return config.model == "1-D" and config.layers == 2
@@ -93,12 +99,12 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("state", stage.state, STATE, applies=lambda config: not _single(config)),
-        Drawing("exact", stage.exact, STATE, moving=False, applies=lambda config: not _single(config)),
-        Drawing("difference", stage.difference, STATE, applies=lambda config: not _single(config)),
+        Drawing("state", stage.state, STATE, applies=_several_features, cells=cells.state),
+        Drawing("exact", stage.exact, STATE, moving=False, applies=_several_features, cells=cells.exact),
+        Drawing("difference", stage.difference, STATE, applies=_several_features, cells=cells.difference),
         Drawing("along", stage.along, ("state", *SEED), wide=True, applies=_single),
         Drawing("line", stage.line, ("points", *SEED), applies=_single),
-        Drawing("weights", stage.weights, SEED, wide=True),
+        Drawing("weights", stage.weights, SEED, wide=True, cells=cells.weights),
         Drawing("training", stage.loss, ("single_seeds",), live=True),
         *(
             Drawing(

@@ -14,10 +14,11 @@ from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.run import constructed, task_of
 from icl_core.papers.birth.constructed.settings import View
 from icl_core.papers.birth.shared import stage
+from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
 
-KINDS = {"kept": ("constructed", "construction"), "stream": ("no cross-talk", "layer 2")}
+KINDS = {"kept": ("constructed", "construction"), "stream": ("cleaned", "layer 2")}
 
 
 def widths(run: Run, view: View) -> Panel:
@@ -28,9 +29,10 @@ def widths(run: Run, view: View) -> Panel:
     figure.add_traces([_trained(d, value) for value in trained(run)])
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in KINDS)
     return Panel(
-        f"d = {d}: {kept:.0%} right, no cross-talk {clean:.0%}",
+        f"d = {d}: {kept:.0%} right, cleaned {clean:.0%}",
         "Random vectors are nearly orthogonal only at large d. At smaller d every answer picks up other vectors of the "
-        "stream. Take this cross-talk away, and the same memories work. If it did no harm, the lines would be one.",
+        "stream. Store the same pairs with as little of this cross-talk as possible (cleaned), and they work. If "
+        "cross-talk did no harm, the lines would be one.",
         figure.update_layout(margin={"t": 30}, showlegend=False, yaxis={"range": [0, 1.12]}).add_annotation(
             **_legend()
         ),
@@ -56,17 +58,21 @@ def _trained(d: int, accuracy: float) -> Trace:
 
 def first(run: Run, view: View) -> Panel:
     """Layer 1's attention on the sequence."""
-    return stage.first(*_reading(run, view))
+    found, _, sequence = reading(run, view)
+    return stage.first(found, sequence)
 
 
 def second(run: Run, view: View) -> Panel:
     """Layer 2's attention on the sequence, and the predicted characters."""
-    return stage.second(*_reading(run, view))
+    found, _, sequence = reading(run, view)
+    return stage.second(found, sequence)
 
 
-def _reading(run: Run, view: View) -> tuple[Reading, Shown]:
+def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
+    """What the model makes of the sequence on stage, the model, and the sequence."""
     sequence = stage.on_stage(task_of(run.config), view)
-    return read(constructed(run.config, run.config.d, view.cross_talk), sequence, 2), sequence
+    weights = constructed(run.config, run.config.d, view.cross_talk)
+    return read(weights, sequence, 2), weights, sequence
 
 
 def _memory(name: str, run: Run, view: View) -> Panel:

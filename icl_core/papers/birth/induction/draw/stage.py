@@ -6,6 +6,7 @@ from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.shared import stage
+from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
 from icl_core.papers.birth.shared.train import task_of
@@ -15,17 +16,20 @@ ASKED = {"W_K1": "which position", "W_K2": "which character", "W_O2": "what to s
 
 def first(run: Run, view: View) -> Panel:
     """Layer 1's attention on the sequence."""
-    return stage.first(*_reading(run, view))
+    found, _, sequence = reading(run, view)
+    return stage.first(found, sequence)
 
 
 def second(run: Run, view: View) -> Panel:
     """Layer 2's attention on the sequence, and the predicted characters."""
-    return stage.second(*_reading(run, view))
+    found, _, sequence = reading(run, view)
+    return stage.second(found, sequence)
 
 
-def _reading(run: Run, view: View) -> tuple[Reading, Shown]:
-    sequence = stage.on_stage(task_of(run.config), view)
-    return read(weights_at(run, run.snapshot_at(view)), sequence, run.config.layers), sequence
+def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
+    """What the model makes of the sequence on stage, the model, and the sequence."""
+    sequence, weights = stage.on_stage(task_of(run.config), view), weights_at(run, run.snapshot_at(view))
+    return read(weights, sequence, run.config.layers), weights, sequence
 
 
 def _memory(name: str, run: Run, view: View) -> Panel:

@@ -99,10 +99,26 @@ def draw(run: Run, view: Any) -> Panel:
 @torch.no_grad()
 def _states(weights: Model, tasks: Tasks, which: str) -> np.ndarray:
     """[N, rows, columns, tasks] of one seed."""
-    read = models.read(weights, tasks)
+    return _of_tokens(weights, models.read(weights, tasks), which)
+
+
+@torch.no_grad()
+def contributed(run: Run, view: Any, pairs: int) -> tuple[np.ndarray, np.ndarray]:
+    """What each of the first `pairs` examples has added to the state after them, before it is scaled, and to the exact
+    sum: [pairs, rows, columns]. The state is linear in what is read: each example is read alone."""
+    tasks, which = example(run.config, view.example), view.state if run.config.layers > 1 else "first"
+    weights = trained_at(run, run.snapshot_at(view), row_of(run, view))
+    read = models.read(weights, tasks)[:pairs]
+    alone = read * torch.eye(pairs).reshape(pairs, *[1] * (read.dim() - 2), pairs)
+    exact = np.diff(_sums(tasks, which)[:pairs, ..., 0], axis=0, prepend=0)
+    return np.moveaxis(_of_tokens(weights, alone, which)[-1], -1, 0), exact
+
+
+def _of_tokens(weights: Model, read: torch.Tensor, which: str) -> np.ndarray:
+    """The states after each of the tokens that were read, as `_states`."""
     if isinstance(weights, Layer1D):
         states = layer_1d.recurrent(weights, read)[1][:, 0]  # (N, f, tasks)
-        Theta = weights.Theta[0, :, tasks.f :]  # Theta^T z: in the basis of x, whatever basis z is in
+        Theta = weights.Theta[0, :, states.shape[1] :]  # Theta^T z: in the basis of x, whatever basis z is in
         return torch.einsum("nit,ij->njt", states, Theta)[:, None].numpy()
     if isinstance(weights, LayerND):
         return layer_nd.recurrent(weights, read)[1][:, 0].numpy()

@@ -1,0 +1,46 @@
+"""A forward pass in numbers: what both layers and the output make of one position of the sequence."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from icl_core.experiment import Panel, Run
+from icl_core.figures import characters
+from icl_core.figures.attention import positions
+from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.shared.sequence import choose, read
+from icl_core.papers.birth.shared.train import task_of
+
+LISTED = 3  # of the largest numbers
+COLUMNS = ["what happens", "where or what", "share"]
+
+
+def draw(run: Run, view: View) -> Panel:
+    """The largest weights of both layers, and the likeliest next characters, at the position asked for."""
+    task, snapshot = task_of(run.config), run.snapshot_at(view)
+    sequence = choose(task, view)
+    reading = read(weights_at(run, snapshot), sequence, run.config.layers)
+    tokens, at = positions(sequence.characters)[0], min(view.position, len(sequence.inputs)) - 1
+    layers = {"layer 1": reading.attention1, "layer 2": reading.attention2}
+    if reading.attention1 is None:
+        layers = {"layer 1": reading.attention2}
+    looks = {name: _largest(f"{name} looks at", tokens[: at + 1], each[at]) for name, each in layers.items()}
+    says = _largest("the model says", [f"'{each}'" for each in characters(task.characters)], reading.probabilities[at])
+    last = list(layers)[-1]
+    (_, key, weight), (_, said, chance) = looks[last][0], says[0]
+    return Panel(
+        f"After {tokens[at]}, {last} looks at {key} ({weight:.2f}) and the model says {said} ({chance:.2f})",
+        "One row of each map in numbers, and the likeliest next characters. In an induction head layer 2 looks at what "
+        "followed the same character before, and the model says that character. Before training the shares are spread "
+        "out.",
+        table=pd.DataFrame([*(row for rows in looks.values() for row in rows), *says], columns=COLUMNS),
+        note=f"Step {run.snapshot_steps[snapshot]}, position {at + 1} of {len(tokens)}.",
+    )
+
+
+def _largest(what: str, names: Sequence[str], shares: np.ndarray) -> list[tuple[str, str, float]]:
+    """The largest shares, with the names of what has them."""
+    first = np.argsort(-shares[: len(names)], kind="stable")[:LISTED]
+    return [(what, names[int(index)], round(float(shares[index]), 4)) for index in first]

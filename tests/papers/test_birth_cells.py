@@ -1,0 +1,78 @@
+"""How a number is made: the terms are those of the model, and make what the maps show."""
+
+import numpy as np
+import pytest
+
+from icl_core import registry
+from icl_core.papers.birth.induction.draw import stage
+from icl_core.papers.birth.shared.model import attend
+from tests.cells import check, explained, shipped, views
+
+
+@pytest.mark.parametrize(
+    ("experiment", "preset"),
+    [
+        ("birth.induction", "fastest"),
+        ("birth.induction", "one layer"),
+        ("birth.induction", "both"),
+        ("birth.induction", "order, paper size"),  # maps of blocks
+        ("birth.constructed", "by hand"),
+    ],
+)
+def test_the_terms_make_the_number_that_the_map_shows(experiment, preset):
+    run = shipped(experiment, preset)
+    drawings = explained(experiment, run)
+    assert {each.name for each in drawings} >= {"second", "w_k2", "w_o2"}
+    for drawing in drawings:
+        for view in views(experiment, run):
+            check(drawing, run, view)
+
+
+def maps(name, run, view):
+    """The maps of a drawing of the induction head."""
+    drawing = next(each for each in explained("birth.induction", run) if each.name == name)
+    return check(drawing, run, view)
+
+
+def test_the_score_of_a_query_and_a_key_is_the_models():
+    run = shipped("birth.induction", "fastest")
+    view = registry.experiment("birth.induction").view()
+    reading, weights, sequence = stage.reading(run, view)
+    found = maps("second", run, view)[0].explain(4, 1)
+    x = weights.W_E[sequence.inputs] + weights.P[: len(sequence.inputs)]
+    h = x + attend(x[None], weights.W_K1)[0][0] @ weights.R1.T
+    score = float(h[4] @ weights.W_K2 @ h[1]) / weights.d**0.5
+    assert found.total == pytest.approx(score, rel=1e-5) and len(found.terms) == 9
+    assert found.share == pytest.approx(float(reading.attention2[4, 1]), rel=1e-4)
+    assert found.terms[0].name == "w_E(a)ᵀ W_K² o(2) / √d"  # what the query is meets what layer 1 has written
+
+
+def test_a_readings_share_is_that_among_the_keys_of_its_row():
+    run = shipped("birth.induction", "fastest")
+    view = registry.experiment("birth.induction").view()
+    memory, positions = maps("w_k2", run, view)[0], maps("w_k1", run, view)[0]
+    shares = np.exp(memory.matrix[3] / run.config.d**0.5)
+    assert memory.explain(3, 5).share == pytest.approx(float(shares[5] / shares.sum()), rel=1e-4)
+    assert positions.explain(4, 9).share is None  # a key behind the query
+    assert positions.explain(4, 3).share is not None
+
+
+@pytest.mark.parametrize("preset", ["fastest", "one layer"])
+def test_a_forward_pass_in_numbers_is_what_the_maps_show(preset):
+    run, experiment = shipped("birth.induction", preset), registry.experiment("birth.induction")
+    draws = {each.name: each.draw for each in experiment.drawings}
+    for position in (2, 7, 99):
+        view = experiment.view(sequence="abcXabcXab", position=position)
+        table, maps = draws["forward"](run, view).table, draws["attention"](run, view)
+        at = min(position, 10) - 1
+        heats = [trace for trace in maps.figure.data if trace["type"] == "heatmap"]
+        for layer, trace in enumerate(heats, 1):
+            row = np.nan_to_num(trace["z"][at])
+            shown = table[table["what happens"] == f"layer {layer} looks at"]
+            assert len(shown) == min(3, at + 1)
+            assert shown["share"].tolist() == pytest.approx(sorted(row, reverse=True)[: len(shown)], abs=6e-5)
+            assert shown["where or what"].iloc[0] == trace["x"][int(row.argmax())]
+        says = table[table["what happens"] == "the model says"]
+        told = maps.data.iloc[at]
+        assert len(says) == 3 and says["where or what"].iloc[0] == f"'{told['predicted']}'"
+        assert says["share"].iloc[0] == pytest.approx(told["probability"], abs=1e-4)
