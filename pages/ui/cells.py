@@ -12,7 +12,7 @@ from icl_core import knobs
 from icl_core.cells import MEAN, PRODUCT, SUM, Explained, Map
 from icl_core.experiment import CannotDraw, Drawing, Run
 from icl_core.knobs import BadSetting
-from pages.ui import address, panels
+from pages.ui import panels
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
@@ -54,12 +54,15 @@ def _read(text: str, every: Maps) -> Cell:
     """A cell as the address writes it: the map, its number if the drawing has several, the row and the column. Raises
     `ValueError` with what it must be."""
     name, *numbers = text.split(":")
-    example = next((_written(Cell(each, 0, 0, 0), maps) for each, maps in every.items()), "")
+    if not every:
+        raise ValueError("left out here, where no map explains its cells")
     if name not in every or len(numbers) != (3 if len(every[name]) > 1 else 2):
+        first, maps = next(iter(every.items()))
+        known = ", ".join(map(_form, every.items()))
         raise ValueError(
-            f"a map, a row and a column, as {example}, with a map of {', '.join(map(_form, every.items()))}"
+            f"a map, a row and a column, as {_written(Cell(first, 0, 0, 0), maps)}, the map one of {known}"
         )
-    places = [int(each) - 1 if each.isascii() and each.isdecimal() else -1 for each in numbers]
+    places = [int(each) - 1 if each.isascii() and each.isdecimal() and len(each) < 6 else -1 for each in numbers]
     which = places[0] if len(places) == 3 else 0
     if not 0 <= which < len(every[name]):
         raise ValueError(f"a map from 1 to {len(every[name])} of {name}")
@@ -112,8 +115,7 @@ def _clicked(key: str) -> None:
 
 
 def _go(text: str) -> None:
-    address.write("cell", text, "")
-    address.write("drawer", "Numbers", "")
+    st.query_params.update({"cell": text, "drawer": "Numbers"})  # at once: one step for the browser's Back
 
 
 def show(setting: Setting, run: Run, cell: Cell | None) -> None:

@@ -30,7 +30,7 @@ ASKS = {
     "W_K2": "how strongly the query {} calls for the key that layer 1 has marked with {}",
     "W_O2": "what is added to the logit of the output {} where layer 2 attends to {}",
 }
-PARTS = {"w_E": "character", "p": "position", "o": "layer 1's output"}  # of the stream, by sign
+PARTS = {"w_E": "character", "p": "position", "o": "layer-1 output"}  # of the stream, by sign
 
 
 class Memory(NamedTuple):
