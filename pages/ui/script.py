@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from html import escape
+from typing import Literal
 
 import streamlit as st
 
@@ -14,6 +15,8 @@ from pages.ui.address import Setting
 from pages.ui.plain import plain
 from pages.ui.tour import Stop
 from pages.ui.words import line
+
+_LOOKS: dict[str, Literal["primary", "secondary"]] = {"next": "primary", "before": "secondary"}
 
 
 def beats(setting: Setting, run: Run, pending: bool) -> list[Beat]:
@@ -117,12 +120,15 @@ def _around(
 def _button(label: str, key: str, setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> None:
     off = beat is None and key == "before"
     turn = partial(_turn, setting, run, found, beat)
-    st.button(label, key=key, on_click=turn, disabled=off, type="primary" if key == "next" else "secondary")
+    with st.container(key=key, width="content"):
+        st.button(label, key=f"{key} here", on_click=turn, disabled=off, type=_LOOKS[key])
 
 
 def _away(label: str, key: str, stop: Stop, on_tour: str) -> None:
-    if st.button(label, key=key, type="primary" if key == "next" else "secondary"):
-        tour.go(stop, on_tour)
+    # a key of its own: the click that led to this button must not count as one on it
+    with st.container(key=key, width="content"):
+        if st.button(label, key=f"{key} away", type=_LOOKS[key]):
+            tour.go(stop, on_tour)
 
 
 def _turn(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> None:

@@ -29,6 +29,7 @@ def test_a_tour_leads_through_every_beat_of_a_paper_by_one_key(server: str, wind
     names = found.tour or tuple(found.experiments)
     stops = [(name, beat) for name in names for beat in registry.experiment(f"{paper}.{name}").script.beats]
     tab = go(window(), f"{server}/{paper}?experiment={stops[0][0]}&beat={stops[0][1].name}&tour={paper}")
+    expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
     for index, (name, beat) in enumerate(stops):
         tab.wait_for_url(lambda url, beat=beat: f"beat={beat.name}" in url.split("?")[-1].split("&"))
         expect(tab.locator(".st-key-next button")).to_contain_text("Next" if index + 1 < len(stops) else "Done")
@@ -74,6 +75,7 @@ def test_a_question_hides_its_answer_until_it_is_given(server: str, window: Wind
 def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?beat=end&seed_shown=1")
     says(tab, "In the end it has found the teacher. Look at seed 0.")
+    expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
     tab.keyboard.press("PageUp")
     beats(tab, "fall")
     tab.get_by_role("button", name="Show me").click()

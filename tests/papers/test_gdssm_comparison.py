@@ -456,10 +456,10 @@ def test_the_page_says_that_no_rate_was_chosen(whole):
     run = Run(SMALL, whole["N-D"])
     drawing = next(each for each in comparison.EXPERIMENT.drawings if each.name == "rates")
     undecided = Run(SMALL, {**run.tensors, "chosen/decided": np.array([1] * 9 + [0], np.int8)})
-    said = "No rate chosen, none had left predicting zero, so 0.003 trains: softmax transformer, 2 layers."
+    said = "No rate was chosen where none had left predicting zero: 0.003 trains softmax transformer, 2 layers."
     assert said in drawing.draw(undecided, View()).caption
     all_of_them = Run(SMALL, {**run.tensors, "chosen/decided": np.ones(10, np.int8)})
-    assert "No rate chosen" not in drawing.draw(all_of_them, View()).caption
+    assert "No rate was chosen" not in drawing.draw(all_of_them, View()).caption
 
 
 @pytest.mark.parametrize("id, slow", [("mamba", {"log_A", "D", "b_Δ"}), ("linear-2", set()), ("gd-ssm-1", set())])

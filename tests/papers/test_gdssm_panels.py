@@ -186,7 +186,7 @@ def test_a_part_put_to_its_start_or_to_zero_is_that(how):
     trained, start, constructed = trained_at(run, -1, 0), trained_at(run, 0, 0), constructed_of(run)
     operated, said = surgery.graft(trained, start, constructed, View(one_a=how), run.config)
     assert torch.equal(operated.a, start.a if how == "initial" else torch.zeros_like(start.a))
-    assert said == {"a": "its start" if how == "initial" else "zero"}
+    assert said == {"a": "initial value" if how == "initial" else "zero"}
     view = View(**dict.fromkeys(surgery.fields_of(run.config).values(), how))
     everything, _ = surgery.graft(trained, start, constructed, view, run.config)
     tasks = example(run.config, 3, 64)
@@ -200,5 +200,5 @@ def test_surgery_is_told_with_its_losses():
     panel = interventions.draw(run, View(one_beta="zero"))
     losses = dict(zip(panel.data["model"], panel.data["loss"], strict=True))
     assert losses["trained"] == pytest.approx(losses["constructed"], abs=1e-5)
-    assert losses["after the operation"] == pytest.approx(closed_forms.zero_loss(10, 1.0), rel=0.03)
+    assert losses["after the graft"] == pytest.approx(closed_forms.zero_loss(10, 1.0), rel=0.03)
     assert panel.title.startswith("β → zero")

@@ -1,6 +1,5 @@
 """What is told of the models beside the GD-SSM: where each form multiplies, and what is suggested to type."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -42,7 +41,8 @@ def test_where_the_token_gives_the_products_the_windows_are_not_spoken_of():
 
 
 def test_widths_that_are_suggested_are_accepted():
-    typed = re.findall(r'Type "([^"]+)" as widths', learns.EXPERIMENT.about)
+    assert learns.EXPERIMENT.script is not None
+    typed = [each.fields["widths"] for each in learns.EXPERIMENT.script.tries if "widths" in each.fields]
     assert typed
     for widths in typed:
         for preset in learns.EXPERIMENT.presets:

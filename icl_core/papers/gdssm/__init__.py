@@ -10,22 +10,25 @@ PAPER = Paper(
     year=2024,
     found="One state-space layer that may multiply tokens with each other learns to take a step of gradient descent.",
     introduction=(
-        "A prompt holds N examples (x, y) of a linear function and a query x. A recurrent layer reads them one after "
-        "the other. If what it adds to its state is y xᵀ, the state becomes the gradient of a linear model's loss, "
-        "and one multiplication with the query applies it: a step of gradient descent, with one pass and no storage "
-        "of the examples. Trained from random weights, the layer finds this step: "
-        "its loss comes within 0.1% of it."
+        "A prompt holds N examples (x, y) of a linear function, and a query x. A recurrent layer reads them one after "
+        "the other and adds y xᵀ to its state. Up to its sign, that sum is the gradient of a linear model's loss. "
+        "Multiplied with the query, it is one step of gradient descent, taken in one pass and without keeping the "
+        "examples. Trained from random weights, the layer finds this step: its loss comes within 0.1% of it."
     ),
     experiments={"layer": 3, "sizes": 3, "nonlinear": 3, "comparison": 5, "learns": 1, "corrections": 2},
     glossary=(
         ("C", "C_t", "the window [x_t, y_t, x_{t+1}], what the layer sees of the sequence at once, f × 3"),
         ("c", "c_t", "the 1-D layer's token [x_t y_t, x_{t+1}], with the product already made"),
-        ("Z", "Z_t", "the state: becomes Σ y xᵀ, minus N times the gradient at zero"),
+        ("Z", "Z_t", "the state: becomes Σ y xᵀ, which is minus N times the gradient at zero"),
         ("Z_tilde", "Z̃_t", "the second head's state from layer 2 on: becomes Σ x xᵀ, the curvature"),
-        ("a, a_tilde", "decay A", "the recurrence's decays: one number, one a row or one an entry; 1 forgets nothing"),
+        (
+            "a, a_tilde",
+            "decay A",
+            "the recurrence's decays: one number, one for each row or one for each entry; 1 forgets nothing",
+        ),
         ("Q, q", "Q, q", "which products of the window enter the state, and which part of it reads the state"),
         ("q", "D, skip weights", "what the authors' code and Figure 3 C call q"),
-        ("skip", "C_t skip", "a short cut of ours, C_t skip added to the output; not in the paper"),
+        ("skip", "C_t skip", "a short cut of ours, added to the output; not in the paper"),
         ("Psi, Theta", "Ψ, Θ", "the same for the 1-D layer: what enters the state, and what reads it"),
         ("beta, b", "β, η/N", "learning rate over the number of examples"),
         ("M", "Wᵀ", "the implicit linear model that the layers improve, M_0 = 0"),
@@ -59,13 +62,14 @@ $$
 L^* = \frac{f \sigma^2}{2} \Big( 1 - \frac{N}{N - 2 + \kappa + f} \Big) .
 $$
 At a test scale with variance $s^2$ the same step costs
-$\frac{f s^2}{2} \big[ 1 - 2 \beta N s^2 + \beta^2 N s^4 (N - 2 + \kappa + f) \big]$, more than predicting zero beyond
-$\alpha = \sqrt 2$.
+$\frac{f s^2}{2} \big[ 1 - 2 \beta N s^2 + \beta^2 N s^4 (N - 2 + \kappa + f) \big]$. Beyond $\alpha = \sqrt 2$ this is
+more than predicting zero.
 
 **Training.** The paper trains for up to 300,000 steps on 64 tasks each, at rates of $10^{-4}$ for the recurrence and
-twice that for the rest: scalar labels with AdamW, a warm-up and a weight decay of 0.05 (Appendix A.5), while for vector
-labels Appendix A.6 names Adam and neither. Here larger batches, Adam without decay, a larger rate that falls to zero
-along a cosine and small initial weights find the same weights, at the paper's size $f = N = 10$, in some hundred steps.
+twice that for the rest. For scalar labels it has AdamW, a warm-up and a weight decay of 0.05 (Appendix A.5); for vector
+labels Appendix A.6 names Adam, and neither of the two. Here the batches are larger, Adam has no decay, its rate is
+larger and falls to zero along a cosine, and the initial weights are small. This finds the same weights, at the paper's
+size $f = N = 10$, in some hundred steps.
 
 **A linear transformer** of one layer takes the step too, where the tokens $c_t = [x_t y_t, x_{t+1}]$ hold the products:
 with keys $x_t y_t$, queries $x_{t+1}$ and a value $\eta / N$ that it reads from the position vectors, the last token

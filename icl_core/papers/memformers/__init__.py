@@ -9,11 +9,11 @@ PAPER = Paper(
     title="Memformers: learned first-order methods",
     authors="Dutta, Sra",
     year=2025,
-    found="Linear attention with a memory of past layers learns optimisation methods that combine past gradients.",
+    found="Linear attention with a memory of past layers learns optimisation methods that add up past gradients.",
     introduction=(
-        "A prompt holds n examples of a linear function and a query. Each layer of linear attention can take one step "
-        "of gradient descent on the examples. With registers that keep what earlier layers computed, a Memformer can "
-        "learn any method that combines past gradients linearly, as momentum and conjugate gradient do."
+        "A prompt holds n examples of a linear function, and a query. Each layer of linear attention can take one step "
+        "of gradient descent on the examples. A Memformer also has registers, which keep what earlier layers computed. "
+        "So it can learn any method that adds up past gradients, as momentum and conjugate gradient do."
     ),
     experiments={
         "methods": 4,
@@ -25,20 +25,29 @@ PAPER = Paper(
         "theorems": 2,
     },
     glossary=(
-        ("Sigma", "Σ", "covariance of the examples, σ² Uᵀ D U"),
-        ("target", "w*", "the weights that made the labels, drawn anew for every prompt from N(0, Σ⁻¹)"),
-        ("S", "X Xᵀ / n", "the examples' own covariance: all that the loss of a prompt knows"),
-        ("A", "A_l", "what layer l multiplies the gradient with: its preconditioner"),
-        ("B", "B_l", "how layer l moves the covariates, GD++"),
-        ("Gamma", "Γ_j^l", "how much layer l uses of what layer j found"),
-        ("alpha, gamma", "α_l, γ_l", "step size and deflection of the CGD-like Memformer"),
-        ("register", "R_l", "what a layer's attention leaves for later ones; with B = 0 a row of labels alone"),
-        ("steps", "a_l = 1 / r_l", "inverse roots of the best polynomial: A_l = a_l Σ⁻¹ attains the floor"),
+        ("Sigma", "Σ", "covariance of the covariates x, the same for all prompts: σ² Uᵀ D U"),
+        ("target", "w*", "the hidden weights that made the labels, drawn anew for each prompt from N(0, Σ⁻¹)"),
+        ("S", "X Xᵀ / n", "covariance of one prompt's own examples: all that its loss depends on, beside w*"),
+        ("A", "A_l", "preconditioner: the matrix with which layer l multiplies the gradient"),
+        ("B", "B_l", "how layer l moves the covariates (GD++)"),
+        ("Gamma", "Γ_j^l", "memory: how much layer l uses of what layer j found"),
+        ("alpha, gamma", "α_l, γ_l", "step size of the CGD-like Memformer, and how much of the last register it keeps"),
+        ("register", "R_l", "what a layer's attention leaves for later layers; with B = 0 a row of labels alone"),
+        ("steps", "a_l = 1 / r_l", "inverse roots of the best polynomial: A_l = a_l Σ⁻¹ reaches the floor"),
         ("batch", "B", "prompts in a test batch; CGD computes 2 B numbers for each iteration"),
-        ("Lambda", "Λ_i^k", "coefficients of a first-order method on its past gradients, eq. 1.1"),
-        ("root", "Σ^½", "turns white noise into covariates; Σ^½ A Σ^½ is A in whitened coordinates"),
-        ("log-loss", "log E", "natural logarithm of the mean squared error on the query"),
-        ("floor", "min_p E", "the least loss of any polynomial of degree L in the preconditioned S"),
+        ("Lambda", "Λ_i^k", "how much of each past gradient a first-order method uses, eq. 1.1"),
+        (
+            "root",
+            "Σ^½",
+            "turns white noise into covariates; Σ^½ A Σ^½ is A in whitened coordinates, where all directions "
+            "vary alike",
+        ),
+        (
+            "log-loss",
+            "log E",
+            "natural logarithm of the mean squared error on the query: one less is an error 2.7 times smaller",
+        ),
+        ("floor", "min_p E", "the least error of fixed steps with one matrix: of any polynomial of degree L in A S"),
         ("CGD", "CGD", "conjugate gradient, with its own step sizes for every prompt"),
     ),
     picture=("memformers.methods", "lfom", draw),
@@ -53,13 +62,13 @@ $$
 w_{l+1} = w_l - A_l \nabla R(w_l), \qquad R(w) = \tfrac{1}{2n} \lVert X^\top (w - w^*) \rVert^2 .
 $$
 
-A register makes more of it. CGD-like (Theorem 3.1): $R_l = \mathrm{Attn}(Z_l) + \gamma_l R_{l-1}$ and
+Registers add memory. CGD-like (Theorem 3.1): $R_l = \mathrm{Attn}(Z_l) + \gamma_l R_{l-1}$ and
 $Z_{l+1} = Z_l + \alpha_l R_l / n$. LFOM (Theorem 3.2): $Z_{l+1} = Z_l + \frac1n \sum_{j \le l} \Gamma_j^l \odot R_j$.
 Both are first-order methods (eq. 1.1), $w_{k+1} = w_0 + \sum_{i \le k} \Lambda_i^k \nabla R(w_i)$.
 
-Whatever the $\Gamma$, if all $A_l$ are multiples of one matrix then $w_L - w^* = -p(A S)\, w^*$ for a polynomial of
+Whatever the $\Gamma$, if all $A_l$ are multiples of one matrix, then $w_L - w^* = -p(A S)\, w^*$ for a polynomial of
 degree $L$ with $p(0) = 1$, and $E = \mathrm{tr}(\Sigma\, p\, \Sigma^{-1} p^\top)$ averaged over $S$: a quadratic
-form in the coefficients of $p$. Its least value is the **floor**. The best $p$ has real roots $r_l$, so that a linear
-transformer without any memory attains it, with $A_l = \Sigma^{-1} / r_l$.
+form in the coefficients of $p$. Its least value is the **floor**. The best $p$ has real roots $r_l$: a linear
+transformer without any memory reaches the floor, with $A_l = \Sigma^{-1} / r_l$.
 """,
 )

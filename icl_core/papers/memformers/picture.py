@@ -25,8 +25,8 @@ def draw(run: Run) -> Panel:
         at = {"x": 1, "xref": "paper", "xanchor": "left", "y": float(curve.mean()[-1]), "align": "left"}
         figure.add_annotation(text=text, showarrow=False, font={"size": TICKS, "color": colour(curve.kind)}, **at)
     return Panel(
-        f"A Memformer of {layers[-1]} layers beats plain conjugate gradient; given Σ⁻¹, that wins",
-        "It has learned the covariance Σ of its prompts, and the best fixed steps for it: the dotted floor. Conjugate "
-        "gradient that is given Σ⁻¹ too (dashed) is ahead again.",
+        f"A Memformer of {layers[-1]} layers is ahead of conjugate gradient, which wins once it is given Σ⁻¹",
+        "Lower is better. The Memformer has learned the covariance Σ of the prompts and the best fixed steps for it, "
+        "the dotted floor. Conjugate gradient that is given Σ⁻¹ too (dashed) is ahead again.",
         figure.update_layout(showlegend=False, margin={"t": 12, "r": 84}),
     )

@@ -3,8 +3,8 @@ the model. This works where random vectors are nearly orthogonal. Where they are
 to the other vectors of the residual stream. This is cross-talk, and together these small answers drown the right one.
 
 At a width where every memory gets all of its pairs right, the constructed model still fails, and a trained one of the
-same size succeeds. Take the cross-talk out of all three matrices, and the construction catches up. Taken out of W_O² or
-W_K² alone it helps in part, out of W_K¹ alone not at all.
+same size succeeds. Clean all three matrices, so that they store the same pairs with as little cross-talk as possible,
+and the construction catches up. Cleaning W_O² or W_K² alone helps in part, W_K¹ alone not at all.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -23,9 +23,8 @@ def headline(run: Run, view: View) -> str:
     if run.config.feed_forward:
         loss = float(at_d(run, "global_loss_kept").mean())
         return f"{start} after triggers; elsewhere its loss is {loss:.1f} nats."
-    return (
-        f"{start}, {clean:.0%} without cross-talk{''.join(f'; trained, {value:.0%}' for value in sweep.trained(run))}."
-    )
+    beside = "".join(f"; trained, {value:.0%}" for value in sweep.trained(run))
+    return f"{start}, {clean:.0%} if cleaned of cross-talk{beside}."
 
 
 def cost(config: Config) -> float:

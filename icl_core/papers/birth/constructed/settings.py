@@ -10,8 +10,8 @@ TASK, BUILT, BESIDE = "the task", "the construction", "the trained model, repeti
 EMBEDDINGS = {"random": "random, nearly orthogonal", "orthonormal": "orthonormal (needs d ≥ 2N + T)"}
 TALK = {
     "kept": "as in eqs. 7 and 8",
-    "within": "without cross-talk among stored pairs",
-    "stream": "without cross-talk in the whole stream",
+    "within": "exact on its stored pairs",
+    "stream": "cleaned, with the least cross-talk",
 }
 
 

@@ -15,6 +15,8 @@ from icl_core.papers.birth.shared.words import EXAMPLE, MATRICES
 from icl_core.script import FIRST, LAST, MARKS, Beat, Question, Script, Task, Try
 
 GRAFT, OWN, BESIDE, CURVES = "Graft", "Your own sequence", "Trained beside constructed", "All curves"  # the drawers
+MOST = 100  # accuracies kept
+_KNOWN: dict[tuple[str, View], float] = {}
 ORDER = ("W_K¹ early", "W_K²", "W_O²")  # the milestones of the three matrices, in the order of the choices
 
 TASK = Task(
@@ -47,7 +49,7 @@ def _order(run: Run, view: View) -> str:
     first, *later = sorted((step, name) for name, step in milestones(run).items() if name in ORDER)
     early = f"W_K¹, asked for its first {early_positions(run.config.T)} positions,"
     rest = [f"{early if name == ORDER[0] else name} at step {step:.0f}" for step, name in later]
-    return f"{first[1]}: at step {first[0]:.0f} it gets half of its pairs right. {', '.join(rest)}."
+    return f"It gets half of its pairs right at step {first[0]:.0f}; {'; '.join(rest)}."
 
 
 def _looks_back(run: Run) -> float | None:
@@ -80,13 +82,18 @@ def _found(run: Run, view: View) -> str:
 
 
 def _left(run: Run, view: View) -> float:
-    """The accuracy that the view's grafts leave."""
-    return grafts.after(run, view)["accuracy"]
+    """The accuracy that the view's grafts leave; kept, as a page asks for it again and again."""
+    key = run.digest, view
+    if key not in _KNOWN:
+        if len(_KNOWN) == MOST:
+            _KNOWN.clear()
+        _KNOWN[key] = grafts.after(run, view)["accuracy"]
+    return _KNOWN[key]
 
 
 def _one_layer(run: Run, view: View) -> str:
     alone = float(run["baseline/one_layer"][0])
-    return f"{_left(run, view):.1%}. A model trained with one layer, which cannot look back at all, gets {alone:.0%}."
+    return f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, which cannot look back, gets {alone:.0%}."
 
 
 def _mute(run: Run, view: View) -> str:
@@ -129,7 +136,8 @@ BEATS = (
         {"graft_W_K1": "zero", "graft_W_O2": "trained"},
         GRAFT,
         Question(
-            "Put zero in place of W_K¹, so that layer 1 looks everywhere alike. How many predictions stay right?",
+            "After training, put zero in place of W_K¹: layer 1 looks everywhere alike. How many predictions "
+            "stay right?",
             ("Fewer than a quarter", "About half", "More than three quarters"),
             lambda run, view: int(np.digitize(_left(run, view), (0.25, 0.75))),
             _one_layer,
@@ -145,7 +153,7 @@ BEATS = (
         ("graft",),
         {},
         GRAFT,
-        do="Take the voice away: set W_O² to zero.",
+        do="Now take the output away: set W_O² to zero.",
         done=lambda view: view.graft_W_O2 == "zero",
         then=_mute,
     ),
@@ -156,8 +164,8 @@ TRIES = (
         marks=("memories",)),
     Try("Freeze W_O² to step 300: does anything else learn meanwhile?", "W_O2 frozen", drawer=CURVES,
         marks=("memories",)),
-    Try("Let it read “to be or not to be”: when does it know what comes?", fields={"sequence": "to be or not to be"},
-        step=0, drawer=OWN, marks=("attention",)),
+    Try("Let it read “to be or not to be”, and play: when does it know what comes?",
+        fields={"sequence": "to be or not to be"}, step=0, marks=("first", "second")),
     Try("Take layer 1 away: how far does one layer get?", "one layer", marks=("accuracy",)),
     Try("See W_O² beside the matrix that the paper writes down", fields={"memory": "W_O2"}, drawer=BESIDE,
         marks=("matrix",)),

@@ -55,7 +55,7 @@ def paper_size(config: Config, steps: int) -> Config:
 CLASSROOM = (
     ("fastest", "An induction head in 300 steps", FASTEST, "W_K2", "Watch the two attention maps sharpen."),
     ("order", "The order in which memories form", ORDER, "W_O2",
-     "W_O² comes first, W_K² and W_K¹ follow. Weighted by how often characters occur, W_K² is hardly later."),
+     "W_O² comes first, the two others follow. Weighted by how often characters occur, W_K² is hardly later."),
     ("both", "Both kinds of knowledge", BOTH, "W_F",
      "W_F first learns which character follows which. The induction head comes later."),
     ("one layer", "One layer fails", replace(FASTEST, layers=1, learning_rate=0.1, steps=600), "W_O2",

@@ -5,7 +5,7 @@ from icl_core.script import Example
 _ONCE = (("a", ""), ("b", "trigger"), ("c", "output"), ("X", ""))
 EXAMPLE = Example((*_ONCE, *_ONCE, ("a", ""), ("b", "query")), "c")
 MATRICES = {
-    "W_K1": "W_K¹, which looks one character back",
-    "W_K2": "W_K², which finds the earlier occurrence",
-    "W_O2": "W_O², which says what was found",
+    "W_K1": "W_K¹ (looks one back)",
+    "W_K2": "W_K² (finds the same character)",
+    "W_O2": "W_O² (says what followed)",
 }

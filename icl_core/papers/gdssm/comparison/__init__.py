@@ -1,16 +1,17 @@
-"""The GD-SSM beside eight other models of sequences, on the same tokens: which of them learns to learn from a prompt?
+"""The GD-SSM stands beside eight other models of sequences, which read the same tokens. Which of them learn to learn
+from a prompt?
 
-Each is built as its authors do, fitted to prompts of ten or twenty tokens: norms, gates, several heads, feed-forward
-layers. Its width leaves room for x, y and the positions. All are trained alike, but for a smaller rate for what makes
-up a state space: at several rates for a while and then at the best of them, if one has left predicting zero by then. A
-switch shows them plain instead: one layer each, no norm, equal parameters.
+Each is built as its authors build it, fitted to prompts of ten or twenty tokens: norms, gates, several heads,
+feed-forward layers. Its width leaves room for x, y and the positions. All train alike, except that the parts of a state
+space have a smaller rate. Several rates are tried for a while, and the best one trains the model, if it has left
+predicting zero by then. A switch makes all of them plain instead: one layer each, no norm, equal parameters.
 
-Where the tokens are x and y in turn, a model has to learn to multiply two tokens and then a third. Where the products
+Where the tokens are x and y in turn, a model has to learn to multiply two tokens, and then a third. Where the products
 x y are given, one product is left to learn, and a gate or an attention of one layer can make it.
 
-The paper trains at f = N = 10 on up to 19 million tasks and names no sizes or rates of the others. What is not decided
-here says so, with the tasks seen. Three models are not in the paper: the softmax transformer with one layer and with
-two, and a gated delta network, whose state is the nearest relative of one that accumulates a gradient.
+The paper trains at f = N = 10 on up to 19 million tasks. It names no sizes or rates of the other models. What is not
+decided here says so, with the tasks seen. Three models are not in the paper: a softmax transformer with one layer and
+with two, and a gated delta network, whose state is the nearest relative of one that accumulates a gradient.
 """
 
 import numpy as np
@@ -37,15 +38,14 @@ def headline(run: Run, view: View) -> str:
     best, near = min(models, key=lambda each: each.loss), [each for each in models if each.loss <= NEAR * one]
     if not np.isfinite(best.loss):
         return "Every training diverged."
+    after = f"after {run.config.steps:,} steps"
     if not near:
         away = percent(best.loss / one - 1)
-        return (
-            f"After {run.config.steps:,} steps no model reaches one step of gradient descent; the best is {away} off."
-        )
-    named = "; ".join(each.model.short for each in near)
+        return f"No model reaches one step of gradient descent {after}; the best is {away} above it."
+    named = " and ".join(each.model.short for each in near)
     said = named if len(named) <= ROOM else f"{len(near)} of {len(models)} models"
-    most = percent(NEAR - 1)
-    return f"At most {most} above one step of gradient descent after {run.config.steps:,} steps: {said}."
+    verb = "reaches" if len(near) == 1 else "reach"
+    return f"{said} {verb} one step of gradient descent, to within {percent(NEAR - 1)}, {after}."
 
 
 def cost(config: Config) -> float:

@@ -87,7 +87,7 @@ SMALL_GRIFFIN = found(
     id="griffin-reaches-at-3",
     label="f = 3: Griffin, one group of blocks, is above one step by",
     text=(
-        "On smaller tasks Griffin reaches one step too, with two recurrent blocks and one of attention: at that size "
+        "On smaller tasks Griffin reaches one step too, with two recurrent blocks and one of attention. At that size "
         "the paper's “only” does not hold."
     ),
     at=SMALL,

@@ -1,11 +1,10 @@
-"""Some of the paper's formulas, taken as printed, do not give gradient descent. Here each stands beside one that does,
-and what can be measured is measured on the same tasks against plain gradient descent, without any training.
+"""Some of the paper's formulas do not give gradient descent as they are printed. Here each stands beside one that does.
+Both are measured on the same tasks, beside plain gradient descent, and nothing is trained.
 
 Three are slips: Q and its transpose, factors in A.1 and A.4, W and its transpose in A.2. One is a convention: with the
-sign of eq. 13 the state has to add up −y xᵀ, and it adds up +y xᵀ. One is a reading: t counts pairs, not tokens. And
-one is a proof: an MLP behind the sum cannot do what Proposition 4 asks of it, while a non-linear input before the sum
-does, so that the statement holds. None of it touches the paper's message, that a state-space layer can accumulate
-gradients.
+sign of eq. 13 the state has to add up −y xᵀ, and it adds up +y xᵀ. One is a reading: t counts pairs, not tokens. One is
+a proof: an MLP behind the sum cannot do what Proposition 4 asks of it, while a non-linear input before the sum can, so
+the statement holds. None of it touches the paper's message that a state-space layer can accumulate gradients.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -20,7 +19,7 @@ from icl_core.papers.gdssm.shared.read_run import percent
 def headline(run: Run, view: View) -> str:
     """What you see: the gains of the right step and of two that are taken as printed."""
     right, Q, odd = (percent(best_gain(run, name)) for name in ("right", "Q", "odd"))
-    return f"A step removes {right} of the loss; with Q as printed {Q}, with a window at every token {odd}."
+    return f"One right step removes {right} of the loss; with Q as printed {Q}, with a window at every token {odd}."
 
 
 def cost(config: Config) -> float:

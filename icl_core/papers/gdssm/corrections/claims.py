@@ -34,7 +34,7 @@ ODD = theory(
     id="odd-windows",
     label="gain lost by a window at every token",
     text=(
-        "Windows that begin at a y add x yᵀ of pairs that do not belong together: noise that takes "
+        "Windows that begin at a y add x yᵀ of an x and a y that do not belong together. This noise takes "
         "(N − 1) f / (N (N − 2 + κ + f) + (N − 1) f) of the gain."
     ),
     source="a reading of t in Section 3.2, eq. 21; exact",
@@ -47,7 +47,7 @@ TRANSPOSES = Claim(
     label="gain by A.2's transposes",
     kind="ours",
     text=(
-        "A.2 mixes W and Wᵀ: taken as printed the second step is no gradient, and two steps gain less than two of "
+        "A.2 mixes W and Wᵀ. As printed, the second step is no gradient, and two steps gain less than two steps of "
         "gradient descent, each formula at the one rate that is best for it."
     ),
     source="against Appendix A.2",

@@ -1,5 +1,6 @@
 """The printed formulas beside those that give gradient descent: gains, step lengths, and a sentence for each."""
 
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.corrections.run import best_gain, gain
 from icl_core.papers.gdssm.shared.read_run import percent
 
+NARROW = 9  # characters that fit under a bar
 CURVES = {  # of one step: name and colour
     "right": ("corrected", "construction"),
     "Q": ("Q as printed", "layer 2"),
@@ -31,11 +33,10 @@ def gains(run: Run, view: Any) -> Panel:
     labels, kinds, values = [bar[0] for bar in bars], [bar[1] for bar in bars], [bar[2] for bar in bars]
     right, Q = written(values[0], 2), written(values[1])
     return Panel(
-        f"A step gains {right}; with Q as printed {Q}",
-        "The share of the loss of predicting zero that a prediction removes: 1 is all of it, 0 nothing, below 0 it is "
-        "worse than zero. Orange is gradient descent; each formula is shown at the rate that is best for it, two steps "
-        "at one rate for both. If a formula were right as printed, its bar would be as high as the orange one before "
-        "it.",
+        f"One step gains {right}; with Q as printed {Q}",
+        "Gain is the share of the loss of predicting zero that is removed: 1 is all of it, 0 is nothing. Orange is "
+        "gradient descent. Each formula has the rate that is best for it, and two steps share one rate. If a formula "
+        "were right as printed, its bar would be as high as the orange one before it.",
         _bars(labels, kinds, values),
         data=pd.DataFrame({"formula": labels, "gain": values}).round(5),
     )
@@ -43,6 +44,8 @@ def gains(run: Run, view: Any) -> Panel:
 
 def _bars(labels: list[str], kinds: list[str], values: list[float]) -> Figure:
     figure = figures.bars(labels, values, "gain over predicting zero", kinds=kinds, text="none", y_range=(0, 1.12))
+    texts = ["<br>".join(wrap(label, NARROW)) for label in labels]
+    figure.update_xaxes(tickvals=list(range(len(texts))), ticktext=texts, tickangle=0)
     for index, value in enumerate(values):
         where = {"x": index, "y": value, "yanchor": "bottom", "yshift": 2, "showarrow": False}
         figure.add_annotation(text=written(value, 2 if value > 0.1 else 3), **where)
@@ -61,12 +64,11 @@ def lengths(run: Run, view: Any) -> Panel:
     )  # fmt: skip
     right, Q = (written(gain(run, name, view.times), 2) for name in ("right", "Q"))
     return Panel(
-        f"At {view.times:g} × the best length: {right}, Q as printed {Q}",
-        "A prediction is linear in its rate, so its gain is a parabola, with its top at the best length and nothing "
-        "left at twice that: the ½ that A.1 loses. Lengths below zero are eq. 13's β = −η/N where the state adds up "
-        "+y xᵀ: no such step gains anything. Which of the two has the minus is a convention, but one of them must. "
-        "With Q as printed the step is x yᵀ, which is y xᵀ on its diagonal alone, 1/f of its entries: the top is at "
-        "1/f of the length and 1/f² as high.",
+        f"At {written(view.times, 1)} × the best length: {right}, Q as printed {Q}",
+        "A prediction is linear in its rate, so its gain is a parabola. The top is at the best length, and at twice "
+        "that nothing is left, as with the ½ that A.1 loses. A length below zero is the sign of eq. 13, β = −η/N, "
+        "where the state adds up +y xᵀ: no such step gains anything. With Q as printed the step is x yᵀ, which agrees "
+        "with y xᵀ on its diagonal alone, 1/f of the entries. So its top is at 1/f of the length, and 1/f² as high.",
         figure,
         data=pd.DataFrame({"length": times} | rows).round(4),
     )
@@ -77,7 +79,7 @@ def table(run: Run, view: Any) -> Panel:
     best, wrong = best_gain(run, "right"), best_gain(run, "odd")
     states, gradients = run["contexts/state"], run["contexts/gradient"]
     rows = [
-        ("a convention", "β = −η/N (eq. 13, A.1)", "β = +η/N, as the state adds up +y xᵀ; or −y xᵀ with the minus",
+        ("a convention", "β = −η/N (eq. 13, A.1)", "β = +η/N, since the state adds up +y xᵀ; or the minus, with −y xᵀ",
          f"β = +η/N: off gradient descent by {float(run['error/right']):.0e}"),
         ("a slip", "Q = e₁ e₂ᵀ, so x yᵀ (3.2, A.1)", "Q = e₂ e₁ᵀ, so y xᵀ",
          f"gain {written(best_gain(run, 'Q'))}; corrected {written(best)}"),
@@ -97,10 +99,10 @@ def table(run: Run, view: Any) -> Panel:
     ]  # fmt: skip
     frame = pd.DataFrame(rows, columns=["what it is", "as printed", "what gives gradient descent", "measured here"])
     return Panel(
-        "Three slips, a convention, a reading, and a proof that breaks while its statement holds",
-        "What each formula of the paper gives as printed, and what gives gradient descent, measured here where a "
-        "number stands: a gain is the share of the loss of predicting zero that is removed, each at its best rate. "
-        "Were a printed formula right, it would gain as much, or be off by as little, as the other.",
+        "Three slips, a convention, a reading, and a proof that fails while its statement holds",
+        "What each formula gives as printed, and what gives gradient descent. Numbers are measured here: a gain is the "
+        "share of the loss of predicting zero that is removed, each at its best rate. If a printed formula were right, "
+        "it would gain as much as the other, or be off by as little.",
         table=frame,
         data=frame,
     )

@@ -35,6 +35,6 @@ PRESETS = (
         "small",
         "Two features",
         Config(f=2, tasks=32768),
-        "With two features Q as printed is less hopeless: a quarter of the gain.",
+        "With two features, Q as printed keeps a quarter of the gain.",
     ),
 )

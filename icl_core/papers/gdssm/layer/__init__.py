@@ -1,10 +1,11 @@
-"""A state-space layer reads examples (x, y) one after the other and adds y xᵀ to its state. That sum is the gradient of
-a linear model's loss at zero, so a layer that multiplies its state with the next x and the right number takes one step
-of gradient descent on the examples it has read. Nobody tells it to: trained on regression tasks from random weights,
-it becomes that step.
+"""A state-space layer reads examples (x, y) one after the other and adds y xᵀ to its state. Up to its sign, that sum is
+the gradient of a linear model's loss at zero. A layer that multiplies it with the next x, and with the right number,
+has taken one step of gradient descent on the examples that it has read. Nobody tells the layer to: it is trained on
+regression tasks from random weights, and becomes that step.
 
-The construction is written down beside it, with the best rate in closed form. Loss, sensitivities, weights and the
-state itself, token by token, show how close the two come; replace any part of the trained layer and see what breaks.
+Beside it stands the construction: the weights that take the step, written down, with the best rate in closed form.
+Compare the two by loss, by weights, and by the state after every pair. Replace any part of the trained layer, and see
+what breaks.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -47,13 +48,14 @@ def headline(run: Run, view: View) -> str:
     gain, one = 1 - away / zero, run.config.layers == 1
     if gain <= 0:
         return f"{step}: the {'layer is' if one else 'layers are'} no better than predicting zero."
-    return f"{step}: the {'layer has' if one else 'layers have'} {gain:.1%} of the gain of {whose} over zero."
+    has = "layer has" if one else "layers have"
+    return f"{step}: the {has} {gain:.1%} of the gain of {whose} over predicting zero."
 
 
 def _steps(config: Config) -> str:
     if config.layers == 1:
         return "one step of gradient descent"
-    return f"{COUNTED[config.layers]} {'penalised ' * (config.penalty > 0)}steps of gradient descent"
+    return f"{COUNTED[config.layers]} " + ("penalised steps" if config.penalty > 0 else "steps of gradient descent")
 
 
 def cost(config: Config) -> float:

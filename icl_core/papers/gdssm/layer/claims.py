@@ -49,7 +49,8 @@ TWO_RATES_1D = like_floor(
 )  # fmt: skip
 BEATS_SHARED = Claim(
     id="beats-shared-rate", label="loss beside steps of one rate", kind="paper",
-    text="Trained layers are better than the construction with one rate for all steps; the two free rates are why.",
+    text="Trained layers are better than the construction with one rate for all steps, because each finds a rate of "
+    "its own.",
     quote="We observe the performance of two layer GD-SSM better than the GD-SSM initialised with the parameters from "
     "our construction",
     source="Appendix A.7, there without an explanation", at={"model": "N-D", **TWO}, at_most=0.0,
@@ -62,8 +63,7 @@ FLOOR = like_floor(
 )  # fmt: skip
 UNDOES = like_floor(
     id="undoes-penalty", label="loss differs from the floor without penalty by", kind="ours",
-    text="A penalty that is built into the layers is undone by training: the loss is that of the best steps without "
-    "one.",
+    text="Training undoes a penalty that is built into the layers: the loss is that of the best steps without one.",
     source="against Appendix A.4", at={"layers": 2, "penalty": 0.1, **SIZE},
 )  # fmt: skip
 WEIGHTS = same_weights(
@@ -81,9 +81,9 @@ WEIGHTS_TWO = same_weights(
 )  # fmt: skip
 DECAYS = Claim(
     id="decays-are-one", label="decays differ from 1 by", kind="paper",
-    text="The recurrence forgets nothing: the decays, as the mean of a^(N - t) over the examples, are those of the "
-    "construction, 1. A row of the state with a decay for each of its entries counts as their mean, as in the figure; "
-    "at the worst row and seed.",
+    text="The recurrence forgets nothing: its decays, as the mean of a^(N - t) over the examples, are 1 as in the "
+    "construction. Where a row of the state has many decays, their mean counts, as in the figure; at the worst row and "
+    "seed.",
     quote=MATCH, source="Section 4.2, Figure 3 B", at=ONE_ND, at_most=0.0, tolerance=0.05,
 )  # fmt: skip
 COSINE = aligned(
@@ -96,20 +96,20 @@ COSINE_1D = aligned(  # noisier, as the weights are
 )  # fmt: skip
 SCALES = Claim(
     id="test-scale", label="any α: differs from the closed form by", kind="paper",
-    text="On tasks of another scale α the trained layer loses what a step of gradient descent loses.",
+    text="On tasks of another scale α the trained layer loses as much as a step of gradient descent.",
     quote="gradient descent show identically loss (in log-scale) when provided input data different than during "
     "training",
     source="Sections 4.1 and 4.2, Figures 1 D and 2 D", at={"layers": 1, **SIZE}, at_most=0.0, tolerance=0.05,
 )  # fmt: skip
 ROOT_TWO = Claim(
     id="worse-than-zero", label="worse than predicting zero from α =", kind="theory",
-    text="Beyond α = √2 times the training scale the layer is worse than predicting zero, as its one rate is too "
+    text="From √2 times the training scale on the layer is worse than predicting zero, because its one rate is too "
     "large.",
     source="not in the paper; exact", at={"layers": 1}, near=2**0.5, tolerance=0.03,
 )  # fmt: skip
 POPULATION = Claim(
     id="population-optimum", label="f = 1: the best weights differ from the construction by", kind="theory",
-    text="With one feature the weights of least expected loss are all but the construction's.",
+    text="With one feature the weights of least expected loss are the construction's, up to a hundredth.",
     source="not in the paper; the expected loss is exact, its minimum by L-BFGS", at=ONE_FEATURE,
     at_most=0.0, tolerance=0.01,
 )  # fmt: skip

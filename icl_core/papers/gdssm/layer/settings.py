@@ -10,7 +10,7 @@ from icl_core.knobs import choice, settings, slider, text, toggle
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.settings import Config
 
-PARTS = {"trained": "trained", "constructed": "construction", "initial": "its start", "zero": "zero"}
+PARTS = {"trained": "trained", "constructed": "construction", "initial": "initial value", "zero": "zero"}
 STATES = {"first": "first layer: Σ y xᵀ", "last": "last layer: Σ y xᵀ", "curvature": "last layer: Σ x xᵀ"}
 POINTS = "-1:-1.4, -0.8:-1.3, -0.6:-0.7, -0.4:-0.7, -0.1:0, 0.2:0.4, 0.4:0.5, 0.6:1, 0.8:1.1, 1:1.6"
 
@@ -22,7 +22,7 @@ class View:
     snapshot: int = slider("training step", 0, 31, default=31, was="moment")
     seed_shown: int = slider("seed shown", 1, 5, default=1, at_most="seeds")
     single_seeds: bool = toggle("single seeds", default=False)
-    raw: bool = toggle("raw weights, symmetries left in", default=False)
+    raw: bool = toggle("raw weights (symmetries left in)", default=False)
     alpha: float = slider("test scale α", 0.1, 3.0, default=1.0, step=0.05)
     token: int = slider("pairs read, t", 1, 100, default=100, at_most="N")
     example: int = slider("prompt", 0, 99, default=0)
@@ -32,7 +32,7 @@ class View:
     one_Q: str = choice("Q", PARTS, default="trained")
     one_q: str = choice("q", PARTS, default="trained")
     one_beta: str = choice("β", PARTS, default="trained")
-    one_skip: str = choice("skip, ours", PARTS, default="trained", shown_if="skip")
+    one_skip: str = choice("our skip", PARTS, default="trained", shown_if="skip")
     scalar_a: str = choice("decay A", PARTS, default="trained")  # on the 1-D layer
     scalar_Psi: str = choice("Ψ", PARTS, default="trained")
     scalar_Theta: str = choice("Θ", PARTS, default="trained")
@@ -43,7 +43,7 @@ class View:
     several_Q_tilde: str = choice("Q̃ of all layers", PARTS, default="trained")
     several_q: str = choice("q", PARTS, default="trained")
     several_b: str = choice("rates b", PARTS, default="trained")
-    several_skip: str = choice("skip, ours", PARTS, default="trained", shown_if="skip")
+    several_skip: str = choice("our skip", PARTS, default="trained", shown_if="skip")
 
     def check(self) -> None:
         """Refuse points that are none."""
@@ -69,28 +69,28 @@ ROWS = (
     ("layer", "Figures 2 and 3: one layer", LAYER,
      "In a second of training the layer becomes one step of gradient descent.", "Paper's setting"),
     ("full", "A decay for every entry", replace(LAYER, recurrence="full", batch=128, learning_rate=0.01, steps=600),
-     "A hundred decays to learn: the mean of every row comes close to 1, for a sum forgets nothing.", "Classroom"),
+     "A hundred decays to learn. The mean of every row comes close to 1, because a sum forgets nothing.", "Classroom"),
     ("scalar", "One decay for all", replace(LAYER, recurrence="scalar"),
-     "A single number keeps the whole state: look how close to 1 it comes.", "Classroom"),
+     "One decay for the whole state. See how close to 1 it comes.", "Classroom"),
     ("skip", "A short cut of our own", replace(LAYER, skip=True),
-     "C_t skip is added to the output, which the paper has not: the layer learns not to use it.", "Classroom"),
+     "We add C_t skip to the output, which the paper does not. The layer learns not to use it.", "Classroom"),
     ("one feature", "One feature: your own points", replace(LAYER, f=1, steps=2400),
-     "Type points and see the line that the layer fits to them; the best weights are known exactly.", "Classroom"),
+     "Type points, and see which line the layer fits to them. Here the best weights are known exactly.", "Classroom"),
     ("1-D", "Figure 1: scalar labels", SCALAR,
-     "Tokens [x y, next x]: the weights agree as a product only, for the state has no basis of its own.", "Figures"),
+     "Tokens [x y, next x]. Only a product of weights compares, as the state has no basis of its own.", "Figures"),
     ("1-D half", "Figure 1 as plotted: x up to ½", replace(SCALAR, r=0.5),
-     "The text has x up to 1, the authors' code ½: every loss is a quarter, the best rate four times as large.",
+     "The paper's text has x up to 1, the authors' code up to ½: a quarter of the loss, four times the best rate.",
      "Figures"),
     ("two layers", "Figures 4 A and 5: two layers", TWO,
      "Better than two steps of one rate: training finds two rates.", "Figures"),
     ("1-D two layers", "Figure 4 C: two layers, scalar labels", SCALAR_TWO,
-     "They read x, y, x, y, … with y as [0, …, y]: the tokens [x y, next x] do not hold a second step.", "Figures"),
+     "They read x, y, x, y, … with y as [0, …, y], because the tokens [x y, next x] allow no second step.", "Figures"),
     ("authors", "As the authors train", replace(LAYER, **AUTHORS),
-     "AdamW on 64 tasks a step, up to 300,000 steps: the same layer, beside our 300 steps.", "Paper's setting"),
+     "AdamW, 64 tasks a step, up to 300,000 steps. It finds the same layer as our 300 steps.", "Paper's setting"),
     ("1-D authors", "Scalar labels, as the authors train", replace(SCALAR, **AUTHORS),
-     "AdamW on 64 tasks a step, up to 300,000 steps: the same layer, beside our 600 steps.", "Paper's setting"),
+     "AdamW, 64 tasks a step, up to 300,000 steps. It finds the same layer as our 600 steps.", "Paper's setting"),
     ("three layers", "Three layers, three rates", replace(TWO, layers=3, batch=256),
-     "Three steps with a rate each. With larger batches not every start got there.",
+     "Three steps, each with a rate of its own. With larger batches some seeds did not find them.",
      "Beyond the paper"),
     ("penalised", "An L2 penalty built in", replace(TWO, penalty=0.1),
      "The layers are given a penalty, and training undoes it.", "Beyond the paper"),

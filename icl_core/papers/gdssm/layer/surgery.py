@@ -1,4 +1,4 @@
-"""Surgery: a part of the trained model replaced by its construction, its start or zero.
+"""Surgery: a part of the trained model replaced by its construction, its initial value or zero.
 
 The models cannot tell the scales of their parts apart, so the trained model is first brought into the construction's
 units, in which it acts as before; a part that is put in then fits without a factor. What two layers may share between

@@ -13,8 +13,8 @@ NARROW = found(
     id="half-the-width-is-too-narrow",
     label="f = 3, half of 2f + N + 1: best two-layer transformer is above one step by",
     text=(
-        "With half of 2f + N + 1, which is 2f at f = 3 and N = 5, no transformer of two layers reaches one step at "
-        "this rate, the same for all widths."
+        "With half of 2f + N + 1, which is 2f at f = 3 and N = 5, no transformer of two layers reaches one step. (All "
+        "widths share one rate.)"
     ),
     at=SMALL,
     at_least=0.05,
@@ -31,7 +31,8 @@ PRODUCTS = found(
     label="1-D, half of 2f + N + 1: linear transformer, one layer, is above one step by",
     text=(
         "Where the products are given, the linear transformer of one layer does not reach one step with half of "
-        "2f + N + 1, less than the 2f + 2 that the weights written down need; at this rate, the same for all widths."
+        "2f + N + 1, which is less than the 2f + 2 that the step takes when it is written down. (All widths share one "
+        "rate.)"
     ),
     at=GIVEN,
     at_least=0.05,

@@ -31,10 +31,10 @@ def by_width(run: Run, view: Any) -> Panel:
     columns = {f"{each:.2g}": [_ratio(ratios(run, m.id)[:, i].mean()) for m in found] for i, each in enumerate(x)}
     return Panel(
         _reached(run),
-        "Loss at the end over that of one step of gradient descent, on the same fresh tasks; a mean over seeds that "
-        f"is within {percent(NEAR - 1)} of 1 reaches it. Width 1 leaves room for x, y and the positions; the GD-SSM "
-        "has no width. A line that falls to 1 as it goes right was too narrow; one that stays level at predicting zero "
-        "lacks something else, or tasks." + _lost(run, found),
+        "Loss at the end, in units of one step's, on the same fresh tasks. A mean over seeds within "
+        f"{percent(NEAR - 1)} of 1 reaches it. Width 1 leaves room for x, y and the positions. If a line falls to 1 "
+        "towards the right, the model was too narrow; if it stays at predicting zero, it lacks something else, or "
+        "tasks." + _own(run) + _lost(run, found),
         figure,
         data=pd.DataFrame({"model": [each.label for each in found]} | columns),
     )
@@ -52,9 +52,9 @@ def by_tasks(run: Run, view: Any) -> Panel:
     shown = settings_of(run.config)[place]
     return Panel(
         f"Width {shown.hidden}: {_left(x, rows, zero / one)}",
-        f"The same trainings at {shown.hidden / shown.base:.2g} of 2f + N + 1, {SHOWN[view.shown]}, against the fresh "
-        "tasks that each has seen; means over the seeds. Look for plateaus: a model that finds the products falls "
-        "suddenly. One that is level to the end may only want more tasks: the paper trains on up to 19 million.",
+        f"The same trainings at {shown.hidden / shown.base:.2g} × (2f + N + 1), {SHOWN[view.shown]}, against the fresh "
+        "tasks that each model has seen. Look for plateaus: a model that finds the products falls suddenly. One that "
+        "stays level to the end may only need more tasks; the paper trains on up to 19 million.",
         _figure(run, series or [Curve("none yet", x, np.full(len(x), np.nan))], "tasks seen", list(rows)),
         data=pd.DataFrame({"tasks": x} | {each.label: mean_of(y).round(4) for each, y in rows.items()}),
     )
@@ -106,6 +106,18 @@ def _left(x: np.ndarray, rows: dict[Model, np.ndarray], zero: float) -> str:
         return "no model leaves predicting zero"
     tasks = f"{min(first):,.0f}" if min(first) < 1e6 else f"{min(first) / 1e6:.3g} million"
     return f"{len(first)} of {len(rows)} leave zero, from {tasks} tasks on"
+
+
+def _own(run: Run) -> str:
+    """Why the GD-SSM ends where it does, where that is above one step."""
+    ratio = float(ratios(run, OWN).mean())
+    said = " The GD-SSM has no width."
+    if not NEAR < ratio < np.inf:
+        return said
+    return (
+        f"{said} It ends at {ratio:.2f}, which is no defeat: one learning rate, {run.config.learning_rate:g}, and "
+        f"{run.config.steps:,} steps do not suit all alike."
+    )
 
 
 def _lost(run: Run, found: list[Model]) -> str:

@@ -67,11 +67,12 @@ class View:
 FIVE = "1/2, 3/4, 1, 3/2, 2"
 PRESETS = (
     Preset("classroom", "In class: products given, f = 3", Config(),
-           "In a minute: which models gain by width, and which by tasks?", seeds=3),
+           "In a few minutes: which models gain from width, and which from more tasks?", seeds=3),
     Preset("N-D", "Vector labels, f = 3, N = 5", Config(model="N-D", widths=FIVE, batch=128, steps=9_000),
-           "The products are to be learned: how wide, and how many tasks, until a model leaves predicting zero?",
+           "The products have to be learned. How wide must a model be to leave predicting zero, and after how many "
+           "tasks?",
            "Figures", seeds=3, shipped=False),
     Preset("1-D", "Scalar labels, f = N = 10", Config(f=10, N=10, widths=FIVE, batch=128, steps=8_000),
-           "The paper's size, at which its width of 20 is less than 2f + N + 1 = 31.", "Paper's setting", seeds=3,
+           "The paper's size. Its width of 20 is less than 2f + N + 1 = 31.", "Paper's setting", seeds=3,
            shipped=False),
 )  # fmt: skip

@@ -1,13 +1,15 @@
-"""Points of a sine are read, and the sine is asked for. One step of gradient descent is linear in what it reads, so
-something has to bend: an embedding of x, a gated unit on the layer's output, or an MLP on its state, as Appendix A.3
-has it. Seven models are trained on sines of any amplitude and phase, to see which of them does.
+"""Points of a sine are read, and the model is asked for another. One step of gradient descent is linear in what it
+reads, so something has to bend: an embedding of x, a gated unit on the layer's output, or an MLP on its state, as
+Appendix A.3 proposes. Seven models are trained on sines of many amplitudes and phases, to see which of them can do it.
 
-The paper embeds x linearly, and asks whether trained layers are as good as constructed ones behind that embedding, with
-a gated unit and without: the drawer "Figure 4 B" shows it. Behind a linear embedding constructed layers make a line,
-and a line is no sine; an MLP on the state makes another line. Trained layers multiply the query with itself as well:
-one bends the line a little, two bend it more. A gated unit on constructed layers bends it too, but about three quarters
-of what it gains it gains with the labels hidden: that is the mean of all sines. An MLP embedding, which is ours, learns
-features in which every sine is linear, sin x and cos x; then a step of gradient descent does what it always does.
+The paper embeds x linearly. It asks whether trained layers are as good as constructed ones behind that embedding, with
+a gated unit and without; the drawer "Figure 4 B" shows it. Behind a linear embedding constructed layers draw a line. An
+MLP on the state draws another line. Trained layers multiply the query with itself as well: one bends the line a little,
+two bend it more. A gated unit on constructed layers bends it too, but most of what it gains it still gains with the
+labels hidden: that part is the mean of all sines.
+
+An MLP embedding, which is ours, learns features in which every sine is linear: sin x and cos x. Then one step of
+gradient descent does what it always does.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -28,7 +30,8 @@ def headline(run: Run, view: View) -> str:
     ours, theirs = (written(stage.at(run, view, id), 4) for id in (stage.BENT, stage.STRAIGHT))
     ideal = written(float(run["baseline/ideal"][0]), 4)
     return (
-        f"Step {step}: loss {ours} with an MLP embedding, {theirs} linear; gradient descent on sin x, cos x: {ideal}."
+        f"Step {step:,}: loss {ours} with MLP features, {theirs} with linear ones, {ideal} for gradient descent on sin "
+        "x, cos x."
     )
 
 

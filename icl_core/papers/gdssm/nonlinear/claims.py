@@ -59,9 +59,8 @@ LINE = Claim(
     label="MLP on the state over the best straight line",
     kind="theory",
     text=(
-        "An MLP on the state cannot replace features: with a linear embedding whatever it makes of the state "
-        "multiplies the query's x once, so that it is no better than the straight line that is best for each whole "
-        "sine."
+        "An MLP on the state cannot replace features. With a linear embedding, whatever it makes of the state "
+        "multiplies the query's x once, so it is no better than the straight line that is best for each whole sine."
     ),
     source="on the model of Appendix A.3; the bound is exact",
     at_least=1.0,

@@ -34,7 +34,7 @@ VARIANTS = {
         Variant("state", "linear, MLP on the state", "layer 4", "dot", state=True, layers="construction"),
         Variant("linear gate", "linear, gated", "layer 2", gate=True, layers="construction"),
         Variant("linear gate trained", "linear, gated, layers trained", "layer 5", gate=True, layers="trained"),
-        Variant("mlp", "MLP", "layer 1", mlp=True),
+        Variant("mlp", "MLP", "layer 1", "dashdot", mlp=True),
         Variant("mlp gate", "MLP, gated", "trained", mlp=True, gate=True),
     )
 }
@@ -51,8 +51,8 @@ class Config:
     """What is trained; Section 4.3, Figure 4 B, Appendices A.3 and A.7. Seven models, one after the other."""
 
     ssm: str = choice(
-        "GD-SSM layers under the MLP", KINDS, default="construction", group=MODEL,
-        help="under the linear embedding both are trained",
+        "GD-SSM layers behind the MLP", KINDS, default="construction", group=MODEL,
+        help="behind the linear embedding both are trained",
     )  # fmt: skip
     layers: int = slider("layers", 1, 3, default=1, group=MODEL, help="each takes a step of gradient descent")
     features: int = slider("features of the embedding", 1, 20, default=10, group=MODEL)
@@ -63,7 +63,12 @@ class Config:
     learning_rate: float = slider("learning rate", 1e-4, 0.1, default=0.01, log=True, group=TRAINING, was="rate")
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS, help="of the tasks and of the first initial weights")
     seeds: int = slider(
-        "number of seeds", 1, 5, default=1, group=REPEATS, help="initial weights that train side by side on equal tasks"
+        "number of seeds",
+        1,
+        5,
+        default=1,
+        group=REPEATS,
+        help="initial weights that train side by side on the same tasks",
     )
 
     def check(self) -> None:
@@ -92,12 +97,12 @@ class View:
 
 PRESETS = (
     Preset("figure 4B", "Figure 4 B: one layer", Config(steps=4000),
-           "Layers trained and constructed under a linear embedding; and what an MLP embedding does.", "Figures",
+           "Trained and constructed layers behind a linear embedding, and what an MLP embedding does.", "Figures",
            seeds=5),
     Preset("several layers", "Figure 4 B: two layers", Config(layers=2, steps=4000),
            "Two layers, trained and constructed. With the right features a second step lowers the loss tenfold.",
            "Figures", seeds=5),
     Preset("trained", "An MLP over trained layers", Config(ssm="trained"),
-           "Under the MLP, too, the layers are trained freely: they need not be a step of gradient descent.",
+           "Behind the MLP, too, the layers are trained freely. They need not become a step of gradient descent.",
            "Beyond the paper", seeds=5),
 )  # fmt: skip

@@ -6,7 +6,7 @@ from icl_core.knobs import BadSetting, choice, settings, slider, toggle
 OPTIMISERS = {"ours": "Adam, cosine to zero", "authors": "as the authors: AdamW, two rates, warm-up"}
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
 MODELS = {"1-D": "1-D: scalar labels, tokens [x y, next x]", "N-D": "N-D: vector labels, tokens x, y, x, y, …"}
-RECURRENCES = {"scalar": "one number", "row": "one a row of the state", "full": "one an entry of the state"}
+RECURRENCES = {"scalar": "one number", "row": "one for each row of the state", "full": "one for each entry"}
 
 
 @settings
@@ -17,11 +17,11 @@ class Config:
     recurrence: str = choice("recurrence, A", RECURRENCES, default="row", group=MODEL)
     layers: int = slider(
         "layers", 1, 4, default=1, group=MODEL,
-        help="each takes a step of gradient descent; from two on scalar labels are read as tokens x, [0, …, y], x, …",
+        help="each takes a step of gradient descent; two and more read scalar labels as tokens x, [0, …, y], x, …",
     )  # fmt: skip
     skip: bool = toggle(
         "a skip of ours, C_t skip", default=False, group=MODEL,
-        help="the skip weights of the paper's Figure 3 C are q; ours leaves the raw query out from two layers on",
+        help="the paper's skip weights (Figure 3 C) are q; with two layers and more, ours leaves the raw query out",
     )  # fmt: skip
     penalty: float = slider(
         "L2 penalty λ, from two layers on",
@@ -29,7 +29,7 @@ class Config:
         1.0,
         default=0.0,
         group=MODEL,
-        help="of the implicit model",
+        help="on the implicit linear model",
     )
     f: int = slider("features, f", 1, 40, default=10, group=TASK)
     N: int = slider("context pairs, N", 1, 100, default=10, group=TASK)
@@ -39,11 +39,16 @@ class Config:
     steps: int = slider("steps", 10, 300_000, default=300, step=10, group=TRAINING, help="the paper: up to 300,000")
     learning_rate: float = slider(
         "learning rate", 1e-4, 0.2, default=0.02, log=True, group=TRAINING, was="rate",
-        help="as the authors train: half of it for the decays, 1e-4 and 2e-4",
+        help="as the authors train, the decays have half of it: 1e-4 and 2e-4",
     )  # fmt: skip
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS, help="of the tasks and of the first initial weights")
     seeds: int = slider(
-        "number of seeds", 1, 5, default=1, group=REPEATS, help="initial weights that train side by side on equal tasks"
+        "number of seeds",
+        1,
+        5,
+        default=1,
+        group=REPEATS,
+        help="initial weights that train side by side on the same tasks",
     )
 
     @property

@@ -17,16 +17,16 @@ from icl_core.papers.gdssm.sizes.settings import BASE, layer_of, sizes_of
 def pairs(run: Run, view: Any) -> Panel:
     """Loss against N at f = 10."""
     return _against(run, view, "N", "context pairs, N", (
-        "More examples average out the noise of a single step, so the loss falls, and slowly: like f / (N + f). A "
-        "layer that ignored its examples would stay level at predicting zero."
+        "With more examples their noise averages out, and the loss falls, though slowly: like f / (N + f). A layer "
+        "that ignored its examples would stay at predicting zero."
     ))  # fmt: skip
 
 
 def features(run: Run, view: Any) -> Panel:
     """Loss against f at N = 10."""
     return _against(run, view, "f", "features, f", (
-        "With more dimensions than examples one step cannot do much: the loss comes closer to predicting zero, which "
-        "itself grows with f. Blue dots off the line would be layers that did not find the step."
+        "With more dimensions than examples one step cannot do much. The loss comes closer to that of predicting zero, "
+        "which itself grows with f. A layer that had not found the step would be a blue dot off the curve."
     ))  # fmt: skip
 
 
@@ -42,8 +42,8 @@ def gaps(run: Run, view: Any) -> Panel:
     far = int(away.argmax())
     return Panel(
         f"Farthest: {percent(away[far] / 100)}, at {labels[far]}",
-        "The trained loss over that of the best step of gradient descent on the same tasks, minus one, at the worst "
-        "seed. Sizes that did not converge would stand out above the dotted line.",
+        "How far the loss of the worst seed is from that of the best step of gradient descent on the same tasks. A "
+        "size that did not find the step would stand out above the dotted line.",
         figure,
         data=pd.DataFrame({"size": labels, "gap in percent": away.round(4)}),
     )
@@ -62,8 +62,8 @@ def training(run: Run, view: Any) -> Panel:
     ]
     return Panel(
         f"f = {f}, N = {N} {'is at' if not run.finished else 'ends at'} loss {written(last)}",
-        "The loss of the layer that is trained first, on held-out tasks; the lines are on the same tasks. It should "
-        "reach the best step of gradient descent long before the end; a curve that stays level has not found it.",
+        "The loss of the layer that is trained first, on held-out tasks, with the lines on the same tasks. It should "
+        "reach the best step of gradient descent long before the end. A curve that stays level has not found it.",
         figures.curves([Curve("trained", x, loss, band="minmax")], "training step", "loss at the query", lines=lines),
         data=pd.DataFrame({"step": x, "loss": mean_of(loss)}).round(5),
     )
@@ -93,9 +93,9 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
     away = float(np.abs(run["evaluated/ratio"][:, order] - 1).max())
     first, last = (written(float(trained[:, end].mean()), 2) for end in (0, -1))
     return Panel(
-        f"{name} = {x[0]} to {x[-1]}: loss {first} to {last}",
-        f"{caption} All are within {percent(away)} of the closed form. Measured as the closed form times trained over "
-        "constructed on the same tasks, which removes most of the tasks' noise.",
+        f"From {name} = {x[0]} to {x[-1]}: {'share' if view.relative else 'loss'} {first} to {last}",
+        f"{caption} All are within {percent(away)} of the closed form. To remove the noise of the tasks, a dot is the "
+        "closed form times the ratio of trained to constructed on the same tasks.",
         figure,
         data=pd.DataFrame({name: x, "trained": trained.mean(0), "closed form": run["baseline/expected"][order]}),
     )

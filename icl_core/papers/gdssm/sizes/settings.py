@@ -49,8 +49,8 @@ class View:
 
 
 PRESETS = (
-    Preset("N-D", "Figure 2 C: vector labels", Config(), f"All lie on the closed form; f or N is {BASE}.", "Figures",
-           seeds=5),
+    Preset("N-D", "Figure 2 C: vector labels", Config(),
+           f"All lie on the closed form. Either f or N is {BASE}.", "Figures", seeds=5),
     Preset("1-D", "Figure 1 C: scalar labels", Config(model="1-D", batch=1024, learning_rate=0.01, steps=600),
-           "One label a task instead of f: more tasks are needed for the same closeness.", "Figures", seeds=5),
+           "One label a task instead of f, so training needs more tasks to come as close.", "Figures", seeds=5),
 )  # fmt: skip

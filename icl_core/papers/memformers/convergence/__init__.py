@@ -1,10 +1,9 @@
-"""A linear transformer learns one matrix A_l a layer, and nobody tells it the covariance Σ of the covariates. Yet every
-A_l comes to be a multiple of Σ⁻¹: each layer takes a step of gradient descent preconditioned with the inverse
-covariance. The distance of Σ^½ A_l Σ^½ from a multiple of the identity says how far it is.
+"""Each layer of a linear transformer learns one matrix A_l, which multiplies the gradient: its preconditioner. Nobody
+tells it Σ, the covariance of the covariates x. Yet every A_l becomes a multiple of the inverse, Σ⁻¹. How far it has
+come is the distance of Σ^½ A_l Σ^½ from a multiple of the identity.
 
-The multiples are known as well. The best product of L steps is a polynomial whose roots r_l can be computed, and the
-layers come to take the steps 1 / r_l, in any order. So here the trained matrices stand beside the constructed ones,
-A_l = Σ⁻¹ / r_l.
+The multiples are known as well. The best L steps make a polynomial whose roots r_l can be computed, and the layers come
+to take the steps 1 / r_l, in any order. So trained matrices stand here beside constructed ones, A_l = Σ⁻¹ / r_l.
 """
 
 import math
@@ -27,12 +26,12 @@ def _at_most(share: float) -> str:
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how close the layers are to Σ⁻¹ at the step shown."""
+    """What you see: how far the layers are from Σ⁻¹ at the step shown."""
     snapshot = run.snapshot_at(view)
     step = run.snapshot_steps[snapshot]
     away = float(distances_at(run, snapshot).max())
-    who = "the layer is" if run.config.layers == 1 else "all layers are"
-    return f"After {step} of {run.config.steps} steps {who} within {_at_most(away)} of a multiple of Σ⁻¹."
+    off = f"{_at_most(away)} from a multiple of Σ⁻¹, the inverse covariance of the x"
+    return f"After {step} steps {'the matrix is' if run.config.layers == 1 else 'all matrices are at most'} {off}."
 
 
 def cost(config: Config) -> float:

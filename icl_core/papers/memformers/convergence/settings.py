@@ -36,22 +36,23 @@ class View:
 
 
 PRESETS = (
-    Preset("sigma", "Three layers find Σ⁻¹", Config(), "Watch the maps turn into the identity.", seeds=5),
+    Preset("sigma", "Three layers find Σ⁻¹", Config(), "Watch noise turn into the identity, layer by layer.", seeds=5),
     Preset(
         "figures 18 to 21", "As in the paper: batches of 20,000",
         Config(
             batches="resampled", batch=20_000, learning_rate=0.02, schedule="halved", beta_1=0.99, beta_2=0.9,
             objective="mean", coordinates="authors", initial=1e-4, clip=0.01, steps=30_000,
         ),
-        "A new batch every 100 steps, each gradient clipped at 0.01, the rate halved every 2,000 steps.", "Figures",
+        "A new batch every 100 steps, gradients clipped at 0.01, the learning rate halved every 2,000 steps.",
+        "Figures",
         seeds=5,
     ),
     Preset(
         "whitened", "In whitened coordinates", Config(coordinates="whitened", steps=1000, learning_rate=0.05),
-        "No direction is harder than another: all are learned at one pace.", seeds=5,
+        "No direction is harder than another, and all are learned at one pace.", seeds=5,
     ),
     Preset(
         "harder spectrum", "Condition number 100", Config(spectrum="geometric", condition=100.0, steps=6000),
-        "Directions of small variance are learned late, in some seeds not within this training.", seeds=5,
+        "Directions of small variance are learned late; some seeds do not get there in this training.", seeds=5,
     ),
 )  # fmt: skip

@@ -16,21 +16,20 @@ PRINTED_CGD = (-0.11, -1.76, -3.71, -6.40)  # on fresh prompts, with all 20 exam
 
 FEW_FIT = Claim(
     id="few-prompts-fit", label="log-loss on 10 prompts, below CGD's, least", kind="paper",
-    text="Learned from 10 prompts, the method is on these prompts as good as conjugate gradient, or better: on "
-    "those of every seed.",
+    text="Learned from 10 prompts, the method is as good on these as conjugate gradient, or better, in each seed.",
     source="Section 5, Figure 11", quote="can match or exceed the performance of Conjugate Gradient Descent (CGD)",
     at=AUTHORS, at_least=0.0,
 )  # fmt: skip
 OVERFITS = Claim(
     id="few-prompts-overfit", label="10 prompts: fresh ones above their own, least", kind="paper",
-    text="Learned from 10 prompts, the method loses on fresh ones at least twice what it does on its own, whichever "
-    "they are.",
+    text="Learned from 10 prompts, the method has at least twice the error on fresh ones that it has on its own, "
+    "whichever they are.",
     source="Section 5", quote="Such a strategy can overfit if batches are extremely small",
     at=AUTHORS, at_least=0.69,
 )  # fmt: skip
 GENERALISES = Claim(
     id="many-prompts-generalise", label="1000 prompts: fresh ones above their own", kind="paper",
-    text="Learned from 1000 prompts, the method loses on fresh ones little more than on its own: by less than a fifth.",
+    text="Learned from 1000 prompts, the method is little worse on fresh ones than on its own: by less than a fifth.",
     source="Section 5", quote="tends to generalize effectively for moderate to large batch sizes",
     at=AUTHORS, at_most=0.2,
 )  # fmt: skip
@@ -42,9 +41,9 @@ FEW_FAIL = Claim(
 )  # fmt: skip
 AS_PRINTED = Claim(
     id="figure-11", label="Figure 11, printed points: off by", kind="paper",
-    text="Learned as the authors do, with one Λ_i for all steps, methods lose on their own prompts what their code "
-    "prints: at the worst number of prompts and steps it is off by so many standard deviations between batches of that "
-    "many prompts.",
+    text="Learned as the authors do, with one Λ_i for all steps, the methods' errors on their own prompts are those "
+    "that the authors' code prints. The number is how far the worst of them is off, in standard deviations between "
+    "batches of as many prompts.",
     source="Section 5, Figure 11",
     quote="LFOM parameters (3.5) are trained directly from data, while CGD is run separately on each instance",
     at=AUTHORS, at_most=3.0,
@@ -58,7 +57,7 @@ RISK_VANISHES = Claim(
 )  # fmt: skip
 RISK_FALLS = Claim(
     id="risk-falls", label="power of N in the excess risk", kind="ours",
-    text="Where the loss is not bounded, as here, the mean excess risk falls as fast as N^(-1/2) all the same.",
+    text="Where the loss is not bounded, as here, the mean excess risk still falls at least as fast as N^(-1/2).",
     source="Theorem 5.1 does not say it of an unbounded loss",
     at={**TASK, "protocol": "ours"}, at_most=-0.5,
 )  # fmt: skip

@@ -15,7 +15,7 @@ from icl_core.papers.memformers.shared.draw.losses import printed, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.shared.read_run import curve, log_from_least, step
 
-RINGS = " Rings are the paper's, which shows these prompts alone."
+RINGS = " Rings are the paper's points; it shows these prompts alone."
 
 
 def gap(run: Run, view: View) -> Panel:
@@ -41,9 +41,11 @@ def gap(run: Run, view: View) -> Panel:
     )
     return Panel(
         f"Gap {written(apart[0], 1)} at N = {sizes[0]:g}, {written(apart[-1], 1)} at {sizes[-1]:g}",
-        f"The method of {L} step{'s' * (L > 1)}, on the N prompts that it was learned from and on fresh ones. A method "
-        "that learns the task has both lines on each other; one that learns its prompts by heart is low on them and "
-        "high on all others." + RINGS * bool(rings),
+        f"The method of {L} step{'s' * (L > 1)}, on the N prompts that it was learned from and on fresh ones. "
+        "Log-loss is the logarithm of the error: one less is 2.7 times smaller. If the method has learned the task, "
+        "the two lines meet. If it has learned its prompts by heart, it is low on them and high on all others."
+        + RINGS
+        * bool(rings),
         fitted(figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes])),
         data=pd.DataFrame({"N": sizes} | {name: each.mean(0) for name, each in ends.items()}),
     )
@@ -59,8 +61,8 @@ def own(run: Run, view: View) -> Panel:
     return Panel(
         f"Own prompts: {written(few, 1)} (N = {sizes[0]}), {written(many, 1)} ({sizes[-1]})",
         "Each line is a method learned from N prompts, on these very prompts; CGD is on the fewest. A line far below "
-        "conjugate gradient looks like a better method. Look at the same methods on fresh prompts before you "
-        "believe it; and at the band: which ten prompts they are decides." + _beyond(series, rings),
+        "CGD looks like a better method. Before you believe it, look at the same methods on fresh prompts, and at the "
+        "band: much depends on which prompts they are." + _beyond(series, rings),
         _against_steps(run, series).add_traces(printed(rings)),
         data=_table(run, "evaluated/train"),
     )
@@ -75,11 +77,10 @@ def fresh(run: Run, view: View) -> Panel:
     rings = [("CGD", PRINTED_CGD, "conjugate gradient", None)] if _printed(run) else []
     return Panel(
         f"Fresh: {written(few, 1)} (N = {run['size/prompts'][0]}), {written(best, 1)} (N = ∞)",
-        "The same methods on 65,536 prompts that none has seen; a line that leaves the picture lies beyond it. “Zero” "
-        "is predicting zero. A method that has learned its prompts by heart lies high, even above that. With enough of "
-        "them it "
-        "comes to the dotted line, which is all that its coefficients can do."
-        + " Rings: the paper's CGD, which sees 20 examples; the method sees 19."
+        "The same methods on 65,536 prompts that none has seen. “Zero” is predicting zero; a line that leaves the "
+        "picture goes on beyond it. A method that has learned its prompts by heart lies high, at times above zero's "
+        "line. With enough prompts it comes to the dotted line, the best that its coefficients can do."
+        + " Rings are the paper's CGD, which sees 20 examples; the method sees 19."
         * bool(rings),
         _against_steps(
             run, [*_by_size(run, "evaluated/loss"), endless, cg], PRINTED_CGD if rings else (0.0,)
@@ -101,13 +102,14 @@ def risk(run: Run, view: View) -> Panel:
     figure = figures.curves(series, "prompts learned from, N", "excess risk", log_x=True, log_y=True)
     slopes = [written(power(run, depth, of), 1) for of in ("loss", "median")]
     return Panel(
-        f"{depth} step{'s' * (depth > 1)}: the excess falls like N to the power {slopes[0]}, the median's {slopes[1]}"
+        f"{depth} step{'s' * (depth > 1)}: the excess falls like N to the power {slopes[0]}, that of the median "
+        f"{slopes[1]}"
         if len(sizes) > 1
-        else "One number of prompts says nothing about a fall",
-        "How much more a method loses on fresh prompts than one learned from infinitely many. For a bounded loss, "
-        "Theorem 5.1's proof bounds this by a line like the dotted one. The squared error here is not bounded, and "
-        "rare prompts rule its mean, so the theorem does not say that blue must fall so; the median, in which they do "
-        "not count, stands beside it. A method that learned nothing general would stay level.",
+        else "One number of prompts cannot show a fall",
+        "The excess: how much larger a method's error is on fresh prompts than that of one learned from infinitely "
+        "many. For a bounded loss, the proof of Theorem 5.1 bounds it by a line like the dotted one. The squared "
+        "error is not bounded, and rare prompts rule its mean, so that the theorem does not promise this for blue. The "
+        "median, in which they do not count, stands beside it. A method that learns nothing general stays level.",
         figure.update_xaxes(tickvals=sizes, ticktext=[f"{size:g}" for size in sizes]),
         data=pd.DataFrame({"prompts": sizes, "of the mean": mean.mean(0), "of the median": median.mean(0)}),
     )
@@ -125,9 +127,9 @@ def training(run: Run, view: View) -> Panel:
     mean = figures.mean_of(loss)
     least = int(steps[np.nanargmin(mean)]) if np.isfinite(mean).any() else 0
     return Panel(
-        f"On fresh prompts the method from the fewest is best at step {least}",
-        "Loss on fresh prompts while the method learns from its few. Where it falls, general things are learned; "
-        "where it rises, the method learns its own prompts by heart.",
+        f"On fresh prompts the method from the fewest prompts is best at step {least}",
+        "The loss on fresh prompts as the method learns from its few. Where it falls, the method learns the task. "
+        "Where it rises, it learns its own prompts by heart. Without learning it would stay level.",
         figure,
         data=pd.DataFrame({"step": steps, "loss": mean}),
     )

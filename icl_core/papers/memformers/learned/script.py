@@ -29,8 +29,8 @@ def _came_out(run: Run, view: View) -> str:
 def _own(run: Run, view: View) -> str:
     own, cg = (log_from_least(run[f"{name}"])[:, 0, -1].mean() for name in ("evaluated/train", "baseline/cg_train"))
     return (
-        f"From {run['size/prompts'][0]} prompts the method has learned these prompts: there its error is "
-        f"{compared(float(own - cg))} conjugate gradient's. The right panels show it on fresh ones."
+        f"It has learned its {run['size/prompts'][0]} prompts by heart: there its error is "
+        f"{compared(float(own - cg))} conjugate gradient's."
     )
 
 

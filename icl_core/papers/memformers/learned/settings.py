@@ -32,7 +32,7 @@ class Config(Task):
 
     memory: str = choice("coefficients", MEMORY, default="learned shared", group=METHOD)
     layers: int = slider("steps of the method, up to L", 1, 6, default=4, group=METHOD)
-    sizes: str = text("numbers of prompts learned from", 60, default="10, 100, 1000", group=TRAINING)
+    sizes: str = text("numbers of prompts to learn from", 60, default="10, 100, 1000", group=TRAINING)
     protocol: str = choice("minimised", PROTOCOLS, default="ours", group=TRAINING)
     steps: int = slider("steps of training", 10, 5000, default=1000, step=10, group=TRAINING)
     learning_rate: float = slider("learning rate", 0.001, 1.0, default=0.05, log=True, group=TRAINING, was="rate")
@@ -76,19 +76,20 @@ AUTHORS: dict[str, Any] = {
 PRESETS = (
     Preset(
         "figure 11", "The authors' protocol", Config(**AUTHORS),
-        "On its own ten prompts the method beats conjugate gradient; on fresh ones it fails. Look at the rings.",
+        "On its own ten prompts the method beats conjugate gradient; on fresh ones it fails. Rings are the paper's "
+        "points.",
         "Figures", seeds=5,
     ),
     Preset(
         "to the end", "From 10, 100 and 1000 prompts", Config(),
-        "Trained to the end, with all 20 examples of a prompt.", seeds=5,
+        "Trained to the end, on all 20 examples of each prompt.", seeds=5,
     ),
     Preset(
         "free", "Λ free for every step", Config(memory="learned"),
-        "More to learn: more prompts are needed, and more is gained.", seeds=5,
+        "There is more to learn: it takes more prompts, and gains more.", seeds=5,
     ),
     Preset(
         "how many", "How many prompts are enough", Config(layers=2, sizes="3, 10, 30, 100, 300, 1000"),
-        "How fast does the excess risk fall with the number of prompts? Its mean is ruled by a few of them.", seeds=5,
+        "How fast does the excess fall with the number of prompts? A few rare ones rule its mean.", seeds=5,
     ),
 )  # fmt: skip

@@ -1,10 +1,9 @@
-"""Layers of linear attention learn to take steps of gradient descent on the examples in their prompt. A Memformer keeps
-what earlier layers found in a register and may use it again: so it can learn momentum, or any method that combines
-past gradients linearly, and the same learned numbers serve every prompt.
+"""A layer of linear attention can take one step of gradient descent on the examples in its prompt. A Memformer also
+keeps what earlier layers found, in a register, and may use it again. So it can learn momentum, or any other method that
+adds up past gradients. The numbers that it learns are the same for every prompt.
 
-One model is trained for every depth. Beside it stand the classical methods, and the floor: the best that fixed steps
-with one matrix can do. Decode the trained model, and the method that it has learned lies open as a triangle of
-coefficients.
+One model is trained for each depth. Beside it you see the classical methods and the floor, the best that fixed steps
+with one matrix can do. The trained model can be decoded: the method that it has learned is a triangle of numbers.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
@@ -17,7 +16,7 @@ from icl_core.papers.memformers.methods.train import companions, run
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.draw.losses import floor_of
 from icl_core.papers.memformers.shared.read_run import end
-from icl_core.papers.memformers.shared.told import compared
+from icl_core.papers.memformers.shared.told import above, compared
 from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.shared.variants import VARIANTS
@@ -27,13 +26,13 @@ def headline(run: Run, view: View) -> str:
     """What you see: the deepest model's error at the step shown, beside conjugate gradient's and its floor."""
     config, steps = run.config, run.snapshot_steps
     now = stage.now(run, view)
-    over_cg, over_floor = (compared(now - end(run, f"baseline/{name}")) for name in ("cg", floor_of(config)[0]))
+    over_cg, over_floor = (now - end(run, f"baseline/{name}") for name in ("cg", floor_of(config)[0]))
     start = f"After {steps[run.snapshot_at(view)]} steps the error is"
-    best = f"{over_floor} the best fixed steps'"
+    best = f"{above(over_floor)} the best fixed steps"
     if config.n < config.d:
-        return f"{start} {best}. A prompt has only {config.n} examples for {config.d} unknowns."
+        return f"{start} {best}. The prompt is underdetermined: {config.n} examples for {config.d} unknowns."
     beside = "" if VARIANTS[config.variant].moves_covariates else f" and {best}"
-    return f"{start} {over_cg} conjugate gradient's{beside}."
+    return f"{start} {compared(over_cg)} conjugate gradient's{beside}."
 
 
 def cost(config: Config) -> float:

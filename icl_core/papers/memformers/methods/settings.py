@@ -26,8 +26,8 @@ class Config(Model):
 
     beside: str = choice("train beside it", BESIDE, default="linear", group=MODEL)
     first_steps: int = slider(
-        "steps of A alone first", 0, 2000, default=0, step=10, group=TRAINING,
-        help="the authors' first phase: without memory, on a new batch every 100 steps",
+        "steps of A alone, first", 0, 2000, default=0, step=10, group=TRAINING,
+        help="the authors' first phase: without memory, a new batch every 100 steps",
     )  # fmt: skip
 
 
@@ -43,14 +43,14 @@ class View:
     )
     average: str = choice(
         "over prompts", {"mean": "mean", "median": "median, the typical prompt"}, default="mean",
-        help="beyond five layers rare prompts decide the mean",
+        help="beyond five layers a few rare prompts decide the mean",
     )  # fmt: skip
     single_seeds: bool = toggle("single seeds", default=False)
     unit: str = choice("coefficients", {"step": "of the step", "sum": "summed up from w₀"}, default="step")
     prompt: int = slider("prompt", 0, 99, default=0)
     first_axis: int = slider("eigenvector across", 1, 20, default=4)
     second_axis: int = slider("eigenvector up", 1, 20, default=1)
-    after: int = slider("iterates shown up to layer", 0, 10, default=10)
+    after: int = slider("guesses shown up to layer", 0, 10, default=10)
     layer: int = slider("layer", 1, 10, default=1)
     reading: str = choice(
         "layer by layer", {"attention": "attention over tokens", "difference": "both forms and their difference"},
@@ -65,47 +65,47 @@ TEN = replace(FEW, batch=10)
 
 # name, title, config, what to see, group, seeds
 ROWS = (
-    ("lfom", "A Memformer learns a method", LFOM, "Blue reaches the dotted floor, the best fixed steps with Σ⁻¹.",
-     "Classroom", 5),
+    ("lfom", "A Memformer learns a method", LFOM,
+     "Watch the blue dot fall to the dotted floor, the best that fixed steps can do.", "Classroom", 5),
     ("all", "Every variant, trained to the end", replace(LFOM, beside="all"),
-     "Without memory or with it: three variants meet on one floor. Sharing Γ alone costs.", "Classroom", 5),
+     "Three variants, with memory and without, meet on one floor. Only sharing Γ costs.", "Classroom", 5),
     ("coordinates", "Original against whitened coordinates",
      replace(LFOM, coordinates="original", beside="coordinates"),
-     "The same model, the same prompts: see which of the two arrives first.", "Classroom", 5),
+     "The same model on the same prompts: see which coordinates arrive first.", "Classroom", 5),
     ("scalar", "A multiple of I a layer", replace(LFOM, variant="cgd", preconditioner="scalar"),
-     "Without a preconditioner a Memformer stays behind conjugate gradient.", "Classroom", 5),
+     "Without matrices to learn, a Memformer stays behind conjugate gradient.", "Classroom", 5),
     ("figure 1", "CGD-like, A = aI", replace(AUTHORS, variant="cgd", preconditioner="scalar"),
-     "The authors' protocol: memory gains a little. Their five runs are one, turned.", "Figures", 5),
+     "The authors' protocol: memory gains a little. Their five runs share one batch, turned.", "Figures", 5),
     ("figure 2", "CGD-like, preconditioned", replace(AUTHORS, variant="cgd"),
-     "The authors' protocol: memory trains faster than none; both are far from their floor.", "Figures", 5),
+     "The authors' protocol: with memory training is faster; both models end far above the floor.", "Figures", 5),
     ("figure 3", "LFOM, one Γ for every token", replace(AUTHORS, variant="token shared"),
      "The authors' protocol. Figures 12 to 14 show the same curve beside Nesterov and momentum.", "Figures", 5),
     ("figure 4", "GD++, covariates move", replace(AUTHORS, variant="gd++ entry", beside="none", first_steps=900),
-     "Far below conjugate gradient on its own batch, and worse than predicting zero on fresh prompts.", "Figures", 3),
+     "Far ahead of conjugate gradient on its own batch, worse than predicting zero on fresh prompts.", "Figures", 3),
     ("figure 5", "A batch of one prompt", replace(FEW, batch=1),
      "Perfect on one prompt, useless on any other.", "Figures", 5),
     ("figure 6", "A batch of ten prompts", TEN,
-     "Which ten prompts they are decides who is ahead on them; on fresh ones conjugate gradient is.", "Figures", 5),
+     "Who is ahead on these ten prompts is chance; on fresh ones conjugate gradient is.", "Figures", 5),
     ("figure 6, full A", "A batch of ten prompts, full A", replace(TEN, preconditioner="full"),
-     "With matrices to learn, ten prompts are known by heart.", "Figures", 5),
+     "With matrices to learn, the model knows ten prompts by heart.", "Figures", 5),
     ("figure 7", "Five heads against one, 200 steps", replace(TEN, heads=5, beside="one head", steps=200),
      "Five heads are one head with the sum of their matrices, which moves up to five times as fast.", "Figures", 5),
     ("figure 7, in the end", "Five heads against one, 3000 steps",
      replace(TEN, heads=5, beside="one head", steps=3000),
-     "Trained longer, one head comes to where five are.", "Figures", 5),
+     "Trained longer, one head comes as far as five.", "Figures", 5),
     ("figure 15", "Five layers, d = 5", replace(AUTHORS, variant="token shared", layers=5, beside="none"),
-     "Conjugate gradient is exact after five steps; a fixed method is not.", "Figures", 5),
+     "Conjugate gradient is exact after five steps; a fixed method never is.", "Figures", 5),
     ("figures 16 and 17", "Seven layers, d = 10",
      replace(AUTHORS, variant="token shared", d=10, layers=7, beside="none"),
      "Ahead of conjugate gradient on its own batch, far behind it on fresh prompts.", "Figures", 3),
     ("shared", "One Γ for all layers", replace(LFOM, variant="shared", beside="free"),
-     "Heavy ball with β = 1: strictly worse than a Γ for every pair of layers.", "Beyond the paper", 5),
+     "This is heavy ball with β = 1: worse than a Γ for every pair of layers.", "Beyond the paper", 5),
     ("gd++", "GD++ on fresh prompts", replace(LFOM, variant="gd++", beside="none"),
      "Ahead layer for layer; \"Every method\" shows what a layer of it costs.", "Beyond the paper", 2),
     ("ten layers", "Ten layers", replace(LFOM, layers=10, beside="none"),
-     "Beyond five layers rare prompts decide the mean.", "Beyond the paper", 1),
+     "Beyond five layers a few rare prompts decide the mean.", "Beyond the paper", 1),
     ("seven layers", "Seven layers, d = 10, fresh prompts", replace(LFOM, d=10, layers=7, beside="none"),
-     "Trained on fresh prompts, fixed coefficients do keep ahead of conjugate gradient.", "Beyond the paper", 3),
+     "Trained on fresh prompts, fixed steps do stay ahead of conjugate gradient.", "Beyond the paper", 3),
     ("underdetermined", "Three examples in five dimensions", replace(LFOM, n=3, layers=3, beside="none"),
      "Fewer examples than unknowns: even conjugate gradient cannot be exact.", "Beyond the paper", 2),
 )  # fmt: skip

@@ -29,26 +29,26 @@ LINEAR_WINS = Claim(
 )  # fmt: skip
 OVERCOME = Claim(
     id="gamma-at-test-time", label="Γ learned too, above linear", kind="paper",
-    text="Where Γ is learned at test time as well, the Memformer of four layers is as good as the linear transformer "
+    text="With Γ learned at test time as well, the Memformer of four layers is as good as the linear transformer "
     "with gates, or better.",
     source="Section 4.2, Figure 10", quote="this issue can be overcome, with a higher test-time budget",
     at=FIGURE, at_most=0.1,
 )  # fmt: skip
 TURNS = Claim(
     id="order-turns", label="Memformer above linear, heads trained longer", kind="ours",
-    text="Heads that learn ten times as long, at five times the rate, turn the order round: with gates alone the "
+    text="With heads that learn ten times as long, at five times the rate, the order turns round: with gates alone the "
     "Memformer of four layers is the better one.",
     source="not in the paper; against Figure 10's reading",
     at=LONGER, at_most=-0.1,
 )  # fmt: skip
 ONE_HOT = Claim(
     id="one-gate-is-its-head", label="all heads, one gate open, off its head", kind="theory",
-    text="With its gate at one and the others at zero, all heads together lose on a component what its head loses.",
+    text="With one gate at 1 and the others at 0, all heads together are as good on a component as its head.",
     source="Theorem 4.1", at={"prompts": "components"}, near=0.0, tolerance=1e-4,
 )  # fmt: skip
 PICKS = Claim(
     id="gates-pick-head", label="gates for one component, above its head", kind="ours",
-    text="Gates learned from zero on prompts of one component do there as well as the head that learned it, or better.",
+    text="Gates learned from zero on prompts of one component do as well there as the head that learned it, or better.",
     source="Theorem 4.1 says that such gates exist",
     at={**COMPONENTS, "steps": (300, 3000)}, at_most=0.1,
 )  # fmt: skip
@@ -60,8 +60,7 @@ TOKENS_ALIKE = Claim(
 )  # fmt: skip
 SAME_HEADS = Claim(
     id="heads-without-overfitting", label="mixed tokens: heads' Γ against none, one scalar", kind="ours",
-    text="Every head with one scalar loses on mixed tokens what the same head without memory loses: Γ overfits to "
-    "nothing.",
+    text="On mixed tokens each head with one number is as good as the same head without memory: Γ does not overfit.",
     source="not in the paper",
     at=TOKENS, near=0.0, tolerance=0.2,
 )  # fmt: skip

@@ -56,14 +56,14 @@ class Config:
     FIRST = ("prompts", "layers", "steps", "learning_rate", "gate_steps", "gate_rate")
 
     prompts: str = choice("a prompt's tokens", PROMPTS, default="tokens", group=TASK)
-    means: str = text("means, a component each", 60, default="2.5, 0, -1", group=TASK)
+    means: str = text("means, one for each component", 60, default="2.5, 0, -1", group=TASK)
     variances: str = text("variances", 60, default="0.5, 1, 2", group=TASK)
     weights: str = text("weights", 60, default="0.2, 0.3, 0.5", group=TASK, help="they sum to 1")
     n: int = slider("examples in a prompt, n", 2, 100, default=20, group=TASK)
-    layers: int = slider("layers, up to L", 1, 6, default=4, group=HEADS, help="heads of their own for every depth")
+    layers: int = slider("layers, up to L", 1, 6, default=4, group=HEADS, help="each depth has heads of its own")
     steps: int = slider("steps of training", 10, 3000, default=800, step=10, group=HEADS)
     learning_rate: float = slider("learning rate", 0.001, 0.2, default=0.05, log=True, group=HEADS)
-    batch: int = slider("prompts a batch", 10, 5000, default=1000, log=True, group=HEADS)
+    batch: int = slider("prompts in a batch", 10, 5000, default=1000, log=True, group=HEADS)
     gate_steps: int = slider("steps at test time", 10, 5000, default=200, step=10, group=GATES)
     gate_rate: float = slider("learning rate at test time", 0.001, 0.2, default=0.05, log=True, group=GATES)
     gate_prompts: int = slider("prompts at test time", 1, 5000, default=1000, log=True, group=GATES)
@@ -98,23 +98,23 @@ AUTHORS: dict[str, Any] = {
 PRESETS = (
     Preset(
         "figures 9 and 10", "The authors' protocol", Config(**AUTHORS),
-        "Each prompt from one component. The paper's order comes out: look at the rings.", "Figures", seeds=3,
+        "Each prompt comes from one component. The paper's order comes out: look at the rings.", "Figures", seeds=3,
     ),
     Preset(
         "trained longer", "Heads trained to their end", Config(**AUTHORS | {"steps": 3000, "learning_rate": 0.005}),
-        "The same, but heads that learn ten times as long, at five times the rate: does the order hold?",
+        "The heads learn ten times as long, at five times the rate. Does the order hold?",
         "Beyond the paper", seeds=3,
     ),
     Preset(
         "mixed tokens", "Every token from the mixture", Config(),
-        "Another problem: no prompt looks like one of a component.", "Beyond the paper", seeds=5,
+        "Another problem: no prompt looks like those of one component.", "Beyond the paper", seeds=5,
     ),
     Preset(
         "equal weights", "Mixed tokens, equal weights", Config(weights="1/3, 1/3, 1/3"),
-        "Fewer tokens with small x: S is spread less, and the floor is lower.", "Beyond the paper",
+        "Fewer tokens with small x: S varies less, and the floor is lower.", "Beyond the paper",
     ),
     Preset(
         "far apart", "Mixed tokens, far apart", Config(means="8, 0, -1", weights="0.1, 0.4, 0.5"),
-        "A rare component with large x rules S: its spread is wide, and the floor rises.", "Beyond the paper",
+        "A rare component with large x rules S: it varies widely, and the floor rises.", "Beyond the paper",
     ),
 )  # fmt: skip

@@ -9,7 +9,7 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
 LABELS = {each.id: each.label for each in VARIANTS.values()}
-PRECONDITIONERS = {"full": "a full matrix a layer", "scalar": "a multiple of I a layer"}
+PRECONDITIONERS = {"full": "a full matrix for each layer", "scalar": "a multiple of I for each layer"}
 BATCHES = {
     "fresh": "fresh prompts every step",
     "fixed": "one fixed batch for each seed",
@@ -41,7 +41,9 @@ class Task:
     condition: float = slider(
         "condition number", 1.0, 10_000.0, default=16.0, log=True, group=TASK, help="if the spectrum is shaped here"
     )
-    decay: float = slider("decay", 0.2, 5.0, default=1.0, log=True, group=TASK, help="above 1: most stay near 1")
+    decay: float = slider(
+        "decay", 0.2, 5.0, default=1.0, log=True, group=TASK, help="above 1, most eigenvalues stay near 1"
+    )
     own: str = text("own eigenvalues", 200, default="1, 1, 1/4, 1/16, 1", group=TASK, help="d numbers above zero")
 
 
@@ -55,19 +57,25 @@ class Training(Task):
     """A task and how a model is trained on it. Who inherits adds what the model is: see `Model`."""
 
     sigma2: float = slider("variance σ²", 0.01, 100.0, default=1.0, log=True, group=TASK)
-    layers: int = slider("layers, up to L", 1, 10, default=4, group=MODEL, help="a model of its own for every depth")
+    layers: int = slider("layers, up to L", 1, 10, default=4, group=MODEL, help="one model for each depth")
     batches: str = choice("batches", BATCHES, default="fresh", group=TRAINING)
-    batch: int = slider("prompts a batch", 1, 20_000, default=1000, log=True, group=TRAINING)
+    batch: int = slider("prompts in a batch", 1, 20_000, default=1000, log=True, group=TRAINING)
     steps: int = slider("steps", 10, 30_000, default=1000, step=10, group=TRAINING)
     learning_rate: float = slider("learning rate", 0.001, 1.0, default=0.05, log=True, group=TRAINING, was="rate")
     schedule: str = choice("its schedule", SCHEDULES, default="cosine", group=TRAINING)
     beta_1: float = slider("Adam's β₁", 0.0, 0.999, default=0.9, group=TRAINING)
     beta_2: float = slider("Adam's β₂", 0.5, 0.9999, default=0.99, group=TRAINING)
     initial: float = slider(
-        "A starts with deviation", 1e-5, 1.0, default=0.1, log=True, group=TRAINING, help="times the root of 5 / d"
+        "A starts with standard deviation",
+        1e-5,
+        1.0,
+        default=0.1,
+        log=True,
+        group=TRAINING,
+        help="times the root of 5 / d",
     )
     objective: str = choice("minimised", OBJECTIVES, default="log", group=TRAINING)
-    clip: float = slider("clip each matrix's gradient at (0: not)", 0.0, 10.0, default=10.0, group=TRAINING)
+    clip: float = slider("clip each matrix's gradient at (0: do not)", 0.0, 10.0, default=10.0, group=TRAINING)
     coordinates: str = choice("learned in coordinates", COORDINATES, default="whitened", group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)

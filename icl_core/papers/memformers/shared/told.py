@@ -26,6 +26,14 @@ def compared(apart: float) -> str:
     return f"{times(factor)} smaller than" if apart < 0 else times(factor)
 
 
+def above(apart: float) -> str:
+    """The same beside a bound: "2% above", "33 times that of"."""
+    words = compared(apart)
+    for word, short in (("larger than", "above"), ("smaller than", "below")):
+        words = words.replace(word, short)
+    return words if words.endswith(("above", "below")) else f"{words} that of"
+
+
 def times(factor: float) -> str:
     """A factor in words, with two digits at least: "3.6 times", "290 times"."""
     return f"{factor:.1f} times" if factor < 10 else f"{float(f'{factor:.2g}'):,.0f} times"

@@ -1,9 +1,10 @@
-"""Linear transformer, CGD-like and LFOM Memformer have one and the same floor. What, then, is memory worth? Training
-steps. Here each is trained at several learning rates, in the original coordinates and in whitened ones, and the steps
-are counted until its log-loss on fresh prompts is within 0.1 of the floor.
+"""A linear transformer, which has no memory, and two Memformers, which have, share one floor: the least error that they
+can reach. What, then, is memory worth? Training steps. Each model is trained here at several learning rates, in the
+original coordinates and in whitened ones. You see how many steps it takes until its log-loss on fresh prompts is within
+0.1 of the floor, its error within 10%.
 
-The register of the CGD-like Memformer brings two things: a step size α for every layer, and γ, which is memory. A
-linear transformer with α alone remembers nothing; it stands between them and tells what each is worth.
+The register of the CGD-like Memformer brings two things: a step size α for each layer, and γ, which is memory. A linear
+transformer with α alone remembers nothing. It stands between the two and tells what each is worth.
 """
 
 import numpy as np
@@ -22,20 +23,20 @@ from icl_core.papers.memformers.speed.train import run
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how many times sooner the CGD-like Memformer arrives, and how much of that is memory's."""
+    """What you see: how many times sooner the CGD-like Memformer arrives, and step sizes alone."""
     where = view.coordinates
     if not np.isfinite(float(typical(arrivals(run, CGD, where)).min())):
         return f"In {where} coordinates the CGD-like Memformer never comes within {WITHIN} of the floor."
-    over_linear, over_steps = (at_best(run, where, CGD, slower) for slower in (LINEAR, STEPPED))
-    if over_linear is None or over_steps is None:
+    memory, steps = (at_best(run, where, each) for each in (CGD, STEPPED))
+    if memory is None:
         return f"In {where} coordinates the linear transformer never comes within {WITHIN} of the floor."
     return (
-        f"In {where} coordinates memory arrives {_sooner(over_linear)} sooner than none, {_sooner(over_steps)} sooner "
-        "than step sizes alone."
+        f"In {where} coordinates memory makes training {_shorter(memory)} shorter, step sizes alone "
+        f"{worth.times(steps)}."
     )
 
 
-def _sooner(found: Factors) -> str:
+def _shorter(found: Factors) -> str:
     spread = f" ({found.values.min():.1f} to {found.values.max():.1f})" if len(found.values) > 1 else ""
     return f"{worth.times(found)}{spread}"
 

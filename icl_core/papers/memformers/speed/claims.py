@@ -26,14 +26,14 @@ BEST_RATE = Claim(
 )  # fmt: skip
 STEP_SIZES = Claim(
     id="step-sizes-worth", label="times sooner by α alone", kind="ours",
-    text="Much of this is no memory: a linear transformer that only has a step size α_l to learn beside every A_l, as "
-    f"the register brings it, needs less than half the steps of one without, at equal rates. {LOOK}",
+    text="Much of this is not memory: a linear transformer that also learns a step size α_l beside every A_l, as the "
+    f"register brings it, needs less than half the steps of one without, at equal rates. {LOOK}",
     source="not in the paper: the CGD-like Memformer with γ = 0",
     at=AT, setting="learning rate .01", at_least=2.0,
 )  # fmt: skip
 MEMORY_ALONE = Claim(
     id="memory-alone-worth", label="times sooner by γ alone", kind="ours",
-    text="Memory itself, γ beside α, makes the CGD-like Memformer arrive at least 1.2 times sooner than with α alone, "
+    text="Memory itself, γ beside α, lets the CGD-like Memformer arrive at least 1.2 times sooner than α alone does, "
     f"at equal rates. {LOOK}",
     source="not in the paper: the CGD-like Memformer against itself with γ = 0",
     at=AT, setting="learning rate .01", at_least=1.2,

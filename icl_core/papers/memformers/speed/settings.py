@@ -25,7 +25,7 @@ class Config(Task):
     layers: int = slider("layers L", 1, 6, default=4, group=MODEL)
     rates: str = text("learning rates", 60, default=".003, .01, .03, .1", group=TRAINING, help="up to six")
     steps: int = slider("steps of training", 10, 10_000, default=2500, step=10, group=TRAINING)
-    batch: int = slider("prompts a batch", 1, 20_000, default=1000, log=True, group=TRAINING)
+    batch: int = slider("prompts in a batch", 1, 20_000, default=1000, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
@@ -51,7 +51,7 @@ class View:
     """What is drawn of the trainings."""
 
     coordinates: str = choice("coordinates", BOTH, default="original")
-    rate: float = slider("learning rate, the nearest trained", 0.001, 1.0, default=0.01, log=True)
+    rate: float = slider("learning rate (the nearest trained)", 0.001, 1.0, default=0.01, log=True)
     shown: str = choice("models", SHOWN, default="all")
     model: str = choice("one model", {each.id: each.name for each in MODELS}, default="linear")
 
@@ -63,11 +63,11 @@ PRESETS = (
     ),
     Preset(
         "two layers", "Two layers", Config(layers=2),
-        "A shallower model has less to gain: does memory still make it faster?", "Beyond the paper", seeds=5,
+        "A shallower model has less to gain. Does memory still make it faster?", "Beyond the paper", seeds=5,
     ),
     Preset(
         "isotropic", "All eigenvalues alike", Config(spectrum="isotropic"),
-        "Nothing to precondition: both coordinates are the same but for a rotation.", "Beyond the paper", seeds=5,
+        "Σ⁻¹ is nothing to find here: both coordinates are the same but for a rotation.", "Beyond the paper", seeds=5,
         shipped=False,
     ),
 )  # fmt: skip

@@ -1,28 +1,26 @@
-"""What the paper's theorems say, computed rather than trained: conjugate gradient's own coefficients, heavy ball's and
-Nesterov's are put into the tokens of a Memformer, and its iterates are theirs, to rounding.
+"""What the paper's theorems say is computed here, and nothing is trained. The numbers of conjugate gradient, heavy ball
+and Nesterov's method are put into a Memformer, and its tokens then hold the guesses of these methods, to rounding.
 
-Beside it stands what they do not say. The coefficients of one prompt are wrong for another, so no fixed numbers are
-conjugate gradient for all. What fixed numbers can be best is another question: at A_l = a_l Σ⁻¹ the gradient of the
-expected loss vanishes. The misprints on the way are listed, each with the number that shows it.
+Beside it stands what the theorems do not say. The numbers of one prompt are wrong for another, so that no fixed numbers
+are conjugate gradient for all prompts. Which fixed numbers are best is another question: at A_l = a_l Σ⁻¹ the gradient
+of the expected loss vanishes. The misprints on the way are listed, each with the number that shows it.
 """
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.theorems import claims
 from icl_core.papers.memformers.theorems.draw import coefficients, stage, tables
-from icl_core.papers.memformers.theorems.draw.words import power
-from icl_core.papers.memformers.theorems.metrics import apart, metrics
+from icl_core.papers.memformers.theorems.metrics import metrics
 from icl_core.papers.memformers.theorems.run import run
 from icl_core.papers.memformers.theorems.script import SCRIPT
 from icl_core.papers.memformers.theorems.settings import PRESETS, Config, View
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how exactly the tokens are the methods, and how little that says of another prompt."""
-    largest = max(apart(run, name) for name in run.names("methods"))
+    """What you see: with a prompt's own coefficients the layers are conjugate gradient, with another's they are not."""
     own, other = (f"{run[f'others/loss/{name}'][-1]:.2g}" for name in ("own", "other"))
     return (
-        f"With a prompt's own coefficients the forward pass is conjugate gradient, to {power(largest)} (loss {own}); "
-        f"with another prompt's it is not (loss {other})."
+        f"With a prompt's own step sizes the layers are conjugate gradient (error {own}); with another's they are not "
+        f"(error {other})."
     )
 
 

@@ -50,8 +50,8 @@ IDENTITIES = {
 OTHER = ours(
     id="another-prompts-coefficients",
     label="CGD with another prompt's α, γ: off by",
-    text="One prompt's coefficients put on another are not conjugate gradient: after the last layer predictions are "
-    "off by a tenth of their size at least, in the median.",
+    text="One prompt's coefficients are not conjugate gradient on another: after the last layer the median "
+    "prediction is off by a tenth of its size or more.",
     source="not said by Theorem 3.1; Appendix A.2 treats α and γ as parameters",
     at={**SIZE, "layers": range(1, 5)},
     at_least=0.1,
@@ -109,8 +109,8 @@ def _erratum(id: str, label: str, text: str, where: str, **bound: object) -> Cla
 ERRATA = {
     "double-minus": _erratum(
         "double-minus", "2.6 and 2.7: loss over zero's",
-        "With both minus signs of eqs. 2.6 and 2.7 a model that predicts right loses four times what predicting zero "
-        "does.",
+        "With both minus signs of eqs. 2.6 and 2.7 a model that predicts right has four times the error of predicting "
+        "zero.",
         "eqs. 2.6 and 2.7", at={**SPECTRUM, "layers": range(4, 9)}, near=4.0, tolerance=0.1,
     ),
     "last-sign": _erratum(

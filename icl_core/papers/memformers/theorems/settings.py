@@ -52,8 +52,8 @@ class View:
 
 
 PRESETS = (
-    Preset("identities", "The paper's size", Config(), "What the theorems say, to rounding, and what they do not.",
-           "Paper's setting"),
+    Preset("identities", "The paper's size", Config(),
+           "What the theorems say, exact to rounding, and what they do not say.", "Paper's setting"),
     Preset("ten", "Ten dimensions, six layers", Config(d=10, n=30, layers=6, pool=15),
-           "The same numbers at another size.", "Beyond the paper"),
+           "The same identities at another size.", "Beyond the paper"),
 )  # fmt: skip

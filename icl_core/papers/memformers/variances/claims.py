@@ -17,8 +17,8 @@ PRINTED = {0.5: -2.14, 1.5: -0.74, 3.5: 0.79, 1.0: -1.19, 2.0: -0.42, 3.0: 0.10}
 
 ADAPTS = Claim(
     id="gates-adapt", label="unseen σ², above the head at home", kind="paper",
-    text="With gates learned at test time a mixture of heads loses on variances that no head has seen what the head "
-    "that knows their U loses on the variance that it learned, in log-loss, where σ² itself drops out.",
+    text="With gates learned at test time, a mixture of heads is as good on variances that no head has seen as the "
+    "head that knows their U is on the variance that it learned; in log-loss, from which σ² drops out.",
     source="Section 4.2, Figure 8",
     quote="this design ensures robust generalization even when the variance differs from the training set",
     at={**OWN, "protocol": "authors"}, at_most=0.1,
@@ -31,20 +31,20 @@ REACHES = Claim(
 )  # fmt: skip
 FINDS = Claim(
     id="gates-find-head", label="share of the head that knows U", kind="ours",
-    text="Gates learned at test time become σₕ²/σ² for the head that knows the prompts' covariance, one whole step of "
-    "its, as a mean over unseen variances: Theorem 4.1's choice is found by learning.",
+    text="Gates learned at test time become σₕ²/σ² for the head that knows the prompts' U, one whole step of it, as "
+    "a mean over unseen variances: learning finds Theorem 4.1's choice.",
     source="Theorem 4.1; as the authors' code leaves the gates",
     at=TO_THE_END, near=1.0, tolerance=0.15,
 )  # fmt: skip
 ONE_SCALAR = Claim(
     id="one-scalar-suffices", label="what gates gain over one scalar", kind="ours",
-    text="With a common U, gates for all heads are no better than one head and one scalar.",
+    text="With a common U, gates for all heads are no better than one head with one number.",
     source="not in the paper; against Figure 8's reading",
     at={**FIGURE, "rotations": "common"}, near=0.0, tolerance=0.05,
 )  # fmt: skip
 NOT_IDENTIFIED = Claim(
     id="gates-keep-their-start", label="last head's share, apart by start", kind="ours",
-    text="With a common U the gates are not identified: where they begin decides more than half a step of what the "
+    text="With a common U the gates are not determined: where they start decides more than half a step of what the "
     "last head ends with.",
     source="not in the paper; heads that differ in a factor alone can share the work in any way",
     at={**FIGURE, "rotations": "common"}, at_least=0.5,

@@ -18,7 +18,7 @@ class Config(Task):
 
     FIRST = ("variances", "unseen", "rotations", "protocol", "layers", "steps", "start", "gate_steps", "gate_prompts")
 
-    variances: str = text("variances in training, a head each", 60, default="1, 2, 3", group=HEADS)
+    variances: str = text("variances in training, one for each head", 60, default="1, 2, 3", group=HEADS)
     unseen: str = text("variances met at test time", 60, default="0.5, 1.5, 3.5", group=GATES)
     rotations: str = choice("the heads' covariances", ROTATIONS, default="common", group=HEADS)
     protocol: str = choice("minimised", PROTOCOLS, default="ours", group=HEADS)
@@ -79,19 +79,20 @@ PRESETS = (
     Preset(
         "figure 8", "The authors' protocol",
         Config(rotations="own", protocol="authors", steps=500, start="zeros", gate_steps=500),
-        "Every head has a U of its own, the prompts the last one's. Rings are the paper's.", "Figures", seeds=5,
+        "Each head has directions U of its own; the prompts have the last head's. Rings are the paper's points.",
+        "Figures", seeds=5,
     ),
     Preset(
         "own covariances", "Heads trained to their end",
         Config(rotations="own", steps=1000, gate_steps=1000),
-        "The same heads, trained on fresh prompts: watch the gates find the one that knows the prompts' U.", seeds=5,
+        "The same heads, trained on fresh prompts: the gates find the one that knows the prompts' U.", seeds=5,
     ),
     Preset(
         "one covariance", "One covariance for all heads", Config(steps=1000, gate_steps=500),
-        "Now heads differ in a factor alone: one number would do, and the gates say where they started.", seeds=5,
+        "Now heads differ in a factor alone. One number would do, and the gates only say where they started.", seeds=5,
     ),
     Preset(
         "ten prompts", "Gates from ten prompts", Config(rotations="own", gate_prompts=10),
-        "Three numbers can be learned from ten prompts; how well?",
+        "Three numbers can be learned from ten prompts. How well?",
     ),
 )  # fmt: skip

@@ -33,9 +33,9 @@ def gap(run: Run, view: View) -> Panel:
     figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
     return Panel(
         _gap_title(run),
-        "The rest of the residual stream disturbs the construction. Take this cross-talk out of every matrix, and its "
-        "bar should come near the trained model's. Take it out of one matrix, and you see that one's share of the gap. "
-        "Removing only what stored pairs do to each other is no help. The bars carry one standard error"
+        "The rest of the residual stream disturbs the construction. A cleaned matrix stores the same pairs with as "
+        "little of this cross-talk as possible. Clean all of them, and the bar should come near the trained model's; "
+        "clean one, and you see its share of the gap. Exact pairs are no help. The bars carry one standard error"
         f"{' over embeddings' * (run.config.seeds > 1)}.",
         figure,
         note=_talk(table),
@@ -78,15 +78,13 @@ def _talk(table: pd.DataFrame) -> str:
 def _gap_title(run: Run) -> str:
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in ("kept", "stream"))
     if "beside/accuracy" not in run.tensors:
-        return f"Removing cross-talk takes accuracy from {kept:.0%} to {clean:.0%}"
+        return f"Cleaned of cross-talk, accuracy goes from {kept:.0%} to {clean:.0%}"
     shares = {name: float(share.mean()) for name, share in shares_closed(run).items()}
     if not shares:
         trained = float(run["beside/accuracy"].mean())
         return f"At this width there is no gap to close: trained {trained:.0%}, constructed {kept:.0%}"
     alone = ", ".join(f"{NAMES[name]} {shares[name]:.0%}" for name in NAMES if name in shares)
-    return (
-        f"Removing cross-talk closes {shares['stream']:.0%} of the gap to the trained model; one matrix alone: {alone}"
-    )
+    return f"Cleaning closes {shares['stream']:.0%} of the gap to the trained model; one matrix alone: {alone}"
 
 
 def errors(run: Run, view: View) -> Panel:
@@ -96,7 +94,7 @@ def errors(run: Run, view: View) -> Panel:
     figure = figures.bars(kinds, values, "share of in-context positions", kinds=["construction"] * len(kinds))
     most = kinds[int(np.argmax(values))]
     return Panel(
-        f"At d = {run.config.d} {sum(values):.0%} of predictions are wrong, mostly where {most}",
+        f"At d = {run.config.d}, {sum(values):.0%} of predictions are wrong, mostly where {most}",
         "The first character has none before it, so layer 1 lets it attend to itself, and it passes for one that "
         "follows itself. These errors stay at large widths. In the other two kinds something else in the stream is "
         "louder; they become fewer as the width grows.",

@@ -11,11 +11,11 @@ from icl_core.papers.birth.shared.draw import NAMES, READ, maps, right, table
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import choose, read
 
-TITLES = ("as in eq. 7", "without cross-talk", "difference")
+TITLES = ("as in eq. 7", "cleaned", "difference")
 
 
 def readings(run: Run, view: View) -> Panel:
-    """One memory's readings as constructed and without cross-talk."""
+    """One memory's readings as constructed and cleaned."""
     task = task_of(run.config)
     built = [constructed(run.config, run.config.d, talk) for talk in ("kept", "stream")]
     found, without = (memory_scores(view.memory, weights, task) for weights in built)
@@ -24,7 +24,7 @@ def readings(run: Run, view: View) -> Panel:
     figure = figures.triple(first, second, None, found.rows, found.columns, value, **titles)
     kept, clean = (interference(view.memory, weights, task) for weights in built)
     return Panel(
-        f"{NAMES[view.memory]}: cross-talk falls from {kept:.0%} to {clean:.0%} of a right answer",
+        f"{NAMES[view.memory]}: cleaning lowers cross-talk from {kept:.0%} to {clean:.0%} of a right answer",
         f"{formed} Off the diagonal you see cross-talk among stored pairs. What the rest of the stream adds is not in "
         "the picture; the title counts it.",
         figure,

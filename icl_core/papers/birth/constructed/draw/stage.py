@@ -18,7 +18,7 @@ from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
 
-KINDS = {"kept": ("constructed", "construction"), "stream": ("no cross-talk", "layer 2")}
+KINDS = {"kept": ("constructed", "construction"), "stream": ("cleaned", "layer 2")}
 
 
 def widths(run: Run, view: View) -> Panel:
@@ -29,9 +29,10 @@ def widths(run: Run, view: View) -> Panel:
     figure.add_traces([_trained(d, value) for value in trained(run)])
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in KINDS)
     return Panel(
-        f"d = {d}: {kept:.0%} right, no cross-talk {clean:.0%}",
+        f"d = {d}: {kept:.0%} right, cleaned {clean:.0%}",
         "Random vectors are nearly orthogonal only at large d. At smaller d every answer picks up other vectors of the "
-        "stream. Take this cross-talk away, and the same memories work. If it did no harm, the lines would be one.",
+        "stream. Store the same pairs with as little of this cross-talk as possible (cleaned), and they work. If "
+        "cross-talk did no harm, the lines would be one.",
         figure.update_layout(margin={"t": 30}, showlegend=False, yaxis={"range": [0, 1.12]}).add_annotation(
             **_legend()
         ),

@@ -18,8 +18,8 @@ SHOWN = ("kept", "stream")
 # by the id of what was done about cross-talk: the bar's label, colour, dash
 STYLE = {
     "kept": ("constructed", "construction", "solid"),
-    "within": ("no cross-talk among pairs", "layer 4", "dash"),
-    "stream": ("no cross-talk in the stream", "layer 2", "solid"),
+    "within": ("exact pairs", "layer 4", "dash"),
+    "stream": ("all cleaned", "layer 2", "solid"),
 }
 
 
@@ -30,7 +30,7 @@ def accuracy(run: Run, view: View) -> Panel:
     return Panel(
         _accuracy_title(run),
         "Eqs. 7 and 8 work where random vectors are nearly orthogonal, that is, at large d. At smaller d every answer "
-        "picks up other vectors of the stream. Take this cross-talk away, and the same memories work.",
+        "picks up other vectors of the stream. Clean the memories of this cross-talk, and they work.",
         over_widths(run, series, "in-context accuracy", lines=lines),
         data=_table(run, ("accuracy", "error")),
     )
@@ -68,7 +68,7 @@ def _accuracy_title(run: Run) -> str:
     if not run.finished:
         return "Accuracy against width, so far"
     kept, clean = (float(at_d(run, f"accuracy_{talk}").mean()) for talk in ("kept", "stream"))
-    return f"At d = {run.config.d} the construction is right {kept:.0%} of the time, {clean:.0%} without cross-talk"
+    return f"At d = {run.config.d} the construction is right {kept:.0%} of the time, {clean:.0%} if cleaned"
 
 
 def recall(run: Run, view: View) -> Panel:

@@ -34,14 +34,15 @@ def by_hand(run: Run, view: Any) -> Panel:
     maps = _maps(weights, run.config.f, run.config.N, eta)
     alone = constructed.of_products(torch.from_numpy(maps["trained"]), tasks)[None]
     said = float(loss(alone, tasks.y[-1])) / float(run["baseline/one"][0])
-    trained, f = float(run["evaluated/loss"][0, run.names("models").index("linear-1")]), run.config.f
+    trained = float(run["evaluated/loss"][0, run.names("models").index("linear-1")] / run["baseline/one"][0])
+    f = run.config.f
     halves = [f"xy {i + 1}" for i in range(f)] + [f"x' {i + 1}" for i in range(f)]
     return Panel(
-        f"{said:.2f} of one step: the trained linear transformer by its products alone",
-        "What each half of a token, [x y, next x], does with each half of the last one in the prediction. The step is "
-        "η/N on the diagonal of the upper right, and nothing elsewhere: key x y, query x, and a value that the "
-        f"position vector holds constant. The trained model, seed 1, ends at "
-        f"{trained / float(run['baseline/one'][0]):.2f}. A model that had not found the step would show no diagonal.",
+        f"By its products alone the trained linear transformer has {said:.2f} of one step's loss",
+        "How each half of a token [x y, next x] is multiplied with each half of the last one. The step is η/N on the "
+        "diagonal of the upper right and nothing elsewhere: the key is x y, the query is x, and the value is a "
+        f"constant from the position vector. The trained model, seed 1, ends at {trained:.2f} times "
+        "the loss of one step. A model that had not found the step would show no diagonal.",
         figures.small_maps(maps, (halves, halves), ("token t", "the last token"), "M", figures.largest(*maps.values())),
         data=_table(maps, halves),
     )

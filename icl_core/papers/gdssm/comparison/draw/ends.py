@@ -20,15 +20,13 @@ from icl_core.papers.gdssm.shared.sequence_models.style import marker
 
 def ends(run: Run, view: Any) -> Panel:
     """The loss of every model at the end, every seed a dot."""
-    few, many = style.counts(run)
     return Panel(
         _reached(run),
-        f"Every seed is a dot; a number after a name counts layers (Griffin's one is a group of {_blocks(run)} "
-        f"blocks). The same {train.TEST_SET[1]:,} fresh tasks for all. Look who lies at the "
-        "grey line of one step of gradient descent or left of it; a mean over seeds that is within "
-        f"{percent(NEAR - 1)} counts as there. A model that learned nothing from its prompt lies at "
-        f"predicting zero. {few} parameters in the GD-SSM, {many} in the others. A training that had not settled says "
-        f"so under its name. {beside_the_paper(run)}" + style.astray(run, run["evaluated/loss"]),
+        f"Every seed is a dot; a number after a name counts layers, and Griffin is a group of {_blocks(run)} blocks. "
+        "See who lies at the grey line, one step of gradient descent, or left of it: a mean over seeds within "
+        f"{percent(NEAR - 1)} counts as there. A model that learned nothing from its prompt lies at predicting zero. "
+        "If a training had not come to its end, this stands under the name. All are evaluated on the same "
+        f"{train.TEST_SET[1]:,} fresh tasks. {beside_the_paper(run)}" + style.astray(run, run["evaluated/loss"]),
         _rows(run),
         data=_table(run),
     )

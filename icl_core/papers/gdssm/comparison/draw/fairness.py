@@ -34,9 +34,9 @@ def parameters(run: Run, view: Any) -> Panel:
     labels = [each.model.label for each in found]
     return Panel(
         "{} parameters against {}".format(*style.counts(run)),
-        "The GD-SSM multiplies tokens with each other and keeps the sum: with that built in there is hardly anything "
-        "left to learn. The others cannot be made so small: letting a token in and out takes more. If the number "
-        "of parameters decided, the GD-SSM (blue), which has the fewest, would lose most." + style.astray(run, loss),
+        "The GD-SSM multiplies tokens with each other and keeps the sum. With that built in, hardly anything is left "
+        "to learn. The others cannot be made so small, because it takes more to let a token in and out. If the number "
+        "of parameters decided, the GD-SSM (blue) would lose most, since it has the fewest." + style.astray(run, loss),
         figure,
         data=pd.DataFrame({"model": labels, "parameters": sizes, "loss": style.column(loss, 4)}),
     )
@@ -73,8 +73,8 @@ def learning_rates(run: Run, view: Any) -> Panel:
     columns = {f"{rate:g}": style.column(tuned[:, i]) for i, rate in enumerate(x)}
     return Panel(
         f"{len(x)} rates tried with every model, for {run.config.tuning:,} steps each",
-        "One seed, the same tasks and steps at every rate. The ring is the rate that trains all seeds. A model whose "
-        "ring lies at either end might do better at a rate that was not tried"
+        "One seed, with the same tasks and steps at every rate. A ring marks the rate that then trains all seeds. A "
+        "model whose ring lies at either end might do better at a rate that was not tried"
         + (f": here {edge} of {len(models)}." if edge else "; here none.")
         + _undecided([each.short for each, is_one in zip(models, decided, strict=True) if not is_one]),
         _tuned(run, models),
@@ -87,7 +87,7 @@ def _undecided(names: list[str]) -> str:
     """Which models have no rate of their own, in a sentence."""
     if not names:
         return ""
-    return f" No rate chosen, none had left predicting zero, so {UNDECIDED:g} trains: {', '.join(names)}."
+    return f" No rate was chosen where none had left predicting zero: {UNDECIDED:g} trains {', '.join(names)}."
 
 
 def _tuned(run: Run, models: list[Model]) -> Figure:

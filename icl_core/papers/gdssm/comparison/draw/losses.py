@@ -24,10 +24,9 @@ def training(run: Run, view: Any) -> Panel:
     so_far = f"{len(losses)} of {len(run.names('models'))} models so far" if losses else "No model so far"
     return Panel(
         _late(x, means, levels[0]) if run.finished else so_far,
-        f"{train.WATCHED[1]} held-out tasks, the same for all curves and lines; means over the "
-        "seeds. Look for plateaus: a model that finds the mechanism falls suddenly, one "
-        "that does not stays level. Slow learners may still be improving. Colours are those of the "
-        "names in the panel beside." + style.told(lost),
+        f"Means over the seeds, on {train.WATCHED[1]} held-out tasks. Look for plateaus: a model that finds the "
+        "products falls suddenly, and one that does not stays level. Slow learners may still be improving. Colours are "
+        "those of the names in the panel beside." + style.told(lost),
         _falling(x, losses, levels, view.single_seeds, not run.finished),
         data=pd.DataFrame({"step": x} | {label: mean.round(4) for label, mean in means.items()}),
     )

@@ -47,10 +47,12 @@ def products(run: Run, view: Any) -> Panel:
         }
     )
     return Panel(
-        "One product to make: what is given with the query" if given else "Two to make: y with x, that with the query",
-        "One step predicts (η/N) Σ y_t (x_t · query). A sum over tokens any recurrence can keep; the products are what "
-        "an architecture must have a place for: gates, attention, or tokens in which they stand already. A model with "
-        "no place for one must imitate it by what bends: GELU, sigmoid, softmax.",
+        "One product to make: what is given with the query"
+        if given
+        else "Two products to make: y with x, and that with the query",
+        "One step predicts (η/N) Σ y_t (x_t · query). Any recurrence can keep a sum over tokens. The products need a "
+        "place in the architecture: a gate, attention, or tokens that hold them already. A model with no place for a "
+        "product must imitate it by a function that bends: GELU, sigmoid, softmax.",
         table=table,
     )
 

@@ -35,10 +35,10 @@ def training(run: Run, view: Any) -> Panel:
     table = [pd.DataFrame({"trained": x.name, "step": x.x, "off L*": mean_of(x.y).round(6)}) for x in series]
     return Panel(
         f"Within 1% of L*: {theirs} as the authors train, {ours} as here",
-        "The share by which the loss is off that of the construction on the same tasks, over the steps, both on log "
-        f"axes. The dotted line is 1%. {_theirs(run.config)} Ours is Adam at {here.learning_rate:g} on {here.batch} "
-        "tasks, without decay. Both should end at the same place: a layer that only one of them found would leave the "
-        "other up.",
+        "How far the loss is from the construction's on the same tasks, as a share; both axes are logarithmic. The "
+        f"dotted line is 1%. {_theirs(run.config)} Ours is Adam at {here.learning_rate:g} on {here.batch} tasks a "
+        "step, without weight decay. Both should come down: if only one training found the layer, the other would stay "
+        "up.",
         figures.curves(
             series, "training step", "off L*, as a share", log_x=True, log_y=True, lines=[("1%", NEAR, "floor")]
         ),
@@ -52,10 +52,10 @@ def _theirs(config: Config) -> str:
     rate = config.learning_rate
     said = (
         f"Theirs is AdamW with weight decay {DECAY:g}, rates {rate / 2:g} for the decays and {rate:g} for the rest, "
-        f"{config.batch} tasks a step and a cosine after a warm-up, here of {WARM_UP:.0%} of the steps, which the "
-        "paper does not say (Appendix A.5)."
+        f"{config.batch} tasks a step, and a cosine after a warm-up (Appendix A.5). The paper does not say how long "
+        f"the warm-up is; here it is {WARM_UP:.0%} of the steps."
     )
-    of_vectors = " For vector labels Appendix A.6 names Adam and a cosine, and neither decay nor warm-up."
+    of_vectors = " For vector labels Appendix A.6 names Adam and a cosine, without decay or warm-up."
     return said + of_vectors * (config.model == "N-D")
 
 
@@ -68,8 +68,8 @@ def _beside(run: Run, here: Config, both: tuple[np.ndarray, np.ndarray]) -> str:
         said += f"the tasks; our rate is {here.learning_rate / run.config.learning_rate:,.0f} times theirs. "
     late = apart(run["curve/step"], theirs), apart(run["beside/step"], ours)
     return (
-        f"{said}Arrived: the first evaluation from which on the loss stays within 1%. Evaluations lie farther apart "
-        f"the later they are, at these arrivals by up to {late[0]:,.0f} and {late[1]:,.0f} steps."
+        f"{said}Arrived: the first evaluation from which on the loss stays within 1%. Later evaluations lie farther "
+        f"apart, at these arrivals by up to {late[0]:,.0f} and {late[1]:,.0f} steps."
     )
 
 
@@ -107,15 +107,14 @@ def population(run: Run, view: Any) -> Panel:
     figure.update_xaxes(tickvals=x.tolist(), ticktext=names)
     return Panel(
         f"The best weights are the construction, to {population_distance(run):.0e}; trained ones are {off} off",
-        "With one feature the expected loss of any weights is exact, as it is made of moments of x and w. Its minimum, "
-        "searched from the weights that training begins with, lies on the construction in every number. What trained "
-        "weights (the band spans the seeds) are off it is no better way to learn, but what training has left undone: "
-        "with a quarter of the steps, how far off do they end? Were other weights better than gradient descent, the "
-        "diamonds would leave the bars.",
+        "With one feature the expected loss of any weights can be computed exactly. We search its minimum from where "
+        "training begins (diamonds), and it lies on the construction in every number. So where trained weights are off "
+        "(the band spans the seeds), they have found no better way to learn; their training is unfinished. If other "
+        "weights were better than gradient descent, the diamonds would leave the bars.",
         figure,
         data=pd.DataFrame({"weight": names, "trained": trained.mean(0), "best": best, "constructed": constructed}),
-        note="Q over its entry y x, q over its last, the rate in units of the best η/N, the decay as the mean of "
-        "a^(N − t). With one feature Q and Qᵀ act alike, so its halves are added.",
+        note="Q is divided by its entry y x, q by its last; the rate is in units of the best η/N, and the decay is the "
+        "mean of a^(N − t). With one feature Q and Qᵀ act alike, so the two halves of Q are added.",
     )
 
 
@@ -144,12 +143,11 @@ def tokens(run: Run, view: Any) -> Panel:
     trained, stacked, left_out = (written(kept[name]) for name in shown)
     return Panel(
         f"Two layers on windows lose {trained}; two ways on the tokens [x y, next x], {stacked} and {left_out}",
-        "The 1-D layer's tokens hold x₁ only as x₁y₁: another x₁ with another y₁ makes the same tokens and another "
-        "second step, so no model takes exactly two steps on them. Two ways to come near: a second layer of the same "
-        "kind, which has the first one's predictions from earlier pairs alone, or Σ x xᵀ of all x but the first. Other "
-        "readers may do better; one that can divide x y by x knows all pairs but the first. Windows of x, y, x, y, … "
-        "with y as [0, …, y] hold all, and what is trained here reads them. Did these two ways make the second step, "
-        "their bars would be as low as that of two steps.",
+        "The 1-D layer's tokens hold x₁ only as x₁y₁. Another x₁ with another y₁ makes the same tokens and needs "
+        "another second step, so no model takes exactly two steps on them. There are two ways to come near: a second "
+        "layer of the same kind, which has the first one's predictions from earlier pairs alone, or Σ x xᵀ of all x "
+        "but the first. Windows of x, y, x, y, … with y as [0, …, y] hold everything, and the layers trained here read "
+        "those. If either way made the second step, its bar would be as low as that of two steps.",
         figures.bars(
             list(kept),
             list(kept.values()),
@@ -159,8 +157,8 @@ def tokens(run: Run, view: Any) -> Panel:
             y_range=(0, 1.1 * zero),
         ),
         data=pd.DataFrame({"two layers": list(kept), "loss": list(kept.values())}).round(5),
-        note="Steps: exact. The bars of the tokens: least squares on the test set, each with two free numbers, over "
-        "that of two steps on the same tasks.",
+        note="The bars of steps are exact. Those of the tokens are fitted to the test set, each with two free numbers, "
+        "and scaled by the loss of two steps on the same tasks.",
     )
 
 

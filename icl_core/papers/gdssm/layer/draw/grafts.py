@@ -1,4 +1,4 @@
-"""Any trained part replaced by its construction, its start or zero: the loss and one prediction, at once."""
+"""Any trained part replaced by its construction, its initial value or zero: the loss and one prediction, at once."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from icl_core.papers.gdssm.shared.read_run import constructed_of, row_of, traine
 
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
 MANY_LAYERS = (
-    " Three and four layers share the work in many ways, so that one part alone may not fit where all together do."
+    " Three and four layers can share the work in many ways, so one part alone may not fit where all together do."
 )
 
 
@@ -29,18 +29,18 @@ def draw(run: Run, view: Any) -> Panel:
     slow = 4 if run.config.recurrence == "full" else 1  # a decay an entry costs f times as much
     tasks = train.held_out(run.config, (TASKS[0] // slow, TASKS[1] // slow)).to("cpu")
     found = [float(models.losses(each, tasks)[0]) for each in (trained, operated, constructed)]
-    labels = ["trained", "after the operation", "constructed"]
+    labels = ["trained", "after the graft", "constructed"]
     first = tasks.part(0, 1)
     outputs = [float(models.predict(each, first)[0, 0, 0]) for each in (trained, operated, constructed)]
     return Panel(
         _title(found, said),
-        "Pick a replacement for a part. Where the construction is what training found, the second bar stays as high "
-        "as the first; a part that did nothing could be set to zero without harm. Several at once add up, and all of "
-        "them make the construction." + (MANY_LAYERS if run.config.layers > 2 else ""),
+        "Pick a replacement for a part. If training found the construction, the second bar stays as high as the first. "
+        "If a part did nothing, zero in its place would change nothing. Replace several at once; all of them together "
+        "make the construction." + (MANY_LAYERS if run.config.layers > 2 else ""),
         _bars(labels, found, closed_forms.zero_loss(run.config.f, run.config.r)),
         data=pd.DataFrame({"model": labels, "loss": found, "prediction": outputs}).round(5),
-        note=f"One task, first label {written(float(first.y[-1, 0, 0]))}: trained predicts {written(outputs[0])}, "
-        f"after the operation {written(outputs[1])}, the construction {written(outputs[2])}. {len(tasks):,} held-out "
+        note=f"One task, first entry of y {written(float(first.y[-1, 0, 0]))}: trained predicts {written(outputs[0])}, "
+        f"after the graft {written(outputs[1])}, the construction {written(outputs[2])}. {len(tasks):,} held-out "
         f"tasks; step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )
 
@@ -61,7 +61,7 @@ def _bars(labels: list[str], losses: list[float], zero: float) -> Figure:
 
 def _title(found: list[float], said: dict[str, str]) -> str:
     if not said:
-        return f"Untouched: loss {written(found[0])}, and {written(found[2])} for the construction"
+        return f"Nothing replaced: loss {written(found[0])}; the construction has {written(found[2])}"
     parts = ", ".join(f"{surgery.SIGNS.get(name, name)} → {word}" for name, word in said.items())
     if len(said) > 2 and len(set(said.values())) == 1:
         parts = f"{len(said)} parts → {next(iter(said.values()))}"

@@ -77,25 +77,25 @@ def words(run: Run, beside: float) -> str:
     """What to look at, by case. `beside`: the construction's loss on the tasks that are drawn, NaN if not known."""
     layers, found = run.config.layers, levels(run)
     away = abs(beside / found[0].loss - 1)
-    off = f"; on these the construction is {percent(away)} off it" if np.isfinite(away) else ""
+    off = f"; on these tasks the construction is {percent(away)} off it" if np.isfinite(away) else ""
     if layers == 1:
         return (
-            "Look how far blue comes down to the construction and the dotted level, which is exact for endlessly many "
-            f"tasks{off}."
+            "Blue should come down to the construction. The dotted line is the best expected loss of one step, exact "
+            f"for infinitely many tasks{off}."
         )
     if run.config.penalty > 0:
         said = (
-            "The construction keeps the penalty, and has one rate: look how far blue goes below it. Dashed is a single "
-            "step, and the lowest dotted level the best that as many steps without a penalty can do"
+            "The construction keeps the penalty and has one rate: see how far blue goes below it. The dashed line is a "
+            "single step. The lowest dotted line is the best that as many steps without a penalty can do"
         )
     else:
         said = (
-            "Look how far blue comes down to the construction, and below the dashed levels, one step and steps of one "
-            "rate: every layer finds a rate of its own. The lowest dotted level is the best that as many steps can do"
+            "Blue should come down to the construction, and below both dashed lines, one step and steps that share one "
+            "rate: every layer finds a rate of its own. The lowest dotted line is the best that as many steps can do"
         )
     if layers == 2:
-        return f"{said}, exact for endlessly many tasks{off if run.config.penalty == 0 else ''}."
+        return f"{said}, exact for infinitely many tasks{off if run.config.penalty == 0 else ''}."
     return (
-        f"{said}. With {COUNTED[layers]} layers there is no closed form: the levels but one step's are fitted to the "
-        "held-out tasks that the run is evaluated on at its end, which are others than these."
+        f"{said}. With {COUNTED[layers]} layers there is no closed form. All lines but that of one step are "
+        "fitted to the test set, whose tasks are others than these."
     )

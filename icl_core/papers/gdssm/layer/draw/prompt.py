@@ -37,9 +37,9 @@ def draw(run: Run, view: Any) -> Panel:
     return Panel(
         f"Trained fits slope {written(slopes[0], 2)}, gradient descent {written(slopes[1], 2)}, least squares "
         f"{written(best, 2)}",
-        "Your points are the prompt, and every x of the lines is a query. Blue should lie on the construction: one "
-        "step of gradient descent, whose rate is right on average over tasks and not fitted to your points, so that it "
-        "stops short of least squares or goes beyond. A layer that learned nothing would draw a flat line.",
+        "Your points are the prompt, and every x of the lines is a query. Blue should lie on the construction, one "
+        "step of gradient descent. Its rate is right on average over tasks, so on your points it may stop short of "
+        "least squares or go too far. A layer that learned nothing would draw a flat line.",
         figure.add_trace(figures.dots(pairs, "your points")),
         data=pd.DataFrame({"x": queries, "trained": trained, "constructed": constructed, "best": best * queries}),
         note=_applies(run, len(pairs)) + f" Step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
@@ -65,10 +65,10 @@ def _applies(run: Run, count: int) -> str:
     config, said = run.config, []
     if count != config.N:
         more = "long" if count > config.N else "short"
-        said.append(f"Trained for {config.N} pairs and given {count}, its step is too {more}, as η/N is fixed.")
+        said.append(f"Trained for {config.N} pairs and given {count}, its step is too {more}: η/N is fixed.")
     if config.f > 1:
         said.append(
-            f"Trained on {config.f} features, it gets your x in the first and zeros in the others; its rates are "
-            "those of so many features. The preset of one feature is trained for this."
+            f"The layer was trained on {config.f} features. It gets your x in the first, zeros in the others, and "
+            f"steps as far as is right for {config.f}. The preset of one feature is made for this."
         )
-    return " ".join(said) or "One feature, as many pairs as trained on."
+    return " ".join(said) or "The layer was trained for one feature and as many pairs."

@@ -25,10 +25,9 @@ def draw(run: Run, view: Any) -> Panel:
     return Panel(
         _title(run),
         "The finished model on tasks whose x is α times as large as in training. Trained, constructed and the closed "
-        "form should be one line: the model's rate was learned for α = 1 and stays, so for larger x its step is too "
-        "long"
+        "form should be one line. The rate was learned for α = 1 and stays, so for larger x the step is too long"
         + (", and from √2 on it is worse than predicting zero." if run.config.layers == 1 else ".")
-        + " A model that solved the regression would run parallel to the dashed line, for the task only grows.",
+        + " A model that solved the regression would run parallel to the dashed line.",
         _lines(run, rows, view.alpha),
         data=pd.DataFrame({"alpha": run["sweep/alpha"]} | table).round(5),
         note=_looked_at(run, view),

@@ -20,16 +20,16 @@ from icl_core.papers.gdssm.shared.read_run import compared, constructed_of, curv
 
 LONGEST = 5  # rows in which numbers have room
 STATE = (
-    "What the layer has added up over one fresh prompt, times one number, as its own scale is free. It should become "
-    "the map beside it; before training it is a mixture of all products of tokens."
+    "What the layer has added up over one fresh prompt. The scale of a state is arbitrary, so one factor is fitted; it "
+    "stands in the title. The map should become the one beside it; before training it mixes all products of tokens."
 )
 EXACT = (
-    "The same sum over the prompt, exact: minus N times the gradient of a linear model's loss at zero. Nobody shows it "
-    "to the layer."
+    "The sum over the same pairs, computed exactly. It is minus N times the gradient of a linear model's loss at zero. "
+    "The layer is never shown it."
 )
 DIFFERENCE = (
-    "State minus sum, on their scale: it should be empty. Of a layer that adds up something else it is as strong as "
-    "the state itself."
+    "State minus gradient, on the same scale. It should be empty. A layer that adds up something else would leave as "
+    "much here as its state holds."
 )
 
 
@@ -50,7 +50,7 @@ def _sum(found: Held) -> str:
 
 
 def _away(found: Held) -> str:
-    return f"Difference: {percent(found.away[found.shown - 1])} of the usual sum"
+    return f"Difference: {percent(found.away[found.shown - 1])} of a typical gradient"
 
 
 state, exact, difference = (
@@ -71,8 +71,8 @@ def along(run: Run, view: Any) -> Panel:
     dots = figures.dots(shown, "trained").update(marker={"size": 7, "color": figures.colour("trained")})
     return Panel(
         f"State against gradient: {percent(float(away))} off after {run.config.N} pairs",
-        f"A dot for every prompt of {exact.shape[1]} and every number of pairs read. The state of a layer that adds up "
-        "the gradient is the gradient, and its dots lie on the line; before training they lie anywhere.",
+        f"Each dot is one of {exact.shape[1]} prompts, after some number of pairs. If the layer adds up the gradient, "
+        "all dots lie on the line; before training they lie anywhere.",
         figure.add_trace(dots).update_layout(showlegend=True, hovermode="closest"),
     )
 
@@ -87,10 +87,10 @@ def weights(run: Run, view: Any) -> Panel:
     said = ", ".join(f"{kind} by {written(value, 2)}" for kind, value in farthest.items())
     return Panel(
         f"Off the construction: {said}",
-        "The learned weights beside those that make the state a gradient, free of what the model cannot tell apart "
-        "(scales, signs, a basis of the state). The difference should be empty; before training it is as strong as "
-        "the learned weights. Decays and rates are named in the title, each by its farthest entry, in units of the "
-        "constructed ones.",
+        "The learned weights beside the construction's, which make the state a gradient. Scales, signs and the basis "
+        "of the state are normalised, because the model acts the same in all of them. The difference should be empty; "
+        "before training it is as strong as the learned weights. The title names the farthest entry of each kind; "
+        "decays and rates are in units of the constructed ones.",
         figures.small_maps(block.maps, (block.rows, block.columns), ("", ""), "entry", LIMIT, written=few),
     )
 

@@ -90,8 +90,8 @@ def draw(run: Run, view: Any) -> Panel:
         _caption(run, made),
         figure,
         data=pd.DataFrame({"pairs": range(1, len(found.away) + 1), "relative difference": found.away}).round(6),
-        note=f"One factor, {written(found.factor)}, is fitted by least squares to the last states of {PROMPTS} other "
-        f"prompts: the state's own scale is free, β undoes it. Off: as a share of the sum's usual size after as many "
+        note=f"The state's scale is arbitrary, as β makes up for it. So one factor, {written(found.factor)}, is fitted "
+        f"to the last states of {PROMPTS} other prompts. Off: as a share of the sum's typical size after as many "
         f"pairs. Step {run.snapshot_steps[snapshot]}, seed {row_of(run, view) + 1}.",
     )
 
@@ -163,10 +163,12 @@ def _axes(run: Run, rows: str) -> tuple[str, str]:
 
 
 def _caption(run: Run, made: str) -> str:
-    turned = " The state is read out through Θ, as its own basis is arbitrary." * (kind_of(run.config) == "scalar")
+    turned = " The state is shown as Θ reads it, because its own basis is arbitrary." * (
+        kind_of(run.config) == "scalar"
+    )
     return (
-        f"Left, what the layer holds for one fresh prompt; in the middle {made}. "
-        "Move the pairs read: the two should grow together, token by token, and the difference stay empty."
-        f"{turned} Before training the state is a mixture of all products of tokens, and the difference is as strong "
-        "as the state."
+        f"On the left, what the layer holds for one fresh prompt; in the middle, {made}. "
+        "Move the pairs read: the two should grow together, pair by pair, and the difference should stay empty."
+        f"{turned} Before training the state mixes all products of tokens, and the difference is as strong as the "
+        "state."
     )

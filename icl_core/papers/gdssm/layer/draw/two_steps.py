@@ -26,18 +26,20 @@ def draw(run: Run, view: Any) -> Panel:
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     table = {"step": run.snapshot_steps, "A": paths[:, :, 0].mean(0), "B": paths[:, :, 1].mean(0)}
     A, B = paths[row, snapshot].tolist()
-    penalised = f" The built-in penalty λ = {run.config.penalty:g} shrinks the first step; training makes up for it."
+    penalised = (
+        f" The penalty λ = {run.config.penalty:g} that is built in shrinks the first step; training makes up for it."
+    )
     return Panel(
         f"Step {run.snapshot_steps[snapshot]}: A = {written(A)}, B = {written(B, 4)}; loss "
         f"{written(closed_forms.two_step_loss(A, B, *size))}",
         f"Two steps of one rate h = η/N lie on the dashed curve (A, B) = (2h, h²), and the best of them costs "
-        f"{written(shared.loss)}. Steps with a rate each can be anywhere below it, and the best pair costs "
-        f"{written(free.loss)}. Training is not bound to the curve: that is all that the trained model is better by. "
-        "Trained layers that merely copied gradient descent would stop at the grey dot.",
+        f"{written(shared.loss)}. Steps with a rate each lie anywhere below it, and the best of them cost "
+        f"{written(free.loss)}. Training is not bound to the curve, and this is the whole of its advantage. Layers "
+        "that only copied gradient descent at one rate would stop at the grey dot.",
         _plane(size, free, shared, paths[row, : snapshot + 1]),
         data=pd.DataFrame(table).round(6),
-        note="Lines of equal loss, exact for endlessly many tasks. G = Σ y xᵀ, S = Σ x xᵀ. Decays and other entries of "
-        "the trained matrices count only as far as they scale A and B." + penalised * (run.config.penalty > 0),
+        note="Lines of equal loss, exact for infinitely many tasks. G = Σ y xᵀ, S = Σ x xᵀ. Decays and other entries "
+        "of the trained matrices count only as far as they scale A and B." + penalised * (run.config.penalty > 0),
     )
 
 

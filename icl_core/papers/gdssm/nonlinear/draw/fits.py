@@ -27,7 +27,7 @@ def fit(run: Run, view: Any) -> Panel:
         f"the gated linear embedding {linear}",
         f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Both blue curves should follow "
         f"the dotted sine as the grey one does. {_linear(run)} Look at another prompt: a curve that "
-        "stays as it is took nothing from the dots.",
+        "does not move ignores the dots.",
         note=f"Off: root mean square over all x from −5 to 5. {at}",
         **_fit(run, found, pairs, ("examples", "the sine"), 0.85),
     )
@@ -56,10 +56,10 @@ def prompt(run: Run, view: Any) -> Panel:
     top = 1.4 * max(0.5, float(np.abs(pairs[:, 1]).max()))
     return Panel(
         f"Your points: the gated MLP is {gated} off them, the nearest sine {sine}, the gated linear embedding {linear}",
-        "Type points of a sine with an amplitude of up to 0.5, and the blue curves go near them. Turn all signs: the "
-        "MLP turns with them, the gated one not quite, as all sines of its training are above zero at x = 0. Type "
-        "points of a line or a faster wave: they still draw a sine of period 2π, for the features are learned once "
-        "and the prompt only weighs them. A model that fitted any curve would follow those too.",
+        "Type points of a sine with an amplitude of up to 0.5, and the blue curves go near them. Turn all signs, and "
+        "the MLP turns with them; the gated one does not quite, because all sines of its training are above zero at x "
+        "= 0. Type points of a line or of a faster wave, and they still draw a sine of period 2π: the features were "
+        "learned once, and the prompt only weighs them. A model that fitted any curve would follow those points too.",
         note=f"Off: root mean square over your points.{count * (len(pairs) != run.config.N)}{far} {at}",
         **_fit(run, found, pairs, ("your points", "nearest sine"), top),
     )
@@ -101,9 +101,9 @@ def features(run: Run, view: Any) -> Panel:
     return Panel(
         f"{variant(view.features_of).label}: two directions hold {percent(found.share)} of the features, and of sin x "
         f"and cos x R² = {sine_r2} and {cosine_r2}",
-        "Single features (thin) mean nothing, as the layers only see their inner products: turned, they are the same "
-        "model. Their two leading directions, turned towards sin x and cos x, should cover the dotted waves. An "
-        "embedding that had found other features would leave them; a linear one can only draw straight lines.",
+        "Single features (thin) mean nothing by themselves, because the layers only see inner products. So we take "
+        "their two leading directions, turned towards sin x and cos x: they should cover the dotted waves. R² is 1 if "
+        "they do and 0 if they hold nothing of a wave. A linear embedding can only draw straight lines.",
         _waves(found, run.config.features),
         data=pd.DataFrame({"x": GRID, "near sin": found.fitted[:, 0], "near cos": found.fitted[:, 1]}).round(4),
         note=f"Step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
@@ -113,7 +113,7 @@ def features(run: Run, view: Any) -> Panel:
 def _waves(found: Learned, count: int) -> Figure:
     series = [
         Curve("nearest to sin x", GRID, found.fitted[:, 0], "trained"),
-        Curve("nearest to cos x", GRID, found.fitted[:, 1], "layer 1"),
+        Curve("nearest to cos x", GRID, found.fitted[:, 1], "layer 2"),
         Curve("sin x", GRID, np.sin(GRID), "floor"),
         Curve("cos x", GRID, np.cos(GRID), "floor", "dashdot"),
     ]

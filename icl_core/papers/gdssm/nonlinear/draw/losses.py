@@ -29,17 +29,18 @@ def losses(run: Run, view: Any) -> Panel:
     table = {"model": [variant(id).label for id in ids], "loss": mean.values(), "labels hidden": blind.values()}
     worst = {"worst seed": [float(run[f"evaluated/{id}"].max()) for id in ids]}
     return Panel(
-        f"The gated MLP costs {percent(mean['mlp gate'] / zero)} of predicting zero; the gated linear embedding "
-        f"{percent(mean['linear gate'] / zero)}, keeping {percent(kept)} of its gain with the labels hidden",
-        "A diamond is the same model's loss with the labels in its prompt set to zero: as good as it is without its "
-        f"examples. The gated linear embedding then loses {written(blind['linear gate'], 4)}, the mean of all sines, "
-        f"{MEAN:.2f} cos x, {written(float(run['baseline/mean'][0]), 4)}. What is linear in the query's x cannot pass "
-        "the line of best straight lines, an MLP on the state included; trained layers are not linear in it. If the "
+        f"The gated MLP has {percent(mean['mlp gate'] / zero)} of the loss of predicting zero; the gated linear "
+        f"embedding has {percent(mean['linear gate'] / zero)}, and keeps {percent(kept)} of its gain with the labels "
+        "hidden",
+        "A bar is a model's loss, and the diamond its loss with the labels in its prompt hidden (set to zero). The "
+        f"gated linear embedding then loses {written(blind['linear gate'], 4)}; the mean of all sines, {MEAN:.2f} cos "
+        f"x, loses {written(float(run['baseline/mean'][0]), 4)}. A model that is linear in the query's x cannot be "
+        "better than the best straight lines, and an MLP on the state is linear in it; trained layers are not. If the "
         "embedding did not matter, all bars would be equal.",
         _bars(run, list(mean.values()), list(blind.values())),
         data=pd.DataFrame({name: list(column) for name, column in (table | worst).items()}).round(5),
-        note="All bars and lines are of the same held-out tasks; the mean sine is "
-        f"{MEAN:.2f} cos x. Best straight lines: fitted to each whole sine, exact.",
+        note="All bars and lines are on the same held-out tasks. The best straight lines are fitted to each whole "
+        "sine, exactly.",
     )
 
 
@@ -67,10 +68,10 @@ def beside(run: Run, view: Any) -> Panel:
     _level(figure, run, IDEALLY)
     return Panel(
         f"{many.capitalize()}, trained and constructed: {gate} with the gated unit, {plain} without",
-        "The comparison of Figure 4 B and Appendix A.7: a linear embedding, and behind it GD-SSM layers that are "
-        "trained (blue) or are the construction, a step of gradient descent each (orange); the embedding, the rates "
-        "and the gated unit are trained around both. If training found gradient descent here, bars of a pair would be "
-        f"equal. None comes near the {written(float(run['baseline/ideal'][0]), 4)} of as many steps on sin x and "
+        "The comparison of Figure 4 B and Appendix A.7. Behind a linear embedding stand GD-SSM layers, trained (blue) "
+        "or constructed as a step of gradient descent each (orange). The embedding, the rates and the gated unit are "
+        "trained around both. If training found gradient descent here, the bars of a pair would be equal. None "
+        f"comes near the {written(float(run['baseline/ideal'][0]), 4)} of as many steps on sin x and "
         "cos x: a linear embedding has no features in which a sine is linear.",
         figure,
         data=pd.DataFrame({"model": labels, "loss": means.values()}).round(5),
@@ -136,7 +137,7 @@ def training(run: Run, view: Any) -> Panel:
     ids = run.names("variants") if "names/variants" in run.tensors else []
     so_far = {id: np.reshape(run.tensors.get(f"curve/{id}", []), (run.config.seeds, -1)) for id in ids}
     rows = {variant(id): padded(row, len(x)) for id, row in so_far.items()}
-    series = [Curve(each.label, x, row, each.colour) for each, row in rows.items()]
+    series = [Curve(each.label, x, row, each.colour, each.dash) for each, row in rows.items()]
     lines = [("gradient descent", float(each), "gradient descent") for each in run.tensors.get("baseline/ideal", ())]
     lines.append(("predicting zero", ZERO, "floor"))
     series = series or [Curve("none yet", x, x + np.nan)]
@@ -144,8 +145,8 @@ def training(run: Run, view: Any) -> Panel:
     figure = figures.curves(series, "training step", "loss", log_y=True, lines=lines, at=at, height=240)
     return Panel(
         _title(run, {each.id: mean_of(row) for each, row in rows.items()}),
-        f"The loss on {WATCHED:,} tasks that no training sees, one model after the other. A model with an MLP falls as "
-        "its features turn into waves: play the training beside the features. One that cannot fit a sine stays up."
+        f"The loss on {WATCHED:,} held-out tasks. A model with an MLP embedding falls as its features turn into waves: "
+        "play the training, and watch the features. A model that cannot fit a sine stays up."
         + (" The bands are the spread over seeds." if run.config.seeds > 1 else ""),
         figure,
         data=pd.DataFrame({"step": x} | {each.label: mean_of(row) for each, row in rows.items()}).round(6),

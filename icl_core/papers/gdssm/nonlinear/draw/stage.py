@@ -37,8 +37,8 @@ def fit(run: Run, view: Any) -> Panel:
     return Panel(
         f"Off the sine: {away[BENT]} with an MLP embedding, {away[STRAIGHT]} linear",
         f"The {run.config.N} dots are the prompt, and every x of the curves is a query. Blue should follow the dotted "
-        "sine, as gradient descent on sin x and cos x does (dashed). Behind a linear embedding constructed layers draw "
-        "a line, which a gated unit bends, mostly towards the mean of all sines.",
+        "sine, as gradient descent on sin x and cos x does (dashed). Behind a linear embedding, constructed layers "
+        "draw a line; a gated unit bends it, mostly towards the mean of all sines.",
         figure.add_trace(figures.dots(pairs, "examples").update(showlegend=False)),
         data=pd.DataFrame(found).round(4),
     )
@@ -55,7 +55,7 @@ def features(run: Run, view: Any) -> Panel:
     r2 = [written(1 - float(((ours - wave) ** 2).sum() / (wave**2).sum()), 2)
           for ours, wave in ((sine, np.sin(GRID)), (cosine, np.cos(GRID)))]  # fmt: skip
     label = variant(view.features_of).label
-    return replace(panel, title=f"{label}: its features hold {r2[0]} of sin x, {r2[1]} of cos x")
+    return replace(panel, title=f"{label}: R² {r2[0]} of sin x, {r2[1]} of cos x")
 
 
 def bars(run: Run, view: Any) -> Panel:
@@ -76,10 +76,10 @@ def bars(run: Run, view: Any) -> Panel:
         text.update(x=0.99, xanchor="right")  # where no bar is as high
     figure.add_trace(losses.diamonds(figure.data[0]["x"], blind))
     return Panel(
-        f"In the end the gated MLP costs {percent(means[ids.index(BENT)] / zero)} of predicting zero",
-        "A diamond is the same model's loss with the labels in its prompt set to zero: as good as it is without its "
-        "examples. What is linear in the query's x cannot be good at sines, an MLP on the state included. If the "
-        "embedding did not matter, all bars would be equal.",
+        f"The gated MLP ends at {percent(means[ids.index(BENT)] / zero)} of predicting zero's loss",
+        "A bar is a model's loss. The diamond is its loss with the labels in its prompt hidden (set to zero), which "
+        "shows how good it is without its examples. A model that is linear in the query's x cannot be good at sines, "
+        "and an MLP on the state is linear in it too. If the embedding did not matter, all bars would be equal.",
         figure.update_layout(margin={"t": 12}),
         data=pd.DataFrame({"model": [each.label for each in shown], "loss": means, "labels hidden": blind}).round(5),
     )
@@ -90,6 +90,10 @@ def training(run: Run, view: Any) -> Panel:
     panel = losses.training(run, view)
     if not run.finished:
         return panel
+    assert panel.figure is not None
+    named = [variant(id).label for id in (BENT, STRAIGHT)]
+    for trace in panel.figure.data:  # the others have the colours of the bars below
+        trace.update(showlegend=trace.get("name") in named)
     ours, theirs = (at(run, view, id) for id in (BENT, STRAIGHT))
     return replace(panel, title=f"Loss {written(ours, 4)} with an MLP embedding, {written(theirs, 4)} linear")
 

@@ -81,7 +81,7 @@ MODELS = {
     for model in (
         Model("gd-ssm-1", "GD-SSM, 1 layer", "trained", "solid", "circle"),
         Model("gd-ssm-2", "GD-SSM, 2 layers", "trained", "dash", "circle-open", layers=2),
-        Model("s5", "S5", "layer 1", "solid", "square", s5, plain_s5),
+        Model("s5", "S5", "layer 1", "dashdot", "square", s5, plain_s5),
         Model("mamba", "Mamba", "layer 2", "solid", "diamond", mamba, plain_mamba),
         Model("griffin", "Griffin", "layer 3", "solid", "triangle-up", griffin, plain_griffin),
         Model("gated-delta", "Gated delta network", "layer 6", "solid", "hexagon", gated_delta, plain_gated_delta),

@@ -7,7 +7,7 @@ from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
 RATES = {"authors": (1e-3, 3e-3, 1e-2), "plain": (1e-3, 3e-3, 1e-2, 3e-2)}  # tried with every model alike
 UNDECIDED = 3e-3  # the rate where none of them has shown itself the best
 TOKENS = {"1-D": "1-D: [x y, next x], scalar labels", "N-D": "N-D: x, y, x, y, …, vector labels"}
-FORMS = {"authors": "as their authors build them", "plain": "plain, of equal parameters"}
+FORMS = {"authors": "as their authors build them", "plain": "plain, with equal parameters"}
 NORMS = {"authors": "as their authors", "none": "none"}
 NARROWEST = 4  # a head of one number each
 PAPERS_WIDTH = 20  # of the plain form
@@ -25,7 +25,7 @@ class Config:
     form: str = choice("the other models", FORMS, default="authors", group=MODEL)
     norm: str = choice(
         "norm before each block", NORMS, default="authors", group=MODEL, shown_if="by_authors",
-        help="it hides the size of y from the block; the plain form has none",
+        help="a norm hides the size of y from its block; the plain form has none",
     )  # fmt: skip
     width: float = slider(
         "width, times 2f + N + 1", 0.25, 4.0, default=1.0, log=True, group=MODEL, shown_if="by_authors",

@@ -32,8 +32,9 @@ def distances(run: Run, view: View) -> Panel:
     now = preconditioner.distances_at(run, run.snapshot_at(view))
     return Panel(
         f"Distance from Σ⁻¹, the largest: {written(float(now.max()), 3)}",
-        "How far √Σ A √Σ of a layer is from a multiple of the identity, as a share of its size, the mean and spread "
-        f"over seeds. At 0 the layer is a multiple of Σ⁻¹. Without learning it stays near {_random(run):.2f}.",
+        "How far √Σ A √Σ of each layer is from a multiple of the identity, as a share of its size: the mean over seeds "
+        "and their spread. At 0 the layer's A is a multiple of Σ⁻¹. Without learning it stays near "
+        f"{_random(run):.2f}.",
         fitted(figure),
     )
 
@@ -51,8 +52,9 @@ def identities(run: Run, view: View) -> Panel:
     names = [f"layer {i + 1}: {written(each, 2)} away" for i, each in enumerate(away)]
     return Panel(
         f"√Σ A √Σ, step {at(run, view)}: {close} of {len(away)} layers nearly the identity",
-        "One map a layer, of the seed shown, divided by the mean of its diagonal. A layer that has learned Σ⁻¹ "
-        "shows ones on the diagonal and grey beside it; one that has not looks like noise.",
+        "One map for each layer, of the seed shown, divided by the mean of its diagonal. Where A is a multiple of Σ⁻¹, "
+        "√Σ A √Σ is one of the identity: ones on the diagonal, grey elsewhere. A layer that has learned nothing looks "
+        "like noise.",
         figures.small_maps(dict(zip(names, shown, strict=True)), (None, None), ("row", "column"), "entry", LIMIT),
     )
 
@@ -64,10 +66,10 @@ def steps(run: Run, view: View) -> Panel:
     now, end = (_multiples(run, view, each) for each in (run.snapshot_at(view), last))
     figure = _steps(now, best, figures.largest(best, end))
     return Panel(
-        f"Step sizes {', '.join(written(each) for each in now)}" if len(now) <= 3 else "Step sizes a of the layers",
-        "Each dot is a layer's a, the multiple of Σ⁻¹ that it takes as its step; each line is a step 1/r of the best "
-        f"polynomial of degree {len(now)}. After training every line has one dot, in any order. Before, the dots lie "
-        "near zero.",
+        f"The layers' steps: {', '.join(written(each) for each in now)}" if len(now) <= 3 else "The layers' steps a",
+        "Each dot is a layer's step a, its multiple of Σ⁻¹. Each line is a step 1/r that theory gives, r a root of the "
+        f"best polynomial of degree {len(now)}. After training every line has one dot, in any order. Without learning "
+        "the dots stay near zero.",
         figure,
     )
 

@@ -25,12 +25,12 @@ METHODS = {
     "nesterov_tuned": ("Nesterov, tuned", "nesterov", "dot", "all"),
 }
 MEDIAN = (
-    "This is the median over prompts: half of them lose less. The dotted line is what is best for the mean, and no "
-    "bound here: a model may do better on most prompts, and worse on rare ones."
+    "You see the median over prompts: half of them have a smaller error. The dotted line is the best for the mean. It "
+    "is no bound here: a model may be better on most prompts, and worse on rare ones."
 )
 RINGS = (
-    " Rings are the paper's points; whiskers are two standard deviations of a mean over 1000 prompts, as many as the "
-    "authors test on. Their classical methods use 19 of the 20 examples."
+    " Rings are the paper's points. Whiskers are two standard deviations of a mean over 1000 prompts, as many as the "
+    "authors test on. Their classical methods see 19 of the 20 examples."
 )
 CLOSE = 0.1  # log-losses that differ by less count as equal
 FEW = 1000  # prompts that the authors evaluate on
@@ -129,20 +129,21 @@ def _title(run: Run, view: View) -> str:
     named = "floor without moving covariates" if moving else "floor"
     numbers = f"trained {written(trained)}, {named} {written(floor)}"
     numbers += f", CGD {written(cg)}" if view.average == "mean" else " (medians)"
-    return f"At {L} layer{'s' * (L > 1)}: {numbers} (log-loss)"
+    return f"Log-loss with {L} layer{'s' * (L > 1)}: {numbers}"
 
 
 def _caption(run: Run, view: View) -> str:
     """What to look at, and the findings that this run shows."""
-    parts = ["Each dot is a model trained for that depth; the lower, the better. A model that learned nothing stays on "
-             "the line of predicting zero, log d."]  # fmt: skip
+    parts = ["Each dot is a model trained for that depth; lower is better. Log-loss is the logarithm of the squared "
+             "error: one less is an error 2.7 times smaller. A model that has learned nothing stays at predicting "
+             "zero, log d."]  # fmt: skip
     if view.average == "median":
         parts.append(MEDIAN)
     elif view.overlay != "trained":
         parts += [_power(run), _shared(run), _knowing(run)]
     if view.overlay == "all":
-        parts.append("Gradient descent and what is called tuned have the best constant settings for each depth; "
-                     "momentum and Nesterov without that word have the authors'.")  # fmt: skip
+        parts.append("Gradient descent and the methods called tuned have the best constant settings for each "
+                     "depth; momentum and Nesterov without that word have the authors'.")  # fmt: skip
     return " ".join(part for part in parts if part)
 
 
@@ -159,11 +160,11 @@ def _power(run: Run) -> str:
         return ""
     if gap < CLOSE and above < CLOSE:
         reached = f"{who} {'both' if len(equal) == 2 else 'all'} reach it"
-        return f"Look at the dotted floor: {reached}, so memory adds no power here, only another path to it."
+        return f"Look at the dotted floor: {reached}. Memory adds no power here, only another way to get there."
     batch = "" if run.config.batches == "fresh" else f" (on batches of {run.config.batch:,} that are kept)"
     return (
-        f"Look at the dotted floor: {who} share it, so that they end {written(gap)} apart and "
-        f"{written(above)} or more above it is a matter of training{batch}, not of power."
+        f"Look at the dotted floor: {who} could both reach it. That they end {written(gap)} apart, and "
+        f"{written(above)} or more above it, is a matter of training{batch}, not of power."
     )
 
 
@@ -190,12 +191,12 @@ def _knowing(run: Run) -> str:
     ahead = (pcg < cg - 1e-3) | ~np.isfinite(pcg)  # solved exactly
     if not ahead.all():
         even = np.allclose(np.nan_to_num(cg), np.nan_to_num(pcg), atol=0.02)
-        return "All eigenvalues of Σ are alike, so Σ⁻¹ adds nothing to CGD." if even else ""
+        return "All eigenvalues of Σ are alike, so that Σ⁻¹ adds nothing to CGD." if even else ""
     too = bool(((pcg < own) | ~np.isfinite(pcg)).all())
     return (
-        "CGD preconditioned with Σ⁻¹ (dashed) is ahead of plain CGD at every depth"
+        "CGD that is given Σ⁻¹ (dashed) is ahead of plain CGD at every depth"
         + (", and of the trained model too" if too else "")
-        + ": it is Σ⁻¹, and the law of S, that lets fixed coefficients beat plain CGD."
+        + ". To know Σ⁻¹, and how S varies from prompt to prompt, is what lets fixed steps beat plain CGD."
     )
 
 
@@ -204,12 +205,12 @@ def _note(run: Run) -> str:
     error, n, d = float(mean_of(run["evaluated/error"])[-1]), run.config.n, run.config.d
     few = error * (PROMPTS / FEW) ** 0.5
     text = (
-        f"Natural logarithms, on {PROMPTS:,} fresh prompts. Standard error at {run.config.layers} layers: "
-        f"± {error:.2g}. Losses have heavy tails: on {FEW} prompts the same mean would be off by ± {few:.2g}."
+        f"Natural logarithms, on {PROMPTS:,} fresh prompts. Standard error with {run.config.layers} layers: "
+        f"± {error:.2g}. A few prompts have very large errors: a mean over {FEW} prompts would be off by ± {few:.2g}."
     )
     if n >= d:
         return text
     return text + (
         f" With {n} examples for {d} unknowns the problem is underdetermined: least squares takes the smallest w that "
-        "fits, and even it misses w*."
+        "fits, and misses w* as well."
     )

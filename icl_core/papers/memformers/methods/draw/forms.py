@@ -48,8 +48,8 @@ def forms(run: Run, view: View) -> Panel:
         _caption(run, found, both),
         figure,
         data=table,
-        note=f"Prompt {view.prompt} after training step {read_run.step_of(run, depth, snapshot)}: the query's label is "
-        f"predicted as {written(-float(found.labels[-1]))}, in truth it is {written(found.truth)}.",
+        note=f"Prompt {view.prompt}, training step {read_run.step_of(run, depth, snapshot)}: the model predicts "
+        f"{written(-float(found.labels[-1]))} for the query; its true label is {written(found.truth)}.",
     )
 
 
@@ -98,7 +98,7 @@ def _labels(found: Forms) -> tuple[Figure, pd.DataFrame]:
 def _title(found: Forms, layer: int, depth: int) -> str:
     if found.residuals is None:
         left = np.abs(found.labels[:-1]).mean() / np.abs(found.given).mean()
-        return f"After layer {layer} of {depth}, {left:.0%} of the examples' labels is left"
+        return f"Layer {layer} of {depth} leaves {left:.0%} of the examples' labels"
     largest = float(np.abs(found.gap).max())
     said = "agree exactly" if largest == 0 else f"agree to {largest:.0e}".replace("e-0", "e-")
     return f"Layer {layer} of {depth}: tokens and iteration {said}"
@@ -107,17 +107,17 @@ def _title(found: Forms, layer: int, depth: int) -> str:
 def _caption(run: Run, found: Forms, both: bool) -> str:
     if both:
         return (
-            "What this layer leaves of every token's label: above as attention over tokens has it, below as "
-            "y − ⟨x, w⟩ with the w of the iteration, and last their difference, which is rounding. As w comes closer "
-            "to the true weights, the examples fade; the query q starts at 0 and ends at minus its prediction."
+            "What is left of each token's label after this layer: in the first row by attention over tokens, in the "
+            "second as y − ⟨x, w⟩ with the guess w, in the third their difference, which is rounding. As w comes "
+            "closer to the true weights, the examples fade. The query q starts at 0 and ends at minus its prediction."
         )
     variant = VARIANTS[run.config.variant]
     what = "The covariates move" if variant.moves_covariates else "Γ differs from token to token"
     why = "" if variant.has_one_w else f" {what} here, so no single w explains every token's label."
     return (
-        "Each row is a token and shows which labels it takes, and with which sign: that is −⟨x, A x'⟩, large for "
-        "examples alike in the directions that A counts. Taken together, a row gives its token A ∇R(w) as its x sees "
-        "it. The query q is the last row; no token attends to it."
+        "Each row is a token: it shows which labels the token takes, and with which sign, −⟨x, A x'⟩. Examples that "
+        "are alike in the directions that A counts weigh most. All of a row together is the step A ∇R(w), as the "
+        "token's x sees it. The query q is the last row; no token attends to it."
         + why
         + (" Heads are summed." if run.config.heads > 1 else "")
     )

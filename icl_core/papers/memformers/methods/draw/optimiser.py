@@ -82,22 +82,22 @@ def _title(run: Run, tables: Tables, depth: int, step: int) -> str:
     if depth == 1:
         return f"{start}: one step of {written(float(tables[TRAINED][0, 0]))}, CGD's is {written(tables[CGD][0, 0])}"
     own, cg, pre = (decoded.memory(tables[name]) for name in (TRAINED, CGD, PRE))
-    return f"{start}: {own:.0%} of its weight lies on past gradients; CGD {cg:.0%}, CGD with Σ⁻¹ {pre:.0%}"
+    return f"{start}: {own:.0%} of its weight is on older gradients; CGD {cg:.0%}, CGD with Σ⁻¹ {pre:.0%}"
 
 
 def _caption(view: View, share: float) -> str:
     what = (
-        "wₗ₊₁ − wₗ = − Σⱼ Λⱼˡ ∇R(wⱼ): a row is a step, a column the gradient at an earlier iterate. Look left "
-        "of the diagonal, where memory is; gradient descent and a transformer without memory have nothing there."
+        "wₗ₊₁ − wₗ = − Σⱼ Λⱼˡ ∇R(wⱼ): a row is a layer's step, a column the gradient at an earlier guess. Look left of "
+        "the diagonal: that is memory. Gradient descent and a transformer without memory have nothing there."
         if view.unit == "step"
-        else "wₗ₊₁ = w₀ − Σᵢ Λᵢˡ ∇R(wᵢ) (eq. 1.1): rows summed up from the start, so a method without memory "
-        "has columns of one colour. Look for columns that change on the way down: that is memory."
+        else "wₗ₊₁ = w₀ − Σᵢ Λᵢˡ ∇R(wᵢ) (eq. 1.1): rows are summed up from the start. Look for columns that change "
+        "on the way down: that is memory. A method without memory has columns of one colour."
     )
-    held = "" if share > 0.995 else f" The number is a mean over eigenvectors and holds {share:.0%} of the matrix."
+    held = "" if share > 0.995 else f" Each number is a mean over eigenvectors and holds {share:.0%} of its matrix."
     return (
-        f"{what}{held} Nesterov takes its gradients at look-ahead points; R is quadratic, so they are written here as "
-        "combinations of those at the iterates. CGD chooses anew for every prompt: this is its mean. What is "
-        "constructed has no memory and attains the floor."
+        f"{what}{held} Nesterov takes its gradients ahead of its guesses; R is quadratic, so that they can be written "
+        "here with those at the guesses. CGD has a table for every prompt: this is their mean. The construction has no "
+        "memory and reaches the floor."
     )
 
 
@@ -106,13 +106,13 @@ def _note(run: Run, tables: Tables, depth: int) -> str:
     if not np.isfinite(own).all():
         return ""
     if np.iscomplexobj(own):
-        return "No plain linear transformer does the same: its polynomial has complex roots."
+        return "No linear transformer without memory does the same: the polynomial has complex roots."
     said = " ".join(written(step) for step in own)
     if not np.isfinite(best).all():
-        return f"After its last layer it does what a linear transformer with steps {said} does."
+        return f"After its last layer it has done what a linear transformer does with the steps {said}."
     return (
-        f"After its last layer it does what a linear transformer without memory does with the steps {said}; "
-        f"the best there are: {' '.join(written(float(step)) for step in best)}."
+        f"After its last layer it has done what a linear transformer without memory does with the steps {said}. The "
+        f"best steps are {' '.join(written(float(step)) for step in best)}."
     )
 
 

@@ -32,34 +32,34 @@ def _lines(run: Run) -> dict[str, str]:
 
 def _title(run: Run) -> str:
     own, fresh = end(run, "evaluated/train"), end(run, "evaluated/loss")
-    where = "the prompts it was trained on" if run.config.batches == "fresh" else "its own batch"
-    said = f"On {where} {written(own)}, on fresh prompts {written(fresh)}"
+    where = "the training prompts" if run.config.batches == "fresh" else "its own batch"
+    said = f"Log-loss {written(own)} on {where}, {written(fresh)} on fresh ones"
     if not np.isfinite(fresh - own):
         return said
     if fresh - own < WIDE and fresh >= np.log(run.config.d):
-        return f"{said}: nothing is learned that beats predicting zero"
+        return f"{said}: no better than predicting zero"
     if fresh - own < WIDE:
-        return f"{said}: what it has learned holds for fresh prompts"
-    worse = ", and fresh ones worse than predicting zero" if fresh > np.log(run.config.d) else ""
-    return f"{said}: it has learned the batch{worse}"
+        return f"{said}: the model has learned the task"
+    worse = ", and is worse than predicting zero elsewhere" if fresh > np.log(run.config.d) else ""
+    return f"{said}: the model has learned its prompts by heart{worse}"
 
 
 def _caption(run: Run) -> str:
     text = (
-        "Full lines are fresh prompts, dotted ones those of training. If the model had learned the task and not the "
-        "batch, both blue lines would lie on each other. Predicting zero gives log d."
+        "Full lines are fresh prompts, dotted ones those of the training. Had the model learned the task, and not its "
+        "prompts by heart, the two blue lines would be one. Predicting zero gives log d."
     )
     if "baseline/cg_train" not in run.tensors:
         return text
     ahead = end(run, "evaluated/train") < end(run, "baseline/cg_train")
     if ahead and end(run, "evaluated/loss") > end(run, "baseline/cg"):
-        return f"{text} On the batch the model is ahead of CGD; on fresh prompts CGD, which learns nothing, is ahead."
+        return f"{text} On its batch the model is ahead of CGD; on fresh prompts CGD is ahead, which learns nothing."
     return text
 
 
 def _note(run: Run) -> str:
     if run.config.batches == "fresh":
-        return "Every step has fresh prompts; what is dotted is the mean over the last tenth of the training."
+        return "Each training step has fresh prompts. The dotted line averages the last tenth of the training."
     changing = run.config.batches == "resampled"
     kept = "the last of those that change every 100 steps" if changing else "kept throughout"
     return f"One batch of {run.config.batch:,} prompts, {kept}, each with one w* and one query."

@@ -52,8 +52,8 @@ def depth(run: Run, view: View) -> Panel:
     series = [
         Curve("CGD", x, log_of(run["baseline/cg"]), "conjugate gradient", markers=True),
         Curve("with Σ⁻¹", x, log_of(run["baseline/pcg"]), "conjugate gradient", "dash", markers=True),
-        *(Curve(name, x, ended * y, kind, "dash", markers=True) for name, x, y, kind in _beside(run, x)),
         Curve("trained", x, ended * log_of(run["evaluated/loss"]), "trained", markers=True),
+        *(Curve(name, x, ended * y, kind, "dash", markers=True) for name, x, y, kind in _beside(run, x)),
         Curve("floor", x, log_of(run[f"baseline/{key}"]), "floor"),
     ]
     zero = float(np.log(run.config.d))
@@ -93,10 +93,10 @@ def batch(run: Run, view: View) -> Panel:
     points = ((styles[key][0], curve, styles[key][1], None) for key, curve in as_printed.items() if key in styles)
     figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(losses.printed(points))
     return Panel(
-        f"Its batch {own}, fresh prompts {new}",
-        "The finished models. Dotted lines are the prompts trained on, full lines fresh ones. Had the model learned "
-        "the task and not its batch, both blue lines would lie on each other."
-        + " Rings are the paper's, which shows the batch alone."
+        f"Log-loss: own batch {own}, fresh {new}",
+        "The finished models. Full lines are fresh prompts, dotted ones those of the training. Had the model learned "
+        "the task, and not its prompts by heart, the two blue lines would be one."
+        + " Rings are the paper's points; it shows the batch alone."
         * bool(as_printed),
         fitted(figure),
     )
@@ -113,8 +113,8 @@ def loss(run: Run, view: View) -> Panel:
     )
     return Panel(
         f"Fresh prompts, step {at(run, view)}: {written(reached)}",
-        f"The log-loss on {WATCHED:,} fresh prompts as the deepest model trains on its one batch (on all "
-        f"{PROMPTS:,} it differs a little). Where it rises, the model learns its prompts by heart.",
+        f"The deepest model trains on one batch and is evaluated on {WATCHED:,} fresh prompts (on all {PROMPTS:,} the "
+        "log-loss differs a little). Where the curve rises, the model learns its batch by heart.",
         fitted(figure),
     )
 
@@ -123,9 +123,10 @@ def learned(run: Run, view: View) -> Panel:
     """The trained model's coefficients on past gradients."""
     table, _ = optimiser.learned(run, view.seed_shown, depth_of(run, view), run.snapshot_at(view))
     return Panel(
-        f"Learned coefficients: {decoded.memory(table):.0%} memory",
-        "A row is a step, a column the gradient at an earlier iterate. Left of the diagonal is memory, the share in "
-        "the title; gradient descent and a transformer without memory have nothing there.",
+        f"Learned: {decoded.memory(table):.0%} on older gradients",
+        "The model as a method: row l says how much of each gradient, at the start and after every earlier layer, the "
+        "step of layer l uses. What stands left of the diagonal is memory, in the title as a share of all; gradient "
+        "descent and a transformer without memory have nothing there.",
         _triangle(run, view, table),
     )
 
@@ -134,9 +135,9 @@ def preconditioned(run: Run, view: View) -> Panel:
     """What conjugate gradient with Σ⁻¹ makes of past gradients."""
     table = optimiser.references(run, depth_of(run, view))[optimiser.PRE]
     return Panel(
-        f"CGD with Σ⁻¹, the mean: {decoded.memory(table):.0%} memory",
-        "The same for conjugate gradient that knows Σ⁻¹. It chooses anew for every prompt; this is its mean. A "
-        "learned method has one table for all prompts, and need not look like it to be as good.",
+        f"CGD with Σ⁻¹: {decoded.memory(table):.0%} on older gradients",
+        "The same for conjugate gradient that is given Σ⁻¹. It has a table of its own for every prompt; this is their "
+        "mean. The learned method has one table for all prompts.",
         _triangle(run, view, table),
     )
 
@@ -173,10 +174,10 @@ def path(run: Run, view: View) -> Panel:
     corners = window([each.points() for each in ends], tracks[0].points()[0], goal)
     own, cg = (f"{lost[name][-1]:.2g}" for name in ("trained", "CGD"))
     return Panel(
-        f"One prompt: loss {own}, CGD {cg}",
-        "Every dot is an iterate, from the start to w*, in the plane of two eigenvectors of Σ, over lines of equal "
-        "loss. Who knows Σ⁻¹ heads for w*; gradient descent falls down the steep side and creeps along the valley. "
-        "Without training the blue path stays at the start.",
+        f"One prompt: error {own}, CGD's {cg}",
+        "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in the plane of two "
+        "eigenvectors of Σ; rings are lines of equal error. Who knows Σ⁻¹ heads for the star. Gradient descent falls "
+        "down the steep side, then creeps along the valley. Without training the blue path misses the star.",
         fitted(figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)),
     )
 

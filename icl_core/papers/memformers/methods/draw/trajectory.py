@@ -53,8 +53,8 @@ def trajectory(run: Run, view: View) -> Panel:
         _caption(run),
         figure,
         data=_table(paths, losses, plane),
-        note="The lines of equal loss are those of this prompt's own examples, with all other coordinates at w*; the "
-        "iterates are seen from above the plane. Loss is that of a fresh query, eᵀ Σ e.",
+        note="The rings are lines of equal loss on this prompt's own examples, with all other coordinates at w*; the "
+        "paths are seen from above the plane. The error is that on a fresh query, eᵀ Σ e.",
     )
 
 
@@ -100,20 +100,20 @@ def _construction(run: Run, depth: int, problem: Problem, white: Tensor, target:
 def _title(losses: dict[str, np.ndarray], shown: int) -> str:
     order = ("trained", "construction", "CGD", "gradient descent")
     said = ", ".join(f"{name} {losses[name][shown]:.2g}" for name in order if name in losses)
-    return f"Loss on this prompt after {shown} layer{'s' * (shown != 1)}: {said}"
+    return f"Error on this prompt after {shown} layer{'s' * (shown != 1)}: {said}"
 
 
 def _caption(run: Run) -> str:
     whoever = (
-        "The construction knows Σ⁻¹ and heads for w*, and so does a model that has learned Σ⁻¹; gradient descent "
-        "first falls down the steep side and then creeps along the valley."
+        "The construction knows Σ⁻¹ and heads for w*, as does a model that has learned Σ⁻¹. Gradient descent first "
+        "falls down the steep side, then creeps along the valley."
         if read_run.knows_covariance(run.config)
-        else "Only CGD, which looks at the prompt, can correct for it: Aₗ = aₗ I takes the same steps along every axis."
+        else "Only CGD, which looks at the prompt, can allow for it: Aₗ = aₗ I takes the same steps along every axis."
     )
     return (
-        "Every dot is an iterate, from w₀ = 0 towards the star w*; gradient descent, momentum and Nesterov have their "
-        "best constant settings. The valley is longest along the eigenvector of the "
-        f"smallest eigenvalue. {whoever} Without training the blue path would stay at the start or leave the picture."
+        "Each dot is a guess after one more layer, from w₀ = 0 towards the star w*. Gradient descent, momentum and "
+        "Nesterov have their best constant settings. The valley is longest along the eigenvector of the smallest "
+        f"eigenvalue. {whoever} Without training the blue path would stay at the start or leave the picture."
     )
 
 

@@ -13,7 +13,7 @@ from icl_core.papers.memformers.shared.read_run import curve, end, log_of, step
 
 # the methods of the figures
 FIGURES = LINEAR, GATED, ADAPTED = "linear/gated", "lfom/gated", "lfom/adapted"
-SCALAR, ALONE = "one head, one scalar", "best head as it is"
+SCALAR, ALONE = "one head, one number", "best head as it is"
 EVEN, OWN = "equal gates, not learned", "trained on the mixture"
 # of a method, by id: name, colour, dash; both kinds of head are alike in what is not here
 METHODS = {
@@ -36,7 +36,7 @@ KINDS = {"linear": ("linear transformer", "layer 2", "circle"), "lfom": ("LFOM M
 CATEGORIES = {
     "gated": ("gates", "gates"),
     "adapted": ("gates<br>+ Γ", "gates and Γ"),
-    "scalar": ("one<br>scalar", SCALAR),
+    "scalar": ("one<br>number", SCALAR),
     "even": ("equal", EVEN),
     "alone": ("best<br>head", ALONE),
     "mixture": ("own<br>training", OWN),
@@ -67,14 +67,14 @@ def depth(run: Run, view: View) -> Panel:
     ends = [written(end(run, f"evaluated/{each}")) for each in FIGURES]
     error = f"± {float(run['error/linear/gated'][:, -1].mean()):.2g}"
     return Panel(
-        f"With gates: linear transformer {ends[0]}, Memformer {ends[1]}; with Γ learned too {ends[2]}",
-        "Fresh prompts of the mixture; heads of their own for every depth. If Γ had overfit to its component, the "
-        "dashed line of the Memformer would lie above that of the linear transformer. Heads that are put together "
-        "unlearned are off by a factor, and lose far more. CGD is not drawn: with one dimension its first step solves "
-        f"every prompt, and what is left is rounding (a loss of {float(run['baseline/cg'][0]):.0e}).",
+        f"Log-loss with gates: linear transformer {ends[0]}, Memformer {ends[1]}, with Γ learned too {ends[2]}",
+        "Fresh prompts of the mixture; each depth has heads of its own. Had Γ overfit to its component, the "
+        "Memformer's dashed line would lie above the linear transformer's. Heads put together without learning are "
+        "off by a factor, and far worse. CGD is not drawn: in one dimension its first step solves every prompt, and "
+        f"what is left is rounding (a loss of {float(run['baseline/cg'][0]):.0e}).",
         over_layers(series, "log of the mean loss", window([*kept, floor, [0.0]]), 0.0, height=430),
         data=tabled("layers", x, series),
-        note=f"Natural logarithms, standard error at {x[-1]} layers {error}, on the same fresh prompts.",
+        note=f"Natural logarithms, all on the same fresh prompts. Standard error with {x[-1]} layers: {error}.",
     )
 
 
@@ -95,11 +95,11 @@ def methods(run: Run, view: View) -> Panel:
     means = {styles[kind][0]: [float(each.mean()) for each in logs[kind].values()] for kind in kinds}
     table = pd.DataFrame(means, [name for _, name in categories.values()])
     return Panel(
-        f"The Memformer's heads are {written(apart['gated'])} off the linear ones with gates, "
-        f"{written(apart['scalar'])} with one scalar",
-        f"Log-loss of {row + 1} layers on fresh prompts of the mixture; predicting zero gives 0. Look at how far a "
-        "circle is from its diamond: that is what memory costs, or gains. “Own training” is a model trained on the "
-        "mixture itself. A triangle at the top edge stands for a loss beyond it.",
+        f"Log-loss of heads with memory above those without: {written(apart['gated'])} with gates, "
+        f"{written(apart['scalar'])} with one number",
+        f"Log-loss of {row + 1} layers on fresh prompts of the mixture; predicting zero gives 0. How far a circle is "
+        "from its diamond is what memory costs, or gains. “Own training” is a model trained on the mixture itself. A "
+        "triangle at the top edge stands for a loss beyond it.",
         figure,
         data=table.round(4).reset_index(names="method"),
         note="Bars reach from the lowest to the highest seed." if run.config.seeds > 1 else "",
@@ -134,10 +134,10 @@ def gates(run: Run, view: View) -> Panel:
     sums = [written(float(each)) for each in share.sum(1)]
     table = pd.DataFrame(found, [SHORT.get(each, (each, each))[1] for each in learned], names)
     return Panel(
-        f"Gates add up to {', '.join(sums[:-1])} and {sums[-1]} whole steps",
-        f"A gate of the model of {row + 1} layers times the factor by which its head is off, E x² of the mixture over "
-        "that of the component; the gate itself is written on the block. Look at the height of a whole bar: it "
-        "should be about one step, whichever heads make it up. Without gates it would be the sum of all factors.",
+        f"The gates add up to {', '.join(sums[:-1])} and {sums[-1]} whole steps",
+        f"A block is a gate of the model of {row + 1} layers times the factor by which its head is off: E x² of the "
+        "mixture over that of the component. The gate itself is written on it. A whole bar should be about one step, "
+        "whichever heads make it up. Without gates it would be the sum of all factors.",
         figure,
         data=table.round(4).reset_index(names="method"),
     )
@@ -153,11 +153,11 @@ def test_time(run: Run, view: View) -> Panel:
         {each: written(end(run, f"{what}/{each}")) for each in (GATED, ADAPTED)} for what in ("learning", "evaluated")
     )
     return Panel(
-        f"With Γ: {met[ADAPTED]} on the {run.config.gate_prompts:,} prompts met, {fresh[ADAPTED]} on fresh ones",
-        f"Adam on the prompts met at test time, {run.config.layers} layers. The lower end of a line is what these "
-        "prompts show, not what fresh ones do: a wide gap says that what is learned is these prompts. With gates alone "
-        f"it is {met[GATED]} here and {fresh[GATED]} on fresh ones: most of the loss is in rare prompts, of which "
-        "these are too few.",
+        f"With Γ learned too: {met[ADAPTED]} on the {run.config.gate_prompts:,} prompts met, {fresh[ADAPTED]} on "
+        "fresh ones",
+        f"The loss on the prompts met at test time, with {run.config.layers} layers. Fresh prompts may show another: "
+        f"a wide gap says that these prompts are learned by heart. With gates alone it is {met[GATED]} here and "
+        f"{fresh[GATED]} on fresh ones. Most of the loss is in rare prompts, of which these hold too few.",
         roomy(figures.curves(series, "step at test time", "log of the mean loss", y_range=y_range)),
         data=tabled("step", x, series),
     )
@@ -178,9 +178,9 @@ def training(run: Run, view: View) -> Panel:
     )  # fmt: skip
     return Panel(
         _training_title(run, series, len(rows)),
-        f"Models of {run.config.layers} layers on prompts of their own distribution; full lines without memory, "
-        "dashed ones with Γ. A head that learns nothing stays where it starts, at what predicting zero loses. A line "
-        "that still falls at its end says that its head is not trained to its end.",
+        f"Each head of {run.config.layers} layers on prompts of its own distribution: full lines without memory, "
+        "dashed ones with Γ. A head that learns nothing stays where it starts, at predicting zero. A line that still "
+        "falls at its end belongs to a head that is not trained to its end.",
         roomy(figure),
         data=tabled("step", x, series),
     )
@@ -199,4 +199,4 @@ def _training_title(run: Run, series: list[Curve], rows: int) -> str:
         return "The heads' losses so far"
     ends = np.array([each.mean()[-1] for each in series])
     apart = float(np.abs(ends[:rows] - ends[rows : 2 * rows]).max())
-    return f"On their own distribution heads with and without Γ end within {written(apart)} of each other"
+    return f"On their own prompts, heads with memory and without end up to {written(apart)} apart in log-loss"

@@ -29,11 +29,12 @@ def comparison(run: Run, view: View) -> Panel:
         trace.update(showlegend=trace.get("name") != "prompts met" and trace.get("showlegend", True))
     linear, gated = (written(end(run, f"evaluated/{each}")) for each in (LINEAR, GATED))
     return Panel(
-        f"Gates: linear {linear}, Memformer {gated}",
-        "Each prompt comes from one component; heads of their own for every depth, put together by learned gates. Full "
-        "lines are fresh prompts, dotted ones those that the gates were learned on. Predicting zero gives "
-        f"{written(zero)}, above the picture. If Γ did no harm, the Memformer's line would not lie above the other."
-        + " Rings are the paper's, of the prompts met."
+        f"Log-loss: linear {linear}, Memformer {gated}",
+        "Each prompt comes from one component. Each depth has heads of its own, put together by learned gates. Full "
+        "lines are fresh prompts, dotted ones those that the gates were learned on. Log-loss is the logarithm of the "
+        f"error: one less is 2.7 times smaller. Predicting zero gives {written(zero)}, above the picture. If Γ did "
+        "no harm, the Memformer's line would not lie above the other."
+        + " Rings are the paper's points, on the dotted lines' prompts."
         * bool(as_printed),
         fitted(figure),
         data=tabled("layers", run["depth/layers"], series),
@@ -60,10 +61,10 @@ def shares(run: Run, view: View) -> Panel:
     figure = stacks([(found, found, "learned")], names, [SHORT.get(each, (each, each))[0] for each in methods])
     sums = ", ".join(written(float(each)) for each in found.sum(1))
     return Panel(
-        f"Gates sum to {sums}",
-        f"The gates of the model of {row + 1} layers, from zero. No gate can be right for all prompts: each of them "
-        "comes from one component, and the same three numbers serve all. A gate alone at one would be Theorem 4.1's "
-        "choice for its component.",
+        f"The gates sum to {sums}",
+        f"The gates of the model of {row + 1} layers, learned from zero. They cannot be right for all prompts: each "
+        "comes from one component, and the same three numbers serve all. One gate at 1 and the others at 0 would be "
+        "Theorem 4.1's choice for that component.",
         named(figure.update_yaxes(title={"text": "gate"})),
         data=pd.DataFrame(found, methods, names).round(4).reset_index(names="method"),
     )
@@ -84,10 +85,10 @@ def picked(run: Run, view: View) -> Panel:
     for trace in figure.data:  # of the marks once, of the colours once
         trace.update(showlegend=not trace["name"].startswith(f"{METHODS[GATED]}:"))
     return Panel(
-        f"One component: {'no worse than' if above <= 0.02 else f'{written(above)} above'} its head",
-        "Theorem 4.1: a gate at one, the others at zero, is that head to rounding, whatever its loss (open marks). "
-        "Gates learned from zero on prompts of that component alone (full marks) may do better, for heads are not "
-        "trained to their end. Gates that serve all three components at once (crossed) pay for it.",
+        f"Gates for one component: {'no worse than' if above <= 0.02 else f'{written(above)} above'} its head",
+        "One gate at 1 and the others at 0 is that head alone (open marks), as Theorem 4.1 says. Gates learned from "
+        "zero on prompts of that component (full marks) may do better, because the heads are not trained to their "
+        "end. Gates that serve all three components at once (crosses) pay for it. Lower is better.",
         fitted(figure.update_xaxes(title={"text": "the prompts' component"}), t=46),
         data=pd.DataFrame({"component": names} | {name: values.mean(0) for name, *_, values in rows}).round(4),
     )
@@ -103,10 +104,11 @@ def test_time(run: Run, view: View) -> Panel:
         name: series[i].mean()[-len(x) // 10] - series[i].mean()[-1] for i, name in enumerate(run.names("methods"))
     }
     return Panel(
-        f"With gates alone the last tenth of {run.config.gate_steps:,} steps still lowers log-loss by "
+        f"With gates alone, the last tenth of {run.config.gate_steps:,} steps still lowers the log-loss by "
         f"{written(max(float(still[LINEAR]), float(still[GATED])))}",
-        f"Adam at {run.config.gate_rate:g} on the {run.config.gate_prompts:,} prompts met, {run.config.layers} layers; "
-        "gates start at zero. A line that still falls at its end says that what is left is a matter of steps.",
+        f"The loss on the {run.config.gate_prompts:,} prompts met, as Adam (rate {run.config.gate_rate:g}) learns "
+        f"the gates of {run.config.layers} layers from zero. A line that still falls at its end would go lower with "
+        "more steps.",
         roomy(
             figures.curves(series, "step at test time", "log of the mean loss", y_range=window([s.y for s in series]))
         ),

@@ -27,9 +27,10 @@ def comparison(run: Run, view: View) -> Panel:
     y_range = window([*(np.minimum(each.y, 1.5) for each in series), floor, [0.0]])
     linear, memory = (written(end(run, f"evaluated/{method}")) for method in (LINEAR, GATED))
     return Panel(
-        f"Gates: linear {linear}, Memformer {memory}",
-        "Log-loss on fresh prompts of the mixture; heads of their own for every depth, put together by learned "
-        "gates. If memory mattered, the lines would lie apart. Without gates heads are off by a factor, and lose more.",
+        f"Log-loss: linear {linear}, Memformer {memory}",
+        "Log-loss on fresh prompts of the mixture: one less is an error 2.7 times smaller. Each depth has heads of "
+        "its own, put together by learned gates. If memory mattered, the lines would lie apart. Without gates the "
+        "heads are off by a factor, and worse.",
         fitted(over_layers([*series, Curve("floor", x, floor, "floor")], "log-loss", y_range, 0.0, HEIGHT)),
     )
 
@@ -54,8 +55,8 @@ def shapes(run: Run, view: View) -> Panel:
     worst = max(float(each[inside].max(initial=0.0)) for each in left.values())
     return Panel(
         f"Where prompts lie, at most {worst:.2g} is left",
-        "S is the mean of x² over a prompt. A model multiplies w* by a polynomial of S; each zero is a prompt that it "
-        "solves. Lines should stay low over the grey hill, where prompts are. A gate stretches a line, no more.",
+        "S is the mean of x² over a prompt. What a model leaves of w* is a polynomial of S; at each zero it solves the "
+        "prompt. Lines should stay low over the grey hill, where the prompts are. A gate stretches a line, no more.",
         fitted(figure),
     )
 

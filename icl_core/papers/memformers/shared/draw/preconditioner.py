@@ -41,9 +41,9 @@ def preconditioner(run: Run, view: Any) -> Panel:
     return Panel(
         f"Layer {layer} of {depth}, step {step_of(run, depth, snapshot)}: Σ^½ A Σ^½ is {written(away, 3)} from a "
         "multiple of I",
-        "The learned preconditioner beside Σ⁻¹, scaled by one factor fitted by least squares. If Aₗ knows Σ⁻¹, the "
-        "difference is grey all over and the last map, Σ^½ Aₗ Σ^½ on a scale of its own, shows a multiple of the "
-        "identity; before training both look like noise." + (" Heads are summed." if run.config.heads > 1 else ""),
+        "The learned matrix Aₗ beside Σ⁻¹, which is scaled by one factor, fitted by least squares. If Aₗ has learned "
+        "Σ⁻¹, their difference is grey, and the last map, Σ^½ Aₗ Σ^½ on a scale of its own, is a multiple of the "
+        "identity. Before training both look like noise." + (" Heads are summed." if run.config.heads > 1 else ""),
         figure.update_layout(coloraxis2=diverging(largest)),
         data=pd.DataFrame(np.round(maps[0], 5), columns=[str(i + 1) for i in range(len(A))]),
         note=_note(run, found, depth),
@@ -65,8 +65,8 @@ def whitened(run: Run, view: Any) -> Panel:
     said = said if depth <= 5 else f"{written(min(away), 3)} to {written(max(away), 3)}"
     return Panel(
         f"Step {step_of(run, depth, snapshot)}: distance from a multiple of I {said}",
-        "Σ^½ Aₗ Σ^½ divided by aₗ, its trace over d. A layer that has learned Σ⁻¹ shows the identity: ones on "
-        "the diagonal, grey beside it. One that has not looks like noise.",
+        "Σ^½ Aₗ Σ^½ of each layer, divided by aₗ, its trace over d. A layer that has learned Σ⁻¹ shows the identity: "
+        "ones on the diagonal, grey elsewhere. One that has not looks like noise.",
         figure,
         data=pd.DataFrame({"layer": range(1, depth + 1), "a": a, "distance": away}).round(5),
         note=_note(run, found, depth),
@@ -106,9 +106,9 @@ def _note(run: Run, found: Tensor, depth: int) -> str:
     a = found.diagonal(dim1=1, dim2=2).mean(-1).tolist()
     learned = f"aₗ, sorted: {' '.join(written(each) for each in sorted(a))}."
     if VARIANTS[run.config.variant].moves_covariates:
-        return f"{learned} The covariates move, so from layer 2 on Aₗ meets others than those of Σ."
+        return f"{learned} The covariates move here: from layer 2 on Aₗ meets others than those of Σ."
     best = run["reference/floor_steps"][depth - 1, :depth]
     text = f"{learned} The best linear transformer has {' '.join(written(float(each)) for each in best)}"
     if VARIANTS[run.config.variant].memory == "none":
         return f"{text}, in any order."
-    return f"{text}; here Γ scales every Aₗ as well, so only what they do together compares (the decoded optimiser)."
+    return f"{text}. Here Γ scales every Aₗ as well, so that only the decoded method can be compared."

@@ -12,7 +12,7 @@ from icl_core.papers.memformers.shared.read_run import curve, end, log_of, step
 from icl_core.papers.memformers.shared.test_set import WATCHED
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
-MOVING = "The covariates move here, so later layers meet others than those of Σ."
+MOVING = "The covariates move here: later layers meet others than those of Σ."
 NEAR = 0.1  # of the last log-loss: arrived
 TICKS = [sign * 10.0**power for power in range(-4, 1) for sign in (1, 2, 5)]
 COLOURS = 8  # that layers have; from there on they repeat, dashed
@@ -37,8 +37,8 @@ def training(run: Run, view: Any) -> Panel:
         _title(run, x, logs, others),
         f"The model of {run.config.layers} layers, evaluated on {WATCHED:,} fresh prompts as it trains"
         + (", beside what was trained with the same settings" if others else "")
-        + f". Look at who arrives first (stays within {NEAR} of its last loss from there on), and how far above the "
-        "floor. A model that learns nothing stays at predicting zero, log d."
+        + f". It has settled where it stays within {NEAR} of its last log-loss. Look at how early that is, and how far "
+        "above the floor. A model that learns nothing stays at predicting zero, log d."
         + (" The band is the spread over seeds." if len(logs) > 1 else ""),
         roomy(figure),
         data=tabled("step", x, [Curve("trained", x, logs), *others]),
@@ -55,9 +55,9 @@ def distances(run: Run, view: Any) -> Panel:
     random = (1 - 1 / run.config.d**2) ** 0.5  # of a Gaussian matrix
     return Panel(
         _distance_title(run, [float(each.mean()[-1]) for each in series]),
-        "How far Σ^½ Aₗ Σ^½ is from the nearest multiple of I, as a share of its size: 0 is Aₗ = aₗ Σ⁻¹. Every line "
-        f"should fall; one that has learned nothing about Σ stays near {random:.2f}, where a random matrix "
-        "is." + (" The band is the spread over seeds." if run.config.seeds > 1 else ""),
+        "How far Σ^½ Aₗ Σ^½ is from the nearest multiple of I, as a share of its size; at 0, Aₗ = aₗ Σ⁻¹. Each line "
+        f"should fall. A layer that learns nothing about Σ stays near {random:.2f}, where a random matrix is."
+        + (" The band is the spread over seeds." if run.config.seeds > 1 else ""),
         roomy(figure),
         data=tabled("step", x, series, 5),
         note=MOVING if VARIANTS[run.config.variant].moves_covariates else "",
@@ -78,8 +78,8 @@ def _title(run: Run, x: np.ndarray, logs: np.ndarray, others: list[Curve]) -> st
     if not run.finished:
         return "Loss so far"
     said = [
-        f"Trained arrives at step {_arrival(x, logs)}",
-        *(f"{each.name} at {_arrival(x, each.y)}" for each in others),
+        f"The model settles by step {_arrival(x, logs)}",
+        *(f"{each.name} by {_arrival(x, each.y)}" for each in others),
     ]
     return ", ".join(said)
 

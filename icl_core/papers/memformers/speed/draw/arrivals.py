@@ -94,12 +94,12 @@ def _said(steps: float) -> str:
 
 
 def _caption(run: Run) -> str:
-    band = ", with the band from the first to the last," if run.config.seeds > 1 else ""
+    band = ", with the band from the first to the last" if run.config.seeds > 1 else ""
     return (
-        f"Steps until the log-loss on fresh prompts is first within {WITHIN} of the floor, the best polynomial of "
-        f"degree {run.config.layers} on the same prompts: the median of seeds{band} at a constant rate; the title has "
-        "the best rate of each. One Γ for all layers has a higher floor of its own (dashed). If memory were worth "
-        "nothing, all full lines would lie on each other."
+        f"Training steps until the log-loss on fresh prompts is first within {WITHIN} of the floor, the error within "
+        f"10%: the median of seeds{band}, at a constant learning rate. The title has the best rate of each. Lower is "
+        "faster. One Γ for all layers has a higher floor of its own (dashed). If memory were worth nothing, all full "
+        "lines would be one."
     )
 
 
@@ -117,8 +117,8 @@ def table(run: Run, view: View) -> Panel:
     never = sum(row["never, because"] != "" for row in rows)
     return Panel(
         f"In {never} of {len(rows)} trainings a seed never arrives",
-        f"Steps to within {WITHIN} of the floor, seed by seed. A training that never arrives still falls and has too "
-        "few steps, or stands level on a plateau, or hovers: at so large a rate its steps carry it up and down.",
+        f"Training steps to within {WITHIN} of the floor, seed by seed. A training that never arrives is still "
+        "falling, or stands level on a plateau, or hovers: at so large a rate its steps carry it up and down.",
         table=pd.DataFrame(rows),
     )
 

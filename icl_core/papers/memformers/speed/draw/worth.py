@@ -33,7 +33,7 @@ def worth(run: Run, view: View) -> Panel:
     lines = references([("no faster", 1.0, "floor")], True, limits)
     figure.update_layout(lines | {"legend": legend(1), "showlegend": True})
     ticks = {"tickvals": list(range(len(places))), "ticktext": places, "range": [-0.5, len(places) - 0.5]}
-    figure.update_xaxes(axis("learning rate of both, or each at its best", showgrid=False, **ticks))
+    figure.update_xaxes(axis("learning rate, or each at its best", showgrid=False, **ticks))
     figure.update_yaxes(axis("times sooner (log scale)", **ranged(limits, True)))
     return Panel(
         _title(run, view.coordinates),
@@ -74,7 +74,7 @@ def _traces(model: Timed, coordinates: str, found: Places, x: np.ndarray) -> lis
 
 def _title(run: Run, coordinates: str) -> str:
     found = {each.id: at_best(run, coordinates, each) for each in COMPARED}
-    return f"CGD-like {times(found[CGD.id])} sooner, linear + α {times(found[STEPPED.id])}"
+    return f"Memory {times(found[CGD.id])} sooner, α alone {times(found[STEPPED.id])}"
 
 
 def times(found: Factors | None) -> str:

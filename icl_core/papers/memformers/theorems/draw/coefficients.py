@@ -19,14 +19,14 @@ LEAST, MOST = 1e-6, 1e3  # drawn of a loss or distance
 LOSSES = {"own": ("its own α, γ: CGD", "conjugate gradient"), "other": ("another prompt's", "layer 2"),
           "mean": ("the mean over prompts", "layer 3")}  # fmt: skip
 SAID = {
-    "cgd": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts: each has its own, so no fixed Γ is CGD for all.",
-    "cgd-gamma": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts: each has its own, so no fixed Γ is CGD for all.",
-    "momentum": "Γⱼˡ = η βˡ⁻ʲ: an older gradient counts less, by β a layer.",
+    "cgd": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts. Each has its own, so that no fixed Γ is CGD for all.",
+    "cgd-gamma": "Γⱼˡ = αₗ γⱼ₊₁ … γₗ of three prompts. Each has its own, so that no fixed Γ is CGD for all.",
+    "momentum": "Γⱼˡ = η βˡ⁻ʲ: an older gradient counts less, by a factor β for each layer.",
     "nesterov": "v becomes β v − η ∇R(w + β v), and R is quadratic: that gradient is (1 + β) ∇R(wₗ) − β ∇R(wₗ₋₁). "
     "So row l is β times the row above, plus η (1 + β) on the diagonal, less η β left of it; the first row is η.",
     "any": "Random numbers Λ of eq. 1.1, as the differences that a layer needs: Γⱼˡ = Λⱼˡ⁻¹ − Λⱼˡ.",
-    "diagonal": "One map a coordinate of w, of random diagonal matrices Λ. One register has a factor for each token, "
-    "and so cannot hold them; d registers can.",
+    "diagonal": "One map for each coordinate of w, of random diagonal matrices Λ. One register has a factor for each "
+    "token, and cannot hold them; d registers can.",
 }
 
 
@@ -40,8 +40,8 @@ def table(run: Run, view: View) -> Panel:
     )  # fmt: skip
     return Panel(
         f"{METHODS[view.method]}: with these Γ the tokens are {power(apart(run, view.method))} from the method",
-        f"wₗ₊₁ = wₗ − Σⱼ Γⱼˡ ∇R(wⱼ): a row is a layer, a column a past gradient. {SAID[view.method]} Were the table "
-        "another, the tokens would leave the method's path from that layer on.",
+        f"wₗ₊₁ = wₗ − Σⱼ Γⱼˡ ∇R(wⱼ): a row is a layer, a column a past gradient. {SAID[view.method]} With another "
+        "number the tokens would leave the method's path from that layer on.",
         figure,
         data=_tabled(shown),
     )
@@ -79,10 +79,11 @@ def losses(run: Run, view: View) -> Panel:
     own, other, mean = (f"{rows[name][-1]:.2g}" for name in LOSSES)
     after = f"{x[-1]} layer{'s' * (len(x) > 2)}"
     return Panel(
-        f"Loss after {after}: {own} with its own α and γ; another prompt's {other}; their mean {mean}",
-        "Theorem 3.1 lets the Memformer be conjugate gradient on one prompt, by numbers that were computed from that "
-        "prompt. On others they are steps of wrong sizes. If fixed parameters could be CGD for all prompts, the lines "
-        "would lie on each other. What a trained Memformer has is another method, with one set of numbers for all. "
+        f"Median error after {after}: {own} with its own α and γ, {other} with another prompt's, {mean} with their "
+        "mean",
+        "By Theorem 3.1 the Memformer can be conjugate gradient on one prompt, with numbers computed from that "
+        "prompt. On other prompts they are steps of wrong sizes. If fixed numbers could be CGD for all prompts, the "
+        "lines would be one. What a trained Memformer learns is another method, with one set of numbers for all. "
         f"Medians over {run.config.prompts} prompts.",
         _over(series, "median loss"),
         data=pd.DataFrame({"layers": x} | rows).round(6),
@@ -97,11 +98,11 @@ def distances(run: Run, view: View) -> Panel:
               for name, row in rows.items()]  # fmt: skip
     step = f"{float(run['others/first_step']):.0%}"
     return Panel(
-        f"No first step serves all prompts: the best is {step} off theirs",
-        "How far predictions are from conjugate gradient's, as a share of their size, the median over prompts. The "
-        "title's number is the root mean square over prompts of the difference between one α₀ for all, the best there "
-        "is, and a prompt's own, as a share of these: no fixed parameters come closer. On the left panel's scale 0 is "
-        "the prompt's own.",
+        f"No first step serves all prompts: the best is off by {step}",
+        "How far predictions are from conjugate gradient's, as a share of their size: the median over prompts. With a "
+        "prompt's own numbers it would be 0. The title speaks of the first step size, α₀: it is the root mean square "
+        "difference between the best single α₀ and each prompt's own, as a share of these. No fixed number comes "
+        "closer.",
         _over(series, "distance from CGD"),
         data=pd.DataFrame({"layers": x} | rows).round(6),
     )

@@ -46,9 +46,9 @@ def paths(run: Run, view: View) -> Panel:
     figure.add_traces(_tokens(np.concatenate([each[1][:, plane] for each in both.values()])))
     largest = max(float(np.abs(each[1] - each[0]).max()) for each in both.values())
     return Panel(
-        f"Prompt {prompt}: on one path, to {power(largest)}",
-        "Lines and dots: the iterates as each method makes them, in the plane of the smallest and the largest "
-        "eigenvalue's eigenvectors. Rings: the iterates that the tokens of the Memformer hold, asked for the queries "
+        f"Prompt {prompt}: the same path, to {power(largest)}",
+        "Lines and dots are the guesses of each method, in the plane of the eigenvectors of the smallest and the "
+        "largest eigenvalue. Rings are the guesses that the tokens of the Memformer hold, read out with the queries "
         "e₁ … e_d. Were a theorem wrong, rings would leave their line.",
         fitted(figure),
     )
@@ -83,11 +83,11 @@ def differences(run: Run, view: View) -> Panel:
     figure.layout["annotations"][0].update(x=0.99, xanchor="right")  # on the left it would cover the curves
     largest, last = max(apart(run, name) for name in rows), written(float(run["others/distance/other"][-1]), 1)
     return Panel(
-        f"Tokens are methods, to {power(largest)}",
-        "The largest difference over all prompts between the iterates of a method and those in the tokens, relative to "
-        "w*. The dotted line above: conjugate gradient with the coefficients of another prompt, the median distance of "
-        f"its predictions from the prompt's own, {last} of their size after the last layer. Theorem 3.1 speaks of one "
-        "prompt; if it held for all with one α and γ, that line would be at the bottom too.",
+        f"Tokens and methods agree to {power(largest)}",
+        "The largest difference over all prompts between a method's guesses and those in the tokens, relative to w*. "
+        "The dotted line on top is conjugate gradient with another prompt's α and γ: the median distance of its "
+        f"predictions from the right ones, {last} of their size after the last layer. Theorem 3.1 speaks of one "
+        "prompt. If it held for all with one α and γ, that line would be at the bottom too.",
         fitted(figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x])),
         data=pd.DataFrame({"layers": x, "another prompt's": run["others/distance/other"]} | rows),
     )
@@ -102,12 +102,12 @@ def gradient(run: Run, view: View) -> Panel:
     series += [Curve(PLACES[name][0], size, row, PLACES[name][1], markers=True) for name, row in norms.items()]
     figure = figures.curves(series, "prompts N", "norm of the gradient", log_x=True, log_y=True, height=HEIGHT)
     return Panel(
-        f"Gradient at aΣ⁻¹: power {written(slope(run)[0])} of N",
-        "The Frobenius norm of the gradient with respect to all A_l, the root mean square over sets of N prompts; w* "
-        "and query are integrated out. Orange, at A_l = a_l Σ⁻¹, is what it says of anything but a_l: sampling error, "
-        f"so it follows the dotted line. Of a_l it says {power(float(run['gradient/along']))} on all {size[-1]:,} "
-        "prompts, on which the a_l are the best. A place that is not stationary levels off: the best multiples of I, a "
-        f"tenth away from a_l Σ⁻¹. {_expected(run)}At random A_l of the same size the norm is "
+        f"At aΣ⁻¹ the gradient falls like N to the {written(slope(run)[0])}",
+        "How large the gradient with respect to all A_l is, measured on N prompts (root mean square over sets of "
+        "them; w* and query are integrated out). At A_l = a_l Σ⁻¹ (orange) it is sampling error and follows the "
+        f"dotted line. Along a_l itself it is {power(float(run['gradient/along']))} on all {size[-1]:,} prompts, for "
+        "which the a_l are best. Elsewhere training could go on, and the line levels off: at the best multiples of "
+        f"I, and a tenth away from a_l Σ⁻¹. {_expected(run)}At random A_l of the same size it is "
         f"{power(float(every['random'][-1]))}.",
         fitted(figure),
         data=pd.DataFrame({"prompts": size} | every),
@@ -118,7 +118,7 @@ def _expected(run: Run) -> str:
     if not told_apart(run):
         return ""
     value, error = (written(each, 3) for each in expected(run))
-    return f"Without sampling error the squared norm at a_l Σ⁻¹ is {value} ± {error} of that at the best a_l I. "
+    return f"Without sampling error its square at a_l Σ⁻¹ is {value} ± {error} of that at the best a_l I. "
 
 
 def count(run: Run, view: View) -> Panel:
@@ -137,10 +137,10 @@ def count(run: Run, view: View) -> Panel:
         figure.add_annotation(text=str(number), **above)
     from_on = parameters.overtaken(learned["lfom"], run.config.layers)
     return Panel(
-        f"LFOM: fewer than CGD from B = {from_on} on",
-        "Blue: how many numbers each variant learns, counted on its tensors. The other bar: how many conjugate "
-        f"gradient computes for B = {view.batch} test prompts, two for each prompt and iteration (Remark 3.3). The "
-        "Memformer's serve all prompts. But CGD's are not learned: it reads them off the prompt.",
+        f"LFOM has fewer numbers from B = {from_on} on",
+        "Blue: how many numbers each variant learns, counted on its tensors. Black: how many conjugate gradient "
+        f"computes for B = {view.batch} test prompts, two for each prompt and iteration (Remark 3.3). The "
+        "Memformer's numbers serve all prompts. CGD's are not learned: it computes them from each prompt.",
         fitted(figure, b=70),
         data=pd.DataFrame({"model": names, "numbers": values}),
     )

@@ -31,9 +31,10 @@ def theorems(run: Run, view: View) -> Panel:
     frame = pd.DataFrame(rows, columns=["Theorem", "method", "put into the tokens", "largest difference"])
     return Panel(
         f"{len(rows)} identities, each on {run.config.prompts} prompts and in every layer",
-        "Here A_l = I in eq. 2.8, where Appendix A.3 says that the Memformer “performs exactly these updates”; 1/n "
-        "counts once, as in eqs. 3.2 and 3.4, and the prediction has the minus of eq. 2.6. The difference is the "
-        "largest over prompts and layers, relative to w*; were an identity false, it would be of the order of 1.",
+        "What is put in, and how far tokens and method are then apart: the largest difference over prompts and layers, "
+        "relative to w*. Were an identity false, it would be about 1. Here A_l = I in eq. 2.8, where Appendix A.3 says "
+        "that the Memformer “performs exactly these updates”; 1/n counts once, as in eqs. 3.2 and 3.4, and the "
+        "prediction has the minus of eq. 2.6.",
         table=frame,
         data=frame,
     )
@@ -48,9 +49,9 @@ def errata(run: Run, view: View) -> Panel:
     frame = pd.DataFrame(rows, columns=["where", "as printed", "right", "measured here"])
     return Panel(
         f"{len(rows)} errata, each with the number that shows it",
-        "Each printed formula was evaluated beside the right one on the prompts of this run (the two on Section 3.3: "
-        "d = 5, n = 20). Were the printed one right, its number would be the other's. A.3's is more than a misprint: "
-        "Theorem 3.2 holds with one register a layer for numbers Λ, and not for the diagonal matrices of "
+        "Each printed formula is evaluated beside the right one on the prompts of this run (the two on Section 3.3 at "
+        "d = 5, n = 20). Were the printed one right, both would give the same number. The one in A.3 is more than a "
+        "misprint: with one register a layer, Theorem 3.2 holds for numbers Λ and not for the diagonal matrices of "
         "eq. 1.1.",
         table=frame,
         data=frame,
@@ -120,11 +121,11 @@ def counts(run: Run, view: View) -> Panel:
     frame = pd.DataFrame(rows, columns=columns)
     cgd, written_out = parameters.conjugate(config.layers, view.batch), parameters.as_written(config)
     return Panel(
-        f"One set of numbers for all prompts; CGD computes {cgd} for {view.batch}",
-        "Remark 3.3: “For a test batch of size B, CGD thus effectively uses 2B parameters per iteration”. Counted are "
-        "the numbers that a model's prediction depends on, stored what its tensors hold: Γ_j^l with j > l is never "
-        "used, γ_0 meets no register, and after the last layer only the query's label is read. CGD's are no parameters "
-        "in the sense of learning: it computes them from each prompt, and they fit no other. Were a formula wrong, it "
+        f"A model has one set of numbers for all prompts; CGD computes {cgd} for {view.batch} prompts",
+        "Remark 3.3: “For a test batch of size B, CGD thus effectively uses 2B parameters per iteration”. “Counted” "
+        "are the numbers that a model's prediction depends on, “stored” is what its tensors hold: Γ_j^l with j > l "
+        "is never used, γ_0 meets no register, and after the last layer only the query's label is read. CGD's "
+        "numbers are not learned: it computes them from each prompt, and they fit no other. Were a formula wrong, it "
         "would not give what is counted.",
         table=frame,
         data=frame,

@@ -18,19 +18,19 @@ from icl_core.papers.memformers.variances.settings import STARTS, View, met_by, 
 # by id: name, colour, marker
 METHODS = {
     "gated": ("gates for all heads", "trained", "circle"),
-    "scalar": ("best head, one scalar", "layer 2", "square"),
+    "scalar": ("best head, one number", "layer 2", "square"),
     "last": ("head at home, scaled by σₕ²/σ²", "construction", "x"),
     "even": ("equal gates, not learned", "gradient descent", "diamond"),
     "alone": ("best head as it is", "layer 5", "triangle-down"),
 }
 SHORT = {"even": "equal", "ones": "ones", "zeros": "zero", "last": "last"}  # `STARTS` where there is little room
 SHARED = (
-    "The left bar is learned, the right one all on the last head. Heads that learned the same steps can share the work "
-    "in any way, as long as the blocks add up to 1."
+    "The left bar is learned; the right one puts all on the last head. Heads that have learned the same steps may "
+    "share the work in any way, as long as the blocks add up to 1."
 )
 PICKED = (
-    "The left bar is learned, the right one all on the one head that knows the prompts' U: the last for unseen "
-    "variances, as in the authors' code, its own for each seen one. Gates that find it have one block."
+    "The left bar is learned; the right one puts all on the head that knows the prompts' U: the last for unseen "
+    "variances, as in the authors' code, its own for each seen one. Gates that have found it have a single block."
 )
 
 
@@ -47,12 +47,12 @@ def losses(run: Run, view: View) -> Panel:
     ends = {method: float(values[:, :unseen].mean()) for method, values in logs.items()}
     means = {name: values.mean(0) for name, *_, values in rows}
     return Panel(
-        f"Unseen variances: gates {written(ends['gated'])}, one head and one scalar {written(ends['scalar'])}, "
+        f"Log-loss on unseen variances: gates {written(ends['gated'])}, one number {written(ends['scalar'])}, "
         f"unadapted {written(min(ends['even'], ends['alone']))} at best",
-        f"Log-loss after {L} layers; predicting zero gives log d = {np.log(d):.2f}. Look at blue and green: if three "
-        "gates were needed, blue would lie below green. Heads that are not adapted take steps of a wrong size; where "
-        "they are too long the loss explodes, and a triangle at the top edge says so (its value is under the pointer). "
-        "The floor and CGD know no scale, and are the same for all variances.",
+        f"Log-loss after {L} layers; predicting zero gives log d = {np.log(d):.2f}. If three gates were needed, blue "
+        "would lie below green. Heads that are not adapted take steps of a wrong size. Where these are too long the "
+        "error explodes, and a triangle at the top edge says so (point at it for its value). The floor and CGD do "
+        "not depend on the variance.",
         figure.update_xaxes(title={"text": "variance σ² of the prompts"}),
         data=pd.DataFrame({"σ²": run["test_time/variance"]} | means | {"floor": floor, "CGD": cg}).round(4),
         note="Bars reach from the lowest to the highest seed." if run.config.seeds > 1 else "",
@@ -92,7 +92,7 @@ def learned(run: Run, view: View) -> Panel:
     return Panel(
         f"{who} does {written(float(right.mean()))} of a step; all gates together "
         f"{written(float(total.min()))} to {written(float(total.max()))}",
-        "Each block is a gate times σ²/σₕ²: what share of a whole step of its head it takes; the gate itself is "
+        "Each block is a gate times σ²/σₕ²: the share of a whole step that its head takes. The gate itself is "
         "written on it. " + (SHARED if common else PICKED),
         figure,
         data=pd.DataFrame({"σ²": variances[:, 0]} | _columns(run, gates) | {"whole steps": total.round(4)}),
@@ -135,8 +135,8 @@ def starts(run: Run, view: View) -> Panel:
     return Panel(
         f"Four starts end with the {who} at {written(float(right.min()))} to "
         f"{written(float(right.max()))} of a step, and losses {written(float(np.ptp(loss)))} apart",
-        f"Prompts of σ² = {variance:g}. If the loss had one best choice of gates, all four bars would be alike. Where "
-        "the losses are equal and the bars are not, the gates say where they started, not which head is right.",
+        f"Prompts of variance σ² = {variance:g}. If one choice of gates is best, all four bars are alike. Where the "
+        "losses are equal and the bars are not, the gates say where they started, and not which head is right.",
         stacked(run, [(share, gates, "learned")], labels, "gates start from; log-loss reached"),
         data=pd.DataFrame(begun | _columns(run, gates) | {"log-loss": loss.round(4)}),
     )
@@ -150,9 +150,9 @@ def test_time(run: Run, view: View) -> Panel:
     ends = [each.mean() for each in series]
     took = max(_arrived(each) for each in ends)
     return Panel(
-        f"Gates are learned in {took} steps on {run.config.gate_prompts:,} prompts",
-        f"Adam, rate {RATE}, on the loss of the prompts that are met; only the gates change. A mixture that could not "
-        "adapt would stay where it starts.",
+        f"The gates are learned in {took} steps, on {run.config.gate_prompts:,} prompts",
+        f"The loss on the prompts that are met, as Adam (rate {RATE}) changes the gates and nothing else. A mixture "
+        "that could not adapt would stay where it starts.",
         roomy(figures.curves(series, "step at test time", "log of the mean loss", y_range=window(ends))),
         data=tabled("step", x, series),
     )
@@ -173,8 +173,8 @@ def training(run: Run, view: View) -> Panel:
     y_range = window([np.minimum(logs, zero + 1.5), [value for _, value, _ in lines]])
     return Panel(
         _training_title(run, floor),
-        "A head that learns nothing stays at predicting zero, log d. All heads learn from the same number of prompts "
-        "and differ only in their variance, which the coordinates take out, and in where they start.",
+        "A head that learns nothing stays at predicting zero, log d. All heads learn from as many prompts. They "
+        "differ in their variance, which these coordinates take out, and in where they start.",
         figures.curves(series, "training step", "log of the mean loss", y_range=y_range, lines=lines),
         data=tabled("step", x, series),
     )
@@ -184,4 +184,6 @@ def _training_title(run: Run, floor: float) -> str:
     if not run.finished:
         return "The first head's loss so far"
     above = log_of(run["own/loss"]).mean(0) - floor
-    return f"On their own prompts the heads end {', '.join(written(float(each)) for each in above)} above the floor"
+    return (
+        f"Log-loss above the floor of each head on its own prompts: {', '.join(written(float(each)) for each in above)}"
+    )

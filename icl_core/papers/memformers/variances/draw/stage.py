@@ -11,6 +11,7 @@ from icl_core.papers.memformers.shared.draw.losses import printed as rings
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.draw.stage import fitted, named
 from icl_core.papers.memformers.shared.read_run import end, log_of
+from icl_core.papers.memformers.shared.told import above
 from icl_core.papers.memformers.variances.claims import ADAPTS, PRINTED
 from icl_core.papers.memformers.variances.draw import gates
 from icl_core.papers.memformers.variances.settings import View, met_by, trained_on
@@ -23,8 +24,8 @@ SHOWN = {
     "alone": ("not adapted", "layer 5", "triangle-down"),
 }
 X = "variance σ² of the prompts"
-SHARED = "Heads that learned the same steps share the work in any way, as long as the blocks add up to 1."
-PICKED = "Gates that find the head that knows the prompts' covariance have one block."
+SHARED = "Heads that have learned the same steps may share the work in any way, as long as the blocks add up to 1."
+PICKED = "Gates that have found the head that knows the prompts' U have a single block."
 COUNTS = 0.02  # of a log-loss: less than that is between seeds too
 ROOM = 0.5  # of a log-loss above all that is adapted
 
@@ -40,14 +41,14 @@ def comparison(run: Run, view: View) -> Panel:
     figure.update_xaxes(title={"text": X})
     figure.add_traces(rings([("gates, or the head at home", list(shown.values()), INK, None)], list(shown)))
     apart = float((logs["gated"] - logs["scalar"])[:, :unseen].mean())
-    beside = "as good as" if abs(apart) < COUNTS else f"{written(abs(apart))} {'below' if apart < 0 else 'above'}"
+    beside = "as good as" if abs(apart) < COUNTS else above(apart).removesuffix(" that of")
     return Panel(
-        f"Gates {beside} one number (log-loss)",
-        "The log-loss for every variance, unseen and learned, on fresh prompts: with a gate for each head (the dash: "
-        "on those that gates were learned on), with one number for the best head, and that head as it is. If several "
-        "gates were needed, blue would lie well below green. What is not adapted takes steps of a wrong size; a "
-        "triangle at the upper edge is a loss beyond it."
-        + " Rings are the paper's, of the prompts that the gates were learned on; their heads' covariates move too."
+        f"Gates {beside} one number",
+        "Log-loss on fresh prompts of each variance: with a gate for each head (a dash: on the prompts that the gates "
+        "were learned on), with one number for the best head, and with that head as it is. If several gates were "
+        "needed, blue would lie well below green. Unadapted heads take steps of a wrong size; a triangle at the upper "
+        "edge is a loss beyond it."
+        + " Rings are the paper's, on the prompts that the gates were learned on; its heads move the covariates too."
         * bool(shown),
         fitted(figure, b=70),
     )
@@ -79,8 +80,8 @@ def shares(run: Run, view: View) -> Panel:
     total = share.sum(1)
     return Panel(
         f"Gates add up to {written(float(total.min()))} to {written(float(total.max()))} of a step",
-        "Each block is a gate times σ²/σₕ², its share of a whole step of its head; the gate is written on it. "
-        + (SHARED if run.config.rotations == "common" else PICKED),
+        "Each block is a gate times σ²/σₕ²: the share of a whole step that its head takes. The gate itself is "
+        "written on it. " + (SHARED if run.config.rotations == "common" else PICKED),
         named(gates.stacked(run, [(share, found, "learned")], _variances(run), X), "head of "),
     )
 
@@ -91,5 +92,7 @@ def starts(run: Run, view: View) -> Panel:
     loss = log_of(run["start/loss"])[gates.row(run, view)]
     assert panel.figure is not None
     return replace(
-        panel, title=f"Four starts: losses {written(float(np.ptp(loss)))} apart", figure=named(panel.figure, "head of ")
+        panel,
+        title=f"Four starts end {written(float(np.ptp(loss)))} apart in log-loss",
+        figure=named(panel.figure, "head of "),
     )
