@@ -9,14 +9,17 @@ Numpy and plotly only, no torch: the front page imports this.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import pandas as pd
 
 from icl_core.cells import Map
 from icl_core.claims import Claim, Metric
+from icl_core.diagram import Diagram
 from icl_core.figure import Figure
-from icl_core.run import Run, Tensors, compact, names  # noqa: F401 (all that an experiment needs, in one place)
+from icl_core.lesson import Lesson
+from icl_core.progress import Cancelled, Diverged, Progress, Taken  # noqa: F401 (all that is needed, in one place)
+from icl_core.run import Run, Tensors, compact, names  # noqa: F401
 from icl_core.script import Script
 
 
@@ -65,61 +68,6 @@ class Drawing:
     cells: Callable[[Run, Any], Sequence[Map]] | None = None
 
 
-@dataclass(frozen=True)
-class Taken:
-    """A training that comes next: to be done here, from `resumed` if that holds anything, or `made` elsewhere."""
-
-    name: str
-    made: Tensors | None = None
-    resumed: Tensors = field(default_factory=dict)
-
-
-@runtime_checkable
-class Progress(Protocol):
-    """How a running experiment reports, saves its state and learns that it should stop."""
-
-    def resume(self) -> Tensors | None:
-        """The state last given to `report`, if an earlier process was killed; else None."""
-        ...
-
-    def take(self, trainings: Sequence[str]) -> "Taken":
-        """Which of the trainings of a run, by the names of all that can be begun, comes next. Where several processes
-        share them it waits until there is one."""
-        ...
-
-    def give(self, name: str, made: Tensors) -> None:
-        """Tell what the training that was taken has made."""
-        ...
-
-    def earlier(self, name: str) -> Tensors:
-        """The state in which that training of a shorter run ended, if this run can go on from it; else empty."""
-        ...
-
-    def end(self, name: str, state: Callable[[], Tensors]) -> None:
-        """Tell the state in which a training ends, before its last evaluation: a longer run may go on from it."""
-        ...
-
-    def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
-        """Name for people what comes now: a training, "seed 2 of 5", of `steps` steps, which follow the `first` ones of
-        the run; or, without steps, what is no training, "evaluating"."""
-        ...
-
-    def report(
-        self, done: int, total: int, loss: float, live: Callable[[], Tensors], state: Callable[[], Tensors]
-    ) -> None:
-        """Tell how far the run is. `live` gives the curves so far, `state` all that is needed to go on from here;
-        either is called only when due. Raises `Cancelled` if the visitor asked for it."""
-        ...
-
-
-class Cancelled(Exception):
-    """The run was cancelled by the visitor."""
-
-
-class Diverged(Exception):
-    """The training left the finite numbers; the message names the step."""
-
-
 GROUPS = ("Classroom", "Paper's setting", "Figures", "Beyond the paper")
 
 
@@ -157,6 +105,7 @@ class Experiment:
     milestones the training steps at which parts of the mechanism are first seen in a run, by their short names
     goes_on    whether a run of this config is the beginning of one of more `steps`: no rate depends on their number
     script     what is told of the first preset's run: task, beats with questions, tries
+    diagram    the model of a config: what flows into what, with its matrices in place
     """
 
     name: str
@@ -175,6 +124,7 @@ class Experiment:
     milestones: Callable[[Run], Mapping[str, float]] = lambda run: {}
     goes_on: Callable[[Any], bool] = lambda config: False
     script: Script | None = None
+    diagram: Callable[[Any], Diagram] | None = None
 
 
 @dataclass(frozen=True)
@@ -201,7 +151,7 @@ class Paper:
     `picture` draws the front page's live picture from a shipped run, without torch: (experiment, preset, draw).
     `opening` is what plays there; of several papers that have one, the first's. `tour` names the experiments of a tour
     through the paper, in its order (all, if none is named); `highlights` its share of the tour through all papers, each
-    an experiment and one of its beats.
+    an experiment and one of its beats. `lesson` is the lesson that is ready for it.
     """
 
     name: str
@@ -216,5 +166,6 @@ class Paper:
     opening: Opening | None = None
     tour: tuple[str, ...] = ()
     highlights: tuple[tuple[str, str], ...] = ()
+    lesson: Lesson | None = None
     order: int = 100
     mathematics: str = ""

@@ -10,6 +10,7 @@ from functools import cache
 from icl_core import papers as _papers
 from icl_core.experiment import Experiment, Paper
 from icl_core.knobs import BadSetting
+from icl_core.lesson import Lesson
 
 
 @cache
@@ -45,6 +46,11 @@ def experiment(experiment_id: str) -> Experiment:
 def experiment_ids() -> list[str]:
     """Every `paper.experiment`, in the order of the menu."""
     return [f"{name}.{module}" for name, paper in papers().items() for module in paper.experiments]
+
+
+def lessons() -> dict[str, tuple[Paper, Lesson]]:
+    """The lessons that there are, by name, each with its paper. Imports no experiment."""
+    return {paper.lesson.name: (paper, paper.lesson) for paper in papers().values() if paper.lesson}
 
 
 def version(experiment_id: str) -> int:

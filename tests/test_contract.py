@@ -58,6 +58,7 @@ def test_config_and_view_share_no_name_and_take_none_of_the_address(experiment):
         "beat",
         "tour",
         "marks",
+        "lesson",
         "cell",
     }
 

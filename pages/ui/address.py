@@ -14,9 +14,11 @@ import streamlit as st
 from icl_core import forms, knobs, registry
 from icl_core.experiment import Experiment, Paper, Preset
 from icl_core.knobs import BadSetting
+from icl_core.lesson import Lesson
+from pages.ui import rules
 
 _KEPT = ("projector", "at_once")  # survives another preset or experiment
-_OWN = ("experiment", "preset", "version", "step", "drawer", "beat", "tour", "marks", "cell", *_KEPT)
+_OWN = ("experiment", "preset", "version", "step", "drawer", "beat", "tour", "marks", "cell", "lesson", *_KEPT)
 
 
 @dataclass(frozen=True)
@@ -32,16 +34,18 @@ class Setting:
     view: Any
     warnings: tuple[str, ...]
     refused: str = ""
+    lesson: Lesson | None = None
 
 
 def read(paper: Paper) -> Setting:
     """The setting that the address asks `paper` for; what it cannot be is said in `warnings` and left out."""
     warnings: list[str] = []
-    name = _pick("experiment", tuple(paper.experiments), warnings)
+    lesson = rules.asked(paper, warnings)
+    name = lesson.experiment if lesson else _pick("experiment", tuple(paper.experiments), warnings)
     id = f"{paper.name}.{name}"
     experiment = registry.experiment(id)
     presets = {preset.name: preset for preset in experiment.presets}
-    preset = presets[_pick("preset", tuple(presets), warnings)]
+    preset = presets[rules.preset(lesson, warnings) or _pick("preset", tuple(presets), warnings)]
     _check_version(id, warnings)
     _check_step(warnings)
     known = {**knobs.knobs(experiment.config), **knobs.knobs(experiment.view)}
@@ -49,12 +53,14 @@ def read(paper: Paper) -> Setting:
     raw = {field: text for field, text in st.query_params.items() if field not in passed_over}
     names = {field: forms.today(known, field) for field in raw}
     asked = _readable({names[field]: text for field, text in raw.items()}, known, warnings)
+    unread = [field for field in raw if names[field] not in asked or names[field] in rules.fixed(lesson, preset)]
+    asked = rules.held(lesson, preset, asked, warnings)
     view = _view(experiment, preset, asked, warnings)
     chosen = {**knobs.values(preset.config), **_of(experiment.config, asked)}
     config, refused = _config(id, experiment, preset, chosen)
-    st.session_state["unread"] = [field for field in raw if names[field] not in asked]
+    st.session_state["unread"] = unread
     st.session_state["former"] = {today: field for field, today in names.items() if today != field}
-    return Setting(id, name, experiment, preset, config, chosen, view, tuple(warnings), refused)
+    return Setting(id, name, experiment, preset, config, chosen, view, tuple(warnings), refused, lesson)
 
 
 def base_view(experiment: Experiment, preset: Preset) -> Any:
@@ -77,7 +83,9 @@ def chosen_now(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
     query = st.query_params
     raw = {field: query.get(field, query.get(former[field], text(base[field]))) for field in fields}
     readable = _readable(raw, known, [])  # what cannot be read is said by the page
-    return {field: readable.get(field, getattr(setting.view, field)) for field in fields}
+    here = {field: readable.get(field, getattr(setting.view, field)) for field in fields}
+    fixed = rules.fixed(setting.lesson, setting.preset)
+    return here | {field: fixed[field] for field in here if field in fixed}
 
 
 def refusal(setting: Setting, chosen: dict[str, Any]) -> str:
@@ -102,8 +110,8 @@ def write(field: str, value: Any, base: Any) -> None:
 
 
 def go(**fields: str) -> None:
-    """Leave all settings for `fields`; the projector stays."""
-    st.query_params.from_dict({**kept(), **fields})
+    """Leave all settings for `fields`; the projector stays, and a lesson within its experiment."""
+    st.query_params.from_dict({**kept(), **rules.stays(fields), **fields})
 
 
 def kept() -> dict[str, str]:
@@ -120,7 +128,7 @@ def every_field(setting: Setting) -> dict[str, str]:
     """All fields and the version, for a link that shows the same thing after defaults have changed."""
     fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
     own = {"experiment": setting.name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
-    mine = ("step", "drawer", "cell", "beat", "tour", "at_once")
+    mine = ("step", "drawer", "cell", "beat", "tour", "lesson", "at_once")
     here = {name: st.query_params[name] for name in mine if name in st.query_params}
     return {**own, **{field: text(value) for field, value in fields.items() if field != "snapshot"}, **here}
 

@@ -1,4 +1,6 @@
-"""A prediction, made before it is seen: never graded, always optional, kept for the visit."""
+"""A prediction, made before it is seen: never graded, optional unless a lesson asks for it, kept for the visit."""
+
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -16,12 +18,33 @@ def open_question(run: Run, beat: Beat | None) -> Question | None:
     return beat.ask if beat is not None and beat.ask is not None and _key(run, beat) not in st.session_state else None
 
 
-def ask(run: Run, beat: Beat, question: Question) -> None:
-    """The choices, as buttons, and a way past them."""
+def held(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> Beat | None:
+    """The beat at which a lesson waits for a prediction: `beat`, or the first one before it that is not answered."""
+    if setting.lesson is None or beat is None:
+        return None
+    so_far = found[: found.index(beat) + 1]
+    return next((each for each in so_far if each.name in setting.lesson.predict and open_question(run, each)), None)
+
+
+def withheld(setting: Setting, run: Run, beat: Beat | None) -> list[str]:
+    """What questions hide now: the beat's own while it is open; in a lesson those that are still to be answered, too,
+    but for what the beat speaks of."""
+    own, script, lesson = open_question(run, beat), setting.experiment.script, setting.lesson
+    mine = list(own.hides) if own else []
+    if script is None or lesson is None or setting.config != setting.preset.config:
+        return mine
+    asked = [open_question(run, each) for each in script.beats if each.name in lesson.predict]
+    shown = beat.marks if beat and not own else ()
+    return [*mine, *(name for question in asked if question for name in question.hides if name not in shown)]
+
+
+def ask(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
+    """The choices, as buttons, and a way past them unless a lesson wants a prediction."""
     with st.container(key="choices", horizontal=True, gap="small"):
         for index, choice in enumerate(question.choices):
             st.button(choice, key=f"choice {index}", on_click=_answer, args=(run, beat, index))
-        st.button("Show me", key="pass", type="tertiary", on_click=_answer, args=(run, beat, PASSED))
+        if setting.lesson is None or beat.name not in setting.lesson.predict:
+            st.button("Show me", key="pass", type="tertiary", on_click=_answer, args=(run, beat, PASSED))
 
 
 def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:

@@ -40,7 +40,7 @@ def config_knobs(setting: Setting) -> None:
             for field in (field for field in fields if _asked(setting, known[field])):
                 base = getattr(setting.preset.config, field)
                 also = [getattr(preset.config, field) for preset in setting.experiment.presets]
-                widgets.draw(setting.id, field, known[field], setting.chosen[field], base, also)
+                widgets.draw(setting, field, known[field], setting.chosen[field], base, also)
     differing = [] if setting.refused else forms.differences(setting.config, setting.preset.config)
     if differing:
         st.caption("Differs from the preset: " + plain("; ".join(differing)))

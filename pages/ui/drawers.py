@@ -8,7 +8,7 @@ import streamlit as st
 from icl_core import knobs, registry
 from icl_core.experiment import STAGE, Drawing, Panel, Run
 from icl_core.findings import Summary
-from pages.ui import address, cells, growing, panels, verdicts, widgets
+from pages.ui import address, cells, growing, lesson, panels, rules, scheme, verdicts, widgets
 from pages.ui.address import Setting
 from pages.ui.cells import Cell
 from pages.ui.plain import plain
@@ -20,7 +20,10 @@ def names(setting: Setting, run: Run) -> list[str]:
     """The drawers of an experiment, in the order of its drawings, and those that every one has."""
     places = [each.place for each in setting.experiment.drawings if each.place != STAGE and each.applies(run.config)]
     view = [VIEW] if _fields(setting, run, STAGE) else []
-    return [*dict.fromkeys(places), *view, NUMBERS, EVIDENCE, WHY]
+    model = [scheme.MODEL] if setting.experiment.diagram else []
+    taught = [lesson.EXERCISES] if setting.lesson else []
+    every = [*taught, *model, *dict.fromkeys(places), *view, NUMBERS, EVIDENCE, WHY]
+    return [name for name in every if not rules.hides(setting.lesson, name)]
 
 
 def opened() -> str:
@@ -53,6 +56,10 @@ def _opened(key: str) -> None:
 def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary], grows: str) -> None:
     if opened == EVIDENCE:
         verdicts.evidence(found)
+    elif opened == lesson.EXERCISES:
+        lesson.exercises(setting, run)
+    elif opened == scheme.MODEL:
+        scheme.show(setting, run)
     elif opened == VIEW:
         _knobs(setting, run, STAGE)
     elif opened == WHY:

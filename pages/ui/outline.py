@@ -10,14 +10,19 @@ from pages.ui import asked
 from pages.ui.address import Setting
 
 _SEATS, _DRAWN = ("seat-", "seat-wide-"), ("panel-half-", "panel-wide-")  # on the stage, in a drawer
+_SAYS = (
+    'content: "Shown once you have made a prediction"; position: absolute; inset: 40% 1rem auto; z-index: 2; '
+    "text-align: center; font-size: .95rem;"
+)
 _OUTLINE = "outline: 2px solid #E69F00; outline-offset: 3px; border-radius: .3rem;"
 
 
 def marks(setting: Setting, run: Run, beat: Beat | None) -> tuple[str, ...]:
-    """The panels that are outlined: those of the beat, once its question is answered; else the address's."""
-    if beat is not None:
-        return () if asked.open_question(run, beat) else beat.marks
-    return tuple(name for name in _asked_for() if name in _panels(setting))
+    """The panels that are outlined: the address's, else those of the beat; none while a question is open."""
+    if asked.open_question(run, beat):
+        return ()
+    chosen = tuple(name for name in _asked_for() if name in _panels(setting))
+    return chosen or (beat.marks if beat else ())
 
 
 def refusal(setting: Setting) -> str:
@@ -29,15 +34,13 @@ def refusal(setting: Setting) -> str:
 
 def style(setting: Setting, run: Run, beat: Beat | None) -> str:
     """The CSS of what is outlined, or of what a question hides."""
-    question = asked.open_question(run, beat)
-    if question is not None:
-        return " ".join(map(_hidden, question.hides))
+    hidden = " ".join(map(_hidden, dict.fromkeys(asked.withheld(setting, run, beat))))
     outlined = marks(setting, run, beat)
     if not outlined:
-        return ""
+        return hidden
     seats = _classes(outlined, _SEATS)
     dimmed = f"[class*='st-key-stage-']:has({seats}) [class*='st-key-seat-']:not({seats}) {{ opacity: .4; }}"
-    return f"{seats}, {_classes(outlined, _DRAWN)} {{ {_OUTLINE} }} {dimmed}"
+    return f"{seats}, {_classes(outlined, _DRAWN)} {{ {_OUTLINE} }} {dimmed} {hidden}"
 
 
 def _hidden(name: str) -> str:
@@ -46,7 +49,8 @@ def _hidden(name: str) -> str:
     if name == MARKS:
         return ".clock .ticks { visibility: hidden; }"
     what = _classes([name], (*_SEATS, *_DRAWN))
-    return f":is({what}) > * {{ filter: blur(.8rem); pointer-events: none; user-select: none; }}"
+    blurred = f":is({what}) > * {{ filter: blur(.8rem); pointer-events: none; user-select: none; }}"
+    return f"{blurred} :is({what})::before {{ {_SAYS} }}"
 
 
 def _classes(names: Sequence[str], places: Sequence[str]) -> str:

@@ -8,14 +8,17 @@ import streamlit as st
 from icl_core import findings, forms, knobs, registry
 from icl_core.experiment import Paper, Run
 from icl_core.jobs import start
+from icl_core.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
 from icl_core.runs import store
 from pages.ui import (
     address,
     at_once,
     choose,
     drawers,
+    lesson,
     longer,
     menu,
+    rules,
     sharing,
     stage,
     stays,
@@ -46,14 +49,23 @@ def show(name: str) -> None:
     _header(paper, setting, shown, claims)
     _warnings(setting)
     with st.sidebar:
-        choose.presets(setting)
-        choose.config_knobs(setting)
-        with st.container(key="run", gap="small"):
-            _run_line(setting, found, pending)
-            at_once.switch()
+        _side(setting, found, pending)
     _main(setting, shown, run, claims, pending)
     words.explain(name)
     stays.listen()
+
+
+def _side(setting: Setting, found: Any, pending: Pending | None) -> None:
+    """The sidebar: presets, settings, where the run comes from; in a lesson what it leaves of them."""
+    lesson.side(setting)
+    if not rules.hides(setting.lesson, PRESETS):
+        choose.presets(setting)
+    if not rules.hides(setting.lesson, SETTINGS):
+        choose.config_knobs(setting)
+    if not rules.hides(setting.lesson, TRAIN):
+        with st.container(key="run", gap="small"):
+            _run_line(setting, found, pending)
+            at_once.switch()
 
 
 def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[findings.Summary]) -> None:
@@ -61,12 +73,13 @@ def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[finding
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
         with st.container(horizontal=True, width="content", vertical_alignment="center", key="title"):
             st.title(menu.short_title(paper.name), anchor=False, width="content")
-            if len(paper.experiments) > 1:
+            if len(paper.experiments) > 1 and not rules.hides(setting.lesson, EXPERIMENTS):
                 titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
                 key = f"experiment of {paper.name}"
                 widgets.select("Experiment", key, titles, "experiment", {"experiment": setting.name})
         with st.container(horizontal=True, width="content", vertical_alignment="center", key="tools"):
-            if claims:
+            lesson.way_out(setting)
+            if claims and not rules.hides(setting.lesson, drawers.EVIDENCE):
                 st.button(f"{verdicts.told(claims)} ▸", key="verdicts", type="tertiary", on_click=_evidence)
             # opened, it is drawn anew: what the link holds may have changed below it, where the page is a fragment
             with st.popover("⋯", help="Share, export, projector", key="more", on_change="rerun"):

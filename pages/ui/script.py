@@ -26,19 +26,22 @@ def beats(setting: Setting, run: Run, pending: bool) -> list[Beat]:
     return script.told(setting.experiment.script, run) if mine else []
 
 
-def current(found: Sequence[Beat]) -> Beat | None:
-    """The beat that the address names."""
-    return next((beat for beat in found if beat.name == st.query_params.get("beat")), None)
+def current(setting: Setting, run: Run, found: Sequence[Beat]) -> Beat | None:
+    """The beat that the address names, or one before it at which a lesson waits for a prediction."""
+    named = next((beat for beat in found if beat.name == st.query_params.get("beat")), None)
+    return asked.held(setting, run, found, named) or named
 
 
 def show(setting: Setting, run: Run, found: Sequence[Beat]) -> None:
     """Draw the line, for the beats that can be played here."""
     if setting.experiment.script is None:
         return
-    beat = current(found)
+    beat = current(setting, run, found)
     if beat is None and "beat" in st.query_params and found:
         names = ", ".join(each.name for each in found)
         st.warning(f"There is no beat {plain(st.query_params['beat'])!s:.80} here; there are {names}.")
+    if beat is not None and beat.name != st.query_params["beat"]:
+        st.warning("This lesson asks for your prediction first.")
     if problem := outline.refusal(setting):
         st.warning(plain(problem))
     with st.container(key="script", horizontal=True, vertical_alignment="center", gap="small"):
@@ -58,7 +61,7 @@ def _beat(setting: Setting, run: Run, beat: Beat) -> None:
     question = asked.open_question(run, beat)
     if question is not None:
         line(setting, question.ask)
-        asked.ask(run, beat, question)
+        asked.ask(setting, run, beat, question)
         return
     if beat.ask is not None:
         asked.answer(setting, run, beat, beat.ask)
@@ -98,7 +101,8 @@ def _turns(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None)
     if isinstance(after, Stop):
         _away("Next ▶", "next", after, on_tour)
     else:
-        _button("Next ▶" if after else "Done ✓", "next", setting, run, found, after)
+        waits = asked.held(setting, run, found, beat) is not None
+        _button("Next ▶" if after else "Done ✓", "next", setting, run, found, after, waits)
 
 
 def _around(
@@ -117,8 +121,10 @@ def _around(
     return before, after
 
 
-def _button(label: str, key: str, setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> None:
-    off = beat is None and key == "before"
+def _button(
+    label: str, key: str, setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None, waits: bool = False
+) -> None:
+    off = waits or (beat is None and key == "before")
     turn = partial(_turn, setting, run, found, beat)
     with st.container(key=key, width="content"):
         st.button(label, key=f"{key} here", on_click=turn, disabled=off, type=_LOOKS[key])

@@ -24,7 +24,7 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending 
     """Draw a run with what it measured. `pending`: it is not the one asked for, of which curves may be growing."""
     setting = replace(setting, view=address.refreshed(setting, knobs.knobs(setting.experiment.view)))
     told = script.beats(setting, run, pending is not None)
-    beat = script.current(told)
+    beat = script.current(setting, run, told)
     at, job = snapshot(setting, run, beat), pending.job() if pending else None
     grows = pending.key if pending and training.growing(job) else ""
     _head(setting, run, at, pending, grows, beat)

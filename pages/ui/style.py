@@ -13,6 +13,8 @@ h1, h2 { padding: 0 !important; }
 [data-testid="stSidebar"] .stSlider, [data-testid="stSidebar"] .stPills { margin-bottom: -.5rem; }
 :has(> .st-key-run) { position: sticky; bottom: 0; padding: .6rem 0 1rem; z-index: 5;
   background: SIDEBAR; }
+/* What a lesson sets is to be read. */
+[data-testid="stWidgetLabel"][disabled] p { color: FAINT; }
 /* A choice of many words wraps. */
 :is([data-testid="stSidebar"], .st-key-drawer) [data-testid="stButtonGroup"] :is(button, label) {
   height: auto; min-height: 2rem; text-align: left; }
@@ -37,6 +39,7 @@ h1, h2 { padding: 0 !important; }
 [class*="st-key-stage-"] > *, [class*="st-key-seat-"] { min-width: 0; min-height: 0; height: 100%; }
 [class*="st-key-stage-"] > :has([class*="st-key-seat-wide-"]) { grid-column: span 2; }
 [class*="st-key-seat-"] { gap: 0 !important; flex-wrap: nowrap; }
+[class*="st-key-seat-"], [class*="st-key-panel-"] { position: relative; }
 [class*="st-key-seat-"] > :has(.stPlotlyChart) { flex: 1 1 0; min-height: 0; }
 [class*="st-key-seat-"] :is([class*="st-key-chart-"], [class*="st-key-figure-"], [data-testid="stFullScreenFrame"],
   .stPlotlyChart) { height: 100% !important; min-height: 0; }

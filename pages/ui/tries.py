@@ -10,6 +10,8 @@ from pages.ui.address import Setting
 
 def offer(setting: Setting) -> None:
     """A menu of what to try here, and of the tours."""
+    if setting.lesson is not None:  # which it would leave
+        return
     found = setting.experiment.script.tries if setting.experiment.script else ()
     with st.popover("Try", type="tertiary", width="content"):
         paper = setting.id.partition(".")[0]

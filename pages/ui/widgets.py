@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core.knobs import Knob, knobs
-from pages.ui import address
+from pages.ui import address, rules
 from pages.ui.address import Setting
 
 _MOST_STOPS = 300
@@ -47,16 +47,20 @@ def draw_view(setting: Setting, field: str, value: Any, config: Any) -> None:
         most = getattr(config, knob.at_most)
         knob = replace(knob, high=most, default=min(knob.default, most))
     base = address.base_view(setting.experiment, setting.preset)
-    draw(setting.id, field, knob, value, getattr(base, field))
+    draw(setting, field, knob, value, getattr(base, field))
 
 
-def draw(id: str, field: str, knob: Knob, value: Any, base: Any, also: Iterable[Any] = ()) -> None:
-    """The widget of one knob of experiment `id`. `also` are values that a slider must be able to show."""
+def draw(setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: Iterable[Any] = ()) -> None:
+    """The widget of one knob; one that a lesson sets does not move. `also` are values that a slider must be able to
+    show."""
     if knob.at_most:  # beyond the end is the end, also where a link or the preset says so
         value, base = min(value, knob.high), min(base, knob.high)
-    key = f"{id}:{field}"
+    key = f"{setting.id}:{field}"
     st.session_state[key] = value
-    common: dict[str, Any] = {"key": key, "help": knob.help or None, "on_change": _changed, "args": (key, field, base)}
+    locked = field in rules.fixed(setting.lesson, setting.preset)
+    told = f"{rules.LOCKED} {knob.help}".strip() if locked else knob.help or None
+    common: dict[str, Any] = {"key": key, "help": told, "on_change": _changed, "args": (key, field, base)}
+    common["disabled"] = locked
     if knob.kind == "toggle":
         st.toggle(knob.label, **common)
     elif knob.kind == "text":

@@ -1,6 +1,7 @@
 """Birth of a Transformer: A Memory Viewpoint (Bietti, Cabannes, Bouchacourt, Jégou, Bottou, 2023)."""
 
 from icl_core.experiment import Paper
+from icl_core.papers.birth.lesson import LESSON
 from icl_core.papers.birth.picture import OPENING, draw
 
 PAPER = Paper(
@@ -34,6 +35,7 @@ PAPER = Paper(
     picture=("birth.induction", "order", draw),
     opening=OPENING,
     highlights=(("induction", "start"), ("induction", "output"), ("induction", "find"), ("induction", "zero")),
+    lesson=LESSON,
     order=1,
     mathematics=r"""
 Tokens $z_t$ enter as $x_t = w_E(z_t) + p_t$, random vectors that are nearly orthogonal. A memory of pairs

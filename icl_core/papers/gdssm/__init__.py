@@ -1,6 +1,7 @@
 """State-space models can learn in-context by gradient descent (Sushma et al., 2024): GD-SSM."""
 
 from icl_core.experiment import Paper
+from icl_core.papers.gdssm.lesson import LESSON
 from icl_core.papers.gdssm.picture import draw
 
 PAPER = Paper(
@@ -41,6 +42,7 @@ PAPER = Paper(
     picture=("gdssm.layer", "layer", draw),
     tour=("layer", "sizes", "corrections", "nonlinear", "comparison", "learns"),
     highlights=(("layer", "before"), ("layer", "becomes"), ("layer", "scale"), ("comparison", "who")),
+    lesson=LESSON,
     order=3,
     mathematics=r"""
 The loss of a linear model $M$ on the examples is $\frac{1}{2N} \sum_n \lVert M x_n - y_n \rVert^2$. Its gradient at

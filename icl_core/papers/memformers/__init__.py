@@ -2,6 +2,7 @@
 2025)."""
 
 from icl_core.experiment import Paper
+from icl_core.papers.memformers.lesson import LESSON
 from icl_core.papers.memformers.picture import draw
 
 PAPER = Paper(
@@ -33,14 +34,13 @@ PAPER = Paper(
         ("Gamma", "Γ_j^l", "memory: how much layer l uses of what layer j found"),
         ("alpha, gamma", "α_l, γ_l", "step size of the CGD-like Memformer, and how much of the last register it keeps"),
         ("register", "R_l", "what a layer's attention leaves for later layers; with B = 0 a row of labels alone"),
-        ("steps", "a_l = 1 / r_l", "inverse roots of the best polynomial: A_l = a_l Σ⁻¹ reaches the floor"),
+        ("steps", "aₗ = 1 / rₗ", "inverse roots of the best polynomial: Aₗ = aₗ Σ⁻¹ reaches the floor"),
         ("batch", "B", "prompts in a test batch; CGD computes 2 B numbers for each iteration"),
         ("Lambda", "Λ_i^k", "how much of each past gradient a first-order method uses, eq. 1.1"),
         (
             "root",
-            "Σ^½",
-            "turns white noise into covariates; Σ^½ A Σ^½ is A in whitened coordinates, where all directions "
-            "vary alike",
+            "√Σ",
+            "turns white noise into covariates; √Σ A √Σ is A in whitened coordinates, where all directions vary alike",
         ),
         (
             "log-loss",
@@ -52,6 +52,7 @@ PAPER = Paper(
     ),
     picture=("memformers.methods", "lfom", draw),
     highlights=(("methods", "guess"), ("methods", "ahead"), ("methods", "memory"), ("convergence", "found")),
+    lesson=LESSON,
     order=2,
     mathematics=r"""
 A prompt is $Z_0 = \begin{pmatrix} x_1 & \dots & x_n & x_{n+1} \\ y_1 & \dots & y_n & 0 \end{pmatrix}$ with

@@ -14,6 +14,7 @@ from icl_core.papers.birth.constructed.metrics import at_d, metrics
 from icl_core.papers.birth.constructed.run import SEQUENCES, run, widths
 from icl_core.papers.birth.constructed.script import CROSS_TALK, CURVES, OWN, SCRIPT
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
+from icl_core.papers.birth.shared.diagram import diagram
 
 
 def headline(run: Run, view: View) -> str:
@@ -66,4 +67,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     script=SCRIPT,
+    diagram=lambda config: diagram(config, "construction", ("reads", {}), "accuracy"),
 )

@@ -25,6 +25,7 @@ from icl_core.papers.birth.induction.metrics import accuracy_at, metrics, milest
 from icl_core.papers.birth.induction.script import BESIDE, CURVES, GRAFT, OWN, SCRIPT
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import one_layer, opposite, run
+from icl_core.papers.birth.shared.diagram import diagram
 from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, WATCHED
 from icl_core.training.loop import evaluations
 
@@ -99,4 +100,5 @@ EXPERIMENT = Experiment(
     milestones=milestones,
     goes_on=lambda config: True,
     script=SCRIPT,
+    diagram=lambda config: diagram(config, "trained", ("matrix", {"memory": "W_F"}), "accuracy"),
 )

@@ -10,6 +10,7 @@ what breaks.
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.layer import claims, population
+from icl_core.papers.gdssm.layer.diagram import diagram
 from icl_core.papers.gdssm.layer.draw import (
     beside,
     cells,
@@ -132,4 +133,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     script=SCRIPT,
+    diagram=diagram,
 )

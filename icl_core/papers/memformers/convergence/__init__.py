@@ -1,6 +1,6 @@
 """Each layer of a linear transformer learns one matrix A_l, which multiplies the gradient: its preconditioner. Nobody
 tells it Σ, the covariance of the covariates x. Yet every A_l becomes a multiple of the inverse, Σ⁻¹. How far it has
-come is the distance of Σ^½ A_l Σ^½ from a multiple of the identity.
+come is the distance of √Σ A_l √Σ from a multiple of the identity.
 
 The multiples are known as well. The best L steps make a polynomial whose roots r_l can be computed, and the layers come
 to take the steps 1 / r_l, in any order. So trained matrices stand here beside constructed ones, A_l = Σ⁻¹ / r_l.
@@ -15,6 +15,7 @@ from icl_core.papers.memformers.convergence.metrics import metrics
 from icl_core.papers.memformers.convergence.script import SCRIPT
 from icl_core.papers.memformers.convergence.settings import PRESETS, Config, View
 from icl_core.papers.memformers.convergence.train import run
+from icl_core.papers.memformers.shared.diagram import diagram
 from icl_core.papers.memformers.shared.draw.preconditioner import distances_at
 from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.upgrade import upgrade
@@ -65,4 +66,5 @@ EXPERIMENT = Experiment(
     upgrade=upgrade,
     goes_on=goes_on,
     script=SCRIPT,
+    diagram=lambda config: diagram(config, {"A": lambda layer: ("identities", {}, layer), "end": ("loss", {}, None)}),
 )

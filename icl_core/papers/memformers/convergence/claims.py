@@ -6,7 +6,7 @@ TASK = {"variant": "linear", "d": 5, "n": 20, "spectrum": "paper", "layers": 3}
 
 CLOSE = Claim(
     id="sigma-inverse", label="largest distance from Σ⁻¹", kind="paper",
-    text="Each layer's A_l converges to a multiple of Σ⁻¹: with the schedule of the authors' code Dist(Σ^½ A_l Σ^½, "
+    text="Each layer's A_l converges to a multiple of Σ⁻¹: with the schedule of the authors' code Dist(√Σ A_l √Σ, "
     "I), the mean of the runs, falls to about 0.02.",
     source="Appendix D, Figures 18 to 21",
     quote="we present here an empirical verification of our results per Theorem 3",

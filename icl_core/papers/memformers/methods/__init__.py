@@ -6,6 +6,8 @@ One model is trained for each depth. Beside it you see the classical methods and
 with one matrix can do. The trained model can be decoded: the method that it has learned is a triangle of numbers.
 """
 
+from collections.abc import Callable
+
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.methods import claims, printed
 from icl_core.papers.memformers.methods.draw import cells, depth, forms, optimiser, overfit, products, stage, trajectory
@@ -13,6 +15,7 @@ from icl_core.papers.memformers.methods.metrics import metrics
 from icl_core.papers.memformers.methods.script import SCRIPT
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
 from icl_core.papers.memformers.methods.train import companions, run
+from icl_core.papers.memformers.shared.diagram import Opens, diagram
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.draw.losses import floor_of
 from icl_core.papers.memformers.shared.read_run import end
@@ -43,6 +46,16 @@ def cost(config: Config) -> float:
     layers = config.layers * (config.layers + 1) / 2
     trained = config.steps * layers * (config.seeds * config.batch * per_prompt + 2e5)
     return (models * (trained + 2**16 * 20 * config.d**3 * layers) + 4e9) / 1e9
+
+
+def _opens(config: Config) -> dict[str, Opens | Callable[[int], Opens]]:
+    """What shows the parts of the model that its diagram has."""
+    found = {"gradient": lambda layer: ("forms", {"layer": layer + 1}, None), "end": ("by_depth", {}, None)}
+    if KNOWS(config):
+        found["A"] = lambda layer: ("preconditioner", {"layer": layer + 1}, 0)
+    if optimiser.applies(config):
+        found["memory"] = ("learned", {}, None)
+    return found
 
 
 MODEL = ("depth", "seed_shown")  # what panels on one model depend on
@@ -85,4 +98,5 @@ EXPERIMENT = Experiment(
     upgrade=upgrade,
     goes_on=goes_on,
     script=SCRIPT,
+    diagram=lambda config: diagram(config, _opens(config)),
 )

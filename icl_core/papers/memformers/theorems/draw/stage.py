@@ -77,7 +77,7 @@ def differences(run: Run, view: View) -> Panel:
     other = np.minimum(run["others/distance/other"], ENDS[1])
     series.append(Curve("another prompt's α, γ", x, other, "conjugate gradient", "dot", markers=True))
     figure = figures.curves(
-        series, "layers", "relative difference", log_y=True, x_range=(0.85, x[-1] + 0.15),
+        series, "layers", "difference", log_y=True, x_range=(0.85, x[-1] + 0.15),
         y_range=ENDS, lines=[("float64's rounding", EPSILON, "gradient descent")], height=HEIGHT,
     )  # fmt: skip
     figure.layout["annotations"][0].update(x=0.99, xanchor="right")  # on the left it would cover the curves
@@ -100,7 +100,7 @@ def gradient(run: Run, view: View) -> Panel:
     falling = norms["construction"][0] * (size / size[0]) ** -0.5
     series = [Curve("1/√N", size, falling, "floor")]
     series += [Curve(PLACES[name][0], size, row, PLACES[name][1], markers=True) for name, row in norms.items()]
-    figure = figures.curves(series, "prompts N", "norm of the gradient", log_x=True, log_y=True, height=HEIGHT)
+    figure = figures.curves(series, "prompts N", "gradient", log_x=True, log_y=True, height=HEIGHT)
     return Panel(
         f"At aΣ⁻¹ the gradient falls like N to the {written(slope(run)[0])}",
         "How large the gradient with respect to all A_l is, measured on N prompts (root mean square over sets of "

@@ -94,7 +94,7 @@ ROWS = {  # where, as printed, right, how the numbers are said
     ),
     "inverse": (
         "Appendix D, title", "“Convergence … to Σ”", "to Σ⁻¹, up to a factor",
-        "Dist(Σ^½ A Σ^½, I) is {} at A = Σ, {} at Σ⁻¹",
+        "Dist(√Σ A √Σ, I) is {} at A = Σ, {} at Σ⁻¹",
     ),
 }  # fmt: skip
 

@@ -1,0 +1,147 @@
+"""The lesson on the induction head. Imports no torch until an answer is asked for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from icl_core.experiment import Run
+from icl_core.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN, Exercise, Lesson, Note
+from icl_core.script import Try
+
+GRAFT, OWN, BESIDE, MODEL = "Graft", "Your own sequence", "Trained beside constructed", "The model"
+GRAFTS = ("graft_W_K1", "graft_W_K2", "graft_W_O2")
+
+
+def _grafted(run: Run, grafts: Mapping[str, Any]) -> float:
+    """The accuracy in percent after grafts, as the drawer Graft measures it."""
+    from icl_core.papers.birth.induction.draw.grafts import draw
+    from icl_core.papers.birth.induction.settings import View
+
+    data: Any = draw(run, View(**grafts)).data
+    return 100 * float(data.loc["accuracy"].iloc[-1])
+
+
+def _all_three(run: Run) -> float:
+    return _grafted(run, dict.fromkeys(GRAFTS, "constructed"))
+
+
+def _alone(run: Run) -> str:
+    alone = ", ".join(f"{_grafted(run, {name: 'constructed'}):.1f}" for name in GRAFTS)
+    return (
+        f"Together they leave {_all_three(run):.1f}%. One at a time W_K¹, W_K² and W_O² leave {alone}%. The losses do "
+        "not add up: each construction answers a little to everything in the stream, and training had tuned the other "
+        "matrices to what they get."
+    )
+
+
+def _apart(run: Run) -> float:
+    """The steps from W_O2's half to W_K2's."""
+    from icl_core.papers.birth.induction.metrics import milestones
+
+    found = milestones(run)
+    return found["W_K²"] - found["W_O²"]
+
+
+def _order(run: Run) -> str:
+    from icl_core.papers.birth.induction.metrics import milestones
+
+    found = milestones(run)
+    return (
+        f"W_O² gets half of its pairs right at step {found['W_O²']:.0f}, W_K² at step {found['W_K²']:.0f}: "
+        f"{_apart(run):.0f} steps later. W_K² can only learn to find the right copy once saying it pays."
+    )
+
+
+def _learned(run: Run) -> float:
+    return float(sum(run[name].size for name in run.tensors if name.startswith("final/")))
+
+
+def _sizes(run: Run) -> str:
+    d = run.config.d
+    return f"Three matrices of {d} × {d} numbers are learned: 3 × {d}² = {_learned(run):,.0f}. All others stay random."
+
+
+EXERCISES = (
+    Exercise(
+        "order",
+        "W_O² is the first of the three matrices to get half of its pairs right. How many training steps later does "
+        "W_K² come? The clock marks both steps. Within 3 steps.",
+        "steps",
+        _apart,
+        3,
+        _order,
+        "Rest the pointer on the marks W_O² and W_K² under the clock: each tells its step. Subtract.",
+    ),
+    Exercise(
+        "together",
+        "In the drawer “Graft”, put the construction in place of W_K¹, W_K² and W_O², all three at once. What share of "
+        "the predictions stays right? In percent, to one decimal.",
+        "%",
+        _all_three,
+        0.25,
+        _alone,
+        "Set all three to “constructed”, let the clock stand at its end, and read the bar “after the graft”.",
+    ),
+    Exercise(
+        "numbers",
+        "How many numbers does training change in this model? Exactly. “The model” shows which matrices are learned; "
+        "the width d is 128.",
+        "numbers",
+        _learned,
+        0,
+        _sizes,
+        "Count the boxes with a thick frame. Each is a d × d matrix.",
+    ),
+)
+
+NOTES = (
+    Note(
+        8,
+        "Write ab…a on the board. What comes next, and how do you know?",
+        ("“b, because it came after a before.”", "“It depends on the language.”"),
+        "Let them put it into two steps: find the earlier a, read what follows it. Then ask how a layer that only "
+        "compares characters could find a character by its neighbour. Leave that open: the training answers it.",
+        Try("The attention maps before training", step=0, marks=("first", "second")),
+    ),
+    Note(
+        10,
+        "Three matrices have to form. Which one is the first?",
+        ("“Looking back, of course: you have to find before you can speak.”", "“All at once: they need each other.”"),
+        "Collect votes before you play. Looking better earns nothing until the model can say what it sees; with even "
+        "attention the right character is among those looked at, so there is something to learn from at the output.",
+        Try("Play the beat on the output, with its question", step=0, marks=("w_k1", "w_k2", "w_o2")),
+    ),
+    Note(
+        12,
+        "What does layer 1 have to do so that layer 2 can find the earlier occurrence?",
+        ("“Remember all pairs.”", "“Copy the character before into each position.”"),
+        "Show the diagonal just below the main one, then the diagram: W_K¹ looks one back, W_O¹ W_V¹ writes a copy, "
+        "W_K² compares with the copies. Ask what each of the three alone would be good for.",
+        Try("The model, with each matrix in its place", drawer=MODEL, marks=("w_k1",)),
+    ),
+    Note(
+        15,
+        "If the paper's formula for a matrix is right, what happens when you put it in place of the learned one?",
+        ("“Nothing.”", "“It gets better, since the formula is exact.”", "“It breaks, since the scale is different.”"),
+        "The scale is fitted, so that is not it. One at a time they fit well. All three together fall far: have them "
+        "find out by how much in the second exercise, and let them argue why before you say “cross-talk”.",
+        Try("Graft, with the construction of W_K²", fields={"graft_W_K2": "constructed"}, drawer=GRAFT,
+            marks=("graft",)),
+    ),
+)  # fmt: skip
+
+LESSON = Lesson(
+    name="induction-head",
+    title="How a transformer learns to look back",
+    able=(
+        "say what each of three matrices of an induction head does",
+        "predict what breaks when one of them is missing, and check it",
+        "tell a construction that is right from one that is enough",
+    ),
+    experiment="induction",
+    preset="fastest",
+    exercises=EXERCISES,
+    notes=NOTES,
+    fixed={"orientation": "code", "weighted": False, "strength": 1.0},
+    hidden=(PRESETS, SETTINGS, TRAIN, EXPERIMENTS, BESIDE, "Evidence"),
+    predict=("output", "zero"),
+)

@@ -1,0 +1,75 @@
+"""The simplified transformer of Section 4.2 as a diagram, its matrices where they act."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from icl_core.diagram import Arrow, Box, Diagram
+
+Shows = tuple[str, Mapping[str, Any]]
+LOW, HIGH, BETWEEN = 270.0, 60.0, 165.0  # the residual stream, and what stands above it
+SAY = (
+    "Along the bottom runs the residual stream. Layer 1 looks at the position before and puts a copy of it, remapped, "
+    "into the stream; layer 2 looks for its own character among these copies and writes down what it finds."
+)
+ONE = (
+    "Along the bottom runs the residual stream. The one layer looks for its own character and writes down what it "
+    "finds: no layer before it has put a copy of the previous character there."
+)
+
+
+def diagram(config: Any, learned: str, bigrams: Shows, ends: str) -> Diagram:
+    """The model of a config: `learned` is what its matrices are, "trained" or "construction"; `bigrams` the drawing
+    that shows W_F, with the view that it needs, and `ends` the one of what is predicted."""
+    first = getattr(config, "layers", 2) == 2
+    boxes = [*_in(), *(_first(learned) if first else ()), *_second(learned), *_out(config, learned, bigrams, ends)]
+    arrows = _arrows(first, config.feed_forward)
+    left = 0 if first else 255  # one layer stands in the middle
+    return Diagram(SAY if first else ONE, tuple(_moved(box, left, first) for box in boxes), tuple(arrows))
+
+
+def _in() -> list[Box]:
+    return [Box("x", "w_E + p", 70, LOW, "frozen", "character, position", width=130)]
+
+
+def _first(learned: str) -> list[Box]:
+    return [
+        Box("W_K1", "W_K¹", 195, HIGH, learned, "which position", "w_k1", part=0),
+        Box("A1", "layer 1", 325, HIGH, "computed", "where it looks", "first", part=0, width=116),
+        Box("R1", "W_O¹ W_V¹", 325, BETWEEN, "frozen", "remaps", width=116),
+        Box("one", "+", 325, LOW, "sum"),
+    ]
+
+
+def _second(learned: str) -> list[Box]:
+    return [
+        Box("W_K2", "W_K²", 455, HIGH, learned, "which character", "w_k2", part=0),
+        Box("A2", "layer 2", 585, HIGH, "computed", "where it looks", "second", part=0, width=116),
+        Box("V2", "W_V²", 585, BETWEEN, "frozen", "values", width=116),
+        Box("W_O2", "W_O²", 710, BETWEEN, learned, "what to say", "w_o2", part=0),
+        Box("two", "+", 710, LOW, "sum"),
+    ]
+
+
+def _out(config: Any, learned: str, bigrams: Shows, ends: str) -> list[Box]:
+    found = [Box("W_U", "W_U", 910, LOW, "frozen", "next character", ends, width=130)]
+    if config.feed_forward:
+        found.append(Box("W_F", "W_F", 820, BETWEEN, learned, "bigrams", *bigrams, width=90))
+        found.append(Box("three", "+", 800, LOW, "sum"))
+    return found
+
+
+def _arrows(first: bool, feed_forward: bool) -> list[Arrow]:
+    one = [("W_K1", "A1"), ("A1", "R1"), ("R1", "one"), ("x", "one"), ("one", "two")] if first else [("x", "two")]
+    last = [("two", "three"), ("three", "W_U"), ("W_F", "three")] if feed_forward else [("two", "W_U")]
+    stream = "one" if first else "x"
+    found = [*one, ("W_K2", "A2"), ("A2", "V2"), ("V2", "W_O2"), ("W_O2", "two"), *last]
+    up = [Arrow("x", "W_K1", ((195.0, LOW),))] if first else []
+    up.append(Arrow(stream, "W_K2", ((455.0, LOW),)))
+    if feed_forward:
+        up.append(Arrow("two", "W_F", ((755.0, LOW), (755.0, 225.0), (835.0, 225.0))))
+    return [*(Arrow(start, end) for start, end in found), *up]
+
+
+def _moved(box: Box, left: float, first: bool) -> Box:
+    return box if first or box.name != "x" else replace(box, x=box.x + left)

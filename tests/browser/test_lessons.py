@@ -1,0 +1,90 @@
+"""Lessons in the browser: they open, ask for a prediction, check answers. A diagram's matrix opens its panel."""
+
+from collections.abc import Callable
+
+import pytest
+from driver import go, settled
+from playwright.sync_api import Page, expect
+
+from icl_core import registry
+
+Window = Callable[..., Page]
+LESSONS = registry.lessons()
+BLURRED, CLEAR = "blur(12.8px)", "none"
+
+
+def enter(tab: Page, number: int, text: str) -> None:
+    field = tab.get_by_role("textbox", name=f"Answer {number}")
+    field.fill(text)
+    field.press("Enter")
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_opens_from_its_page_with_less_on_it(server: str, window: Window, name: str) -> None:
+    paper, lesson = LESSONS[name]
+    tab = go(window(), f"{server}/lessons")
+    card = tab.locator(f".st-key-lesson-{name}")
+    expect(card).to_contain_text("You will be able to")
+    expect(card).to_contain_text(f"/{paper.name}?experiment={lesson.experiment}&lesson={name}")
+    card.get_by_text("Lecturer's notes").click()
+    expect(card.get_by_text("They will say:")).to_have_count(len(lesson.notes))
+    card.get_by_role("button", name="Open the lesson").click()
+    tab.wait_for_url(f"**/{paper.name}?*lesson={name}*")
+    settled(tab)
+    expect(tab.get_by_test_id("stSidebar").get_by_text(lesson.title)).to_be_visible()
+    expect(tab.get_by_test_id("stAlert")).to_have_count(0)
+    expect(tab.get_by_test_id("stSidebar").get_by_text("Classroom")).to_have_count(0)
+    expect(tab.get_by_role("combobox", name="Experiment")).to_have_count(0)
+    expect(tab.get_by_role("button", name="Try", exact=True)).to_have_count(0)
+
+
+def test_an_exercise_is_checked_and_kept(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/birth?lesson=induction-head&drawer=Exercises")
+    first = tab.locator(".st-key-exercise-numbers")
+    enter(tab, 3, "128")
+    expect(first).to_contain_text("Not yet: 128. Count the boxes")
+    enter(tab, 3, "49 152")
+    expect(first).to_contain_text("Right: 49,152 numbers.")
+    tab.get_by_test_id("stMain").get_by_text("The model", exact=True).click()
+    tab.wait_for_url("**drawer=The+model*")
+    tab.get_by_test_id("stMain").get_by_text("Exercises", exact=True).click()
+    expect(first).to_contain_text("Right: 49,152 numbers.")
+    tab.get_by_role("button", name="Leave the lesson").click()
+    tab.wait_for_url(lambda url: "lesson" not in url)
+    expect(tab.get_by_test_id("stSidebar").get_by_text("Classroom")).to_be_visible()
+
+
+def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/birth?lesson=induction-head&beat=find")
+    expect(tab.get_by_text("This lesson asks for your prediction first.")).to_be_visible()
+    on = tab.locator(".st-key-next button")
+    expect(on).to_be_disabled()
+    expect(tab.get_by_role("button", name="Show me")).to_have_count(0)
+    hidden = tab.locator(".st-key-seat-w_o2 > *").first
+    expect(hidden).to_have_css("filter", BLURRED)
+    tab.locator(".st-key-choices button").last.click()
+    expect(tab.locator(".st-key-says")).to_contain_text("Then layer 2 learns")  # the beat of the link
+    expect(hidden).to_have_css("filter", CLEAR)
+    expect(on).to_be_enabled()
+
+
+def test_a_lesson_that_is_not_here_is_told(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/birth?lesson=learned-steps")
+    told = tab.get_by_test_id("stAlert")
+    expect(told).to_contain_text("There is no lesson 'learned-steps' on this page; the lessons are ")
+    expect(told).to_contain_text("learned-steps (Memformers)")
+    expect(tab.get_by_role("button", name="Leave the lesson")).to_have_count(0)
+
+
+def test_a_matrix_of_the_diagram_opens_its_panel(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/memformers?experiment=methods&drawer=The+model")
+    diagram = tab.locator(".diagram")
+    expect(diagram.locator("image")).to_have_count(4)
+    diagram.get_by_role("button", name="register R₂").press("Enter")
+    tab.wait_for_url("**marks=learned*")
+    expect(tab.locator(".st-key-seat-learned")).to_have_css("outline-style", "solid")
+    diagram.get_by_role("button", name="A₃").click()
+    tab.wait_for_url("**drawer=Trained+beside+constructed*layer=3*")
+    panel = tab.locator(".st-key-panel-wide-preconditioner")
+    expect(panel).to_have_css("outline-style", "solid")
+    expect(panel).to_contain_text("Layer 3 of 4")

@@ -1,0 +1,153 @@
+"""Lessons: what they fix, hide and ask for is there; their answers are right for the shipped run, others are not."""
+
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from icl_core import registry
+from icl_core.experiment import STAGE
+from icl_core.knobs import knobs
+from icl_core.lesson import CONTROLS, Exercise, readings
+from icl_core.runs import store
+
+ROOT = Path(__file__).parents[1]
+LESSONS = registry.lessons()
+TAUGHT = [(name, exercise.name) for name, (_, each) in LESSONS.items() for exercise in each.exercises]
+OWN = {"The model", "View", "Numbers", "Evidence", "Why"}  # drawers that every experiment may have
+
+
+@pytest.fixture(params=LESSONS)
+def taught(request):
+    """A lesson, its experiment, and the preset that it is given on."""
+    paper, found = LESSONS[request.param]
+    experiment = registry.experiment(f"{paper.name}.{found.experiment}")
+    return found, experiment, {preset.name: preset for preset in experiment.presets}[found.preset]
+
+
+def loaded(name: str):
+    paper, found = LESSONS[name]
+    header = store.default().preset(f"{paper.name}.{found.experiment}", found.preset)
+    assert header is not None
+    return store.default().load(header)
+
+
+def test_every_paper_has_a_lesson():
+    assert {paper.name for paper, _ in LESSONS.values()} == set(registry.papers()) - {"toy"}
+
+
+def test_what_a_lesson_fixes_and_hides_is_there(taught):
+    found, experiment, preset = taught
+    assert experiment.presets[0] == preset  # its beats are played on the first
+    view = experiment.view(**preset.view)
+    for field, value in found.fixed.items():
+        owner = preset.config if field in knobs(experiment.config) else view
+        knobs(type(owner))[field].check(field, value)
+        assert getattr(owner, field) == value  # so that its run is there, and beats start from what it fixes
+    drawers = {each.place for each in experiment.drawings if each.applies(preset.config)} - {STAGE} | OWN
+    assert set(found.hidden) <= {*CONTROLS, *drawers}
+
+
+def test_what_it_hides_or_fixes_no_beat_needs(taught):
+    found, experiment, _ = taught
+    beats = {beat.name: beat for beat in experiment.script.beats}
+    assert set(found.predict) <= beats.keys() and all(beats[name].ask for name in found.predict)
+    for beat in beats.values():
+        assert beat.drawer not in found.hidden and not set(beat.view) & found.fixed.keys(), beat.name
+
+
+def test_the_notes_show_what_there_is(taught):
+    found, experiment, preset = taught
+    view, drawings = experiment.view(**preset.view), {each.name: each for each in experiment.drawings}
+    assert found.minutes == sum(note.minutes for note in found.notes) <= 90 and len(found.able) == 3
+    for note in found.notes:
+        assert note.ask.endswith("?") and note.they_say and note.tell.endswith((".", "”.", ".”"))
+        for field, value in note.show.fields.items():
+            knobs(type(view))[field].check(field, value)
+        places = {drawings[name].place for name in note.show.marks}
+        assert places <= {STAGE, note.show.drawer}, note.show.say
+
+
+def test_three_exercises_that_say_how_exact(taught):
+    found, _, _ = taught
+    assert len({each.name for each in found.exercises}) == 3
+    for each in found.exercises:
+        assert any(word in each.ask for word in ("Within", "within", "decimal", "Exactly")), each.ask
+        assert each.hint.endswith((".", "?")) and each.unit
+
+
+@pytest.mark.parametrize(("name", "exercise"), TAUGHT)
+def test_the_answer_of_the_run_is_right_and_guesses_are_not(name: str, exercise: str):
+    run = loaded(name)
+    each = next(one for one in LESSONS[name][1].exercises if one.name == exercise)
+    right = each.right(run)
+    said = each.answer(run)
+    assert each.accepts(run, f"{right:.12g}") and each.accepts(run, said.split()[0])
+    assert "nan" not in said and said.endswith(".")
+    guesses = ["0", "1", "0.5", "2", "3", "10", "50", "100", "1000", "", "x", "nan", "inf"]
+    assert not any(each.accepts(run, guess) for guess in guesses)
+    assert not each.accepts(run, f"{right * 1.1 + each.within:.6g}") and each.within <= abs(right) / 20
+
+
+@pytest.mark.parametrize(
+    ("typed", "numbers"),
+    [
+        ("0.87", (0.87,)), (" 50.5 % ", (50.5,)), ("\N{MINUS SIGN}0,127", (-127.0, -0.127)),
+        ("49,152", (49152.0, 49.152)),
+        ("49 152", (49152.0,)), ("1,000,000", (1e6,)), (".5", (0.5,)), ("1e3", ()), ("nan", ()), ("", ()), ("1/16", ()),
+    ],
+)  # fmt: skip
+def test_numbers_are_read_as_people_write_them(typed: str, numbers: tuple[float, ...]):
+    assert readings(typed) == numbers
+
+
+def test_an_answer_on_the_edge_counts():
+    each = Exercise("x", "How many? Within 1.", "pairs", lambda run: 10.0, 1, lambda run: "So.", "Look.")
+    assert each.accepts(None, "11") and each.accepts(None, "9") and not each.accepts(None, "11.01")
+    assert each.answer(None) == "10 pairs. So."
+
+
+def opened(page: str, link: dict[str, str]) -> AppTest:
+    """The page as drawn for that link, without a browser."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
+    app.switch_page(f"pages/{page}.py")
+    for name, value in link.items():
+        app.query_params[name] = value
+    return app.run()
+
+
+def warned(app: AppTest) -> list[str]:
+    return [re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning]  # without escapes
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_whatever_a_link_says_the_lesson_holds(name: str):
+    paper, found = LESSONS[name]
+    held = {"f": "3"} if "f" in found.fixed else {"seed": "7"}
+    fixed = {field: str(not value) for field, value in found.fixed.items() if isinstance(value, bool)}
+    app = opened(paper.name, {"lesson": name, "preset": "none", **held, **fixed})
+    assert not app.exception and not app.error
+    assert len(warned(app)) == 1 + len(held) + len(fixed)
+    assert all(said.startswith("In this lesson ") and said.endswith("is not used.") for said in warned(app))
+    assert not any("nearest one" in each.value for each in app.markdown)  # the lesson's own run is on screen
+    knobs = [each for each in app.select_slider if each.key.rpartition(":")[2] in (*held, *fixed)]
+    assert knobs or "settings" in found.hidden
+    assert all(each.disabled for each in knobs)
+
+
+def test_a_lesson_survives_what_leaves_all_other_settings_and_not_another_experiment():
+    app = opened("gdssm", {"lesson": "state-is-gradient", "seed": "3", "at_once": "false"})
+    assert next(each for each in app.select_slider if each.label.startswith("context pairs")).disabled
+    next(each for each in app.button if each.label == "Back to the preset").click().run()
+    assert app.query_params["lesson"] == "state-is-gradient" and "seed" not in app.query_params
+    next(each for each in app.button if each.label == "Leave the lesson").click().run()
+    assert "lesson" not in app.query_params and app.query_params["experiment"] == "layer"
+    assert not any(each.disabled for each in app.select_slider)
+
+
+@pytest.mark.parametrize(("page", "asked"), [("birth", "nothing"), ("memformers", "induction-head")])
+def test_a_lesson_that_is_not_here_is_told_with_those_there_are(page: str, asked: str):
+    said = warned(opened(page, {"lesson": asked}))
+    assert len(said) == 1 and said[0].startswith(f"There is no lesson '{asked}' on this page")
+    assert all(name in said[0] for name in LESSONS)
