@@ -192,7 +192,7 @@ def test_a_cell_that_is_none_is_named(page: str, cell: str, said: str) -> None:
 
 def test_a_pinned_cell_explains_its_number() -> None:
     app = opened("birth", "drawer=Numbers&cell=w_o2:3:4")
-    assert app.subheader[0].value.startswith("W_O² at")
+    assert app.subheader[0].value.startswith("W_O², output")
     table = next(each.proto.body for each in app.get("html") if 'class="making"' in each.proto.body)
     assert "their product" in table and "softmax" in table
     assert [field.value for field in app.number_input][-2:] == [3, 4]

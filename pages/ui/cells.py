@@ -130,6 +130,7 @@ def show(setting: Setting, run: Run, cell: Cell | None) -> None:
     with st.container(key="one-number"):
         left, right = st.columns([1, 3])
         with left:
+            st.caption("Click on a cell of a map, or choose one here.")
             _fields(setting, every, cell)
         with right:
             if chosen.is_blank(cell.row, cell.column):
@@ -152,7 +153,8 @@ def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
     for key, kind, (side, size, labels, at) in zip(keys[1:], ("Row", "Column"), sizes, strict=True):
         label = f"{kind} of {size}" + (f": {plain(side)}" if side else "")
         st.number_input(label, 1, size, step=1, key=key, on_change=_moved, args=(keys, every))
-        st.caption(plain(f"It is {labels[at]}."))
+        if labels[at] != str(at + 1):
+            st.caption(plain(f"On the map: {labels[at]}"))
 
 
 def _other(key: str, every: Maps) -> None:
@@ -176,8 +178,8 @@ def _explained(found: Explained) -> None:
     if found.beside:
         tables.append(_table("Beside it", [("", each.name, _number(each.value), each.says) for each in found.beside]))
     if found.share is not None:
-        rivals = [("", each.name, _number(each.score), f"{each.share:.1%}") for each in found.rivals]
-        tables.append(_table(f"Its share of the softmax is {found.share:.1%}; the largest are", rivals))
+        rivals = [("", each.name, _number(each.score), _percent(each.share)) for each in found.rivals]
+        tables.append(_table(f"Its share of the softmax is {_percent(found.share)}; the largest are", rivals))
     st.html(f'<div class="making">{"".join(tables)}</div>')
 
 
@@ -190,3 +192,8 @@ def _table(caption: str, rows: Sequence[Sequence[str]]) -> str:
 def _number(value: float) -> str:
     """Four digits, with a true minus sign."""
     return f"{value:.4g}".replace("-", "\N{MINUS SIGN}")
+
+
+def _percent(share: float) -> str:
+    """A share; one that is nearly none says so."""
+    return f"{share:.1%}" if share >= 0.0005 else "under 0.1%"
