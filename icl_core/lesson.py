@@ -3,6 +3,7 @@
 Values only, and no torch: the page of lessons lists them. What a run has to tell is found when it is asked for.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -52,8 +53,9 @@ class Exercise:
 
     def answer(self, run: Run) -> str:
         """The answer, with how it comes about."""
-        value = f"{self.right(run):,.3f}".rstrip("0").rstrip(".").replace("-", "\N{MINUS SIGN}")
-        return f"{value} {self.unit}. {self.because(run)}"
+        places = math.ceil(-math.log10(self.within)) if 0 < self.within < 1 else 0
+        value = f"{self.right(run):,.{places}f}".replace("-", "\N{MINUS SIGN}")
+        return f"{value}{'' if self.unit == '%' else ' '}{self.unit}. {self.because(run)}"
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ def test_the_answer_of_the_run_is_right_and_guesses_are_not(name: str, exercise:
     each = next(one for one in LESSONS[name][1].exercises if one.name == exercise)
     right = each.right(run)
     said = each.answer(run)
-    assert each.accepts(run, f"{right:.12g}") and each.accepts(run, said.split()[0])
+    assert each.accepts(run, f"{right:.12g}") and each.accepts(run, said.split()[0].rstrip("."))
     assert "nan" not in said and said.endswith(".")
     guesses = ["0", "1", "0.5", "2", "3", "10", "50", "100", "1000", "", "x", "nan", "inf"]
     assert not any(each.accepts(run, guess) for guess in guesses)
@@ -106,6 +106,16 @@ def test_an_answer_on_the_edge_counts():
     each = Exercise("x", "How many? Within 1.", "pairs", lambda run: 10.0, 1, lambda run: "So.", "Look.")
     assert each.accepts(None, "11") and each.accepts(None, "9") and not each.accepts(None, "11.01")
     assert each.answer(None) == "10 pairs. So."
+
+
+def test_what_a_drawer_shows_of_one_seed_counts():
+    from icl_core.papers.gdssm.layer.draw.scale import at_scale
+    from icl_core.papers.gdssm.layer.settings import View
+
+    run, far = loaded("state-is-gradient"), LESSONS["state-is-gradient"][1].exercises[2]
+    for seed in range(1, run.config.seeds + 1):
+        ours, _, zero, _ = at_scale(run, View(alpha=3.0, seed_shown=seed))
+        assert far.accepts(run, f"{ours / zero:.1f}")
 
 
 def opened(page: str, link: dict[str, str]) -> AppTest:

@@ -28,13 +28,14 @@ def held(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -
 
 def withheld(setting: Setting, run: Run, beat: Beat | None) -> list[str]:
     """What questions hide now: the beat's own while it is open; in a lesson those that are still to be answered, too,
-    but for what the beat speaks of."""
+    but for what has been spoken of up to here."""
     own, script, lesson = open_question(run, beat), setting.experiment.script, setting.lesson
     mine = list(own.hides) if own else []
     if script is None or lesson is None or setting.config != setting.preset.config:
         return mine
     asked = [open_question(run, each) for each in script.beats if each.name in lesson.predict]
-    shown = beat.marks if beat and not own else ()
+    so_far = script.beats[: script.beats.index(beat) + 1] if beat else ()
+    shown = {name for each in so_far for name in each.marks}
     return [*mine, *(name for question in asked if question for name in question.hides if name not in shown)]
 
 

@@ -27,9 +27,8 @@ def _all_three(run: Run) -> float:
 def _alone(run: Run) -> str:
     alone = ", ".join(f"{_grafted(run, {name: 'constructed'}):.1f}" for name in GRAFTS)
     return (
-        f"Together they leave {_all_three(run):.1f}%. One at a time W_K¹, W_K² and W_O² leave {alone}%. The losses do "
-        "not add up: each construction answers a little to everything in the stream, and training had tuned the other "
-        "matrices to what they get."
+        f"One at a time W_K¹, W_K² and W_O² leave {alone}%. The losses do not add up: each construction answers a "
+        "little to everything in the stream, and training had tuned the other matrices to what they get."
     )
 
 

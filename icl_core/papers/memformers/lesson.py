@@ -49,12 +49,9 @@ def _left(run: Run) -> float:
 
 
 def _product(run: Run) -> str:
-    factors = " × ".join(f"({1 - each:.3f})".replace("-", "−") for each in _steps(run))
-    return (
-        f"{factors} = {_left(run):.3f}. The sign turns where a step is too long, and the size is what is left.".replace(
-            "-", "−"
-        )
-    )
+    factors = [1 - float(each) for each in _steps(run)]
+    said = " × ".join(f"{each:.3f}" if each > 0 else f"(−{-each:.3f})" for each in factors)
+    return f"{said} = {_left(run):.3f}. A step longer than 1 overshoots, which turns the sign.".replace("= -", "= −")
 
 
 EXERCISES = (
@@ -65,7 +62,7 @@ EXERCISES = (
         _longest,
         0.008,
         _named,
-        "Let the clock stand at its end and look at “Step sizes”: a dot is a layer; rest the pointer on the highest.",
+        "At the end of the training look at “The layers' steps”: a dot is a layer; rest the pointer on the highest.",
     ),
     Exercise(
         "stretched",
@@ -85,7 +82,7 @@ EXERCISES = (
         _left,
         0.005,
         _product,
-        "Read the three steps off “Step sizes” and multiply 1 − a over the layers. One factor is negative.",
+        "Read the three steps off “The layers' steps” and multiply 1 − a over the layers. One factor is negative.",
     ),
 )
 
