@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,13 @@ GIVEN_UP = {
 PASSED = re.compile(r"^\s*[{\[(<.#*]|://|var\(|px|viewBox|SELECT|PRAGMA|--|```|\$\$")  # code, CSS, formulas
 
 
-def sentences(path: Path) -> Iterator[tuple[int, str]]:
+@cache
+def sentences(path: Path) -> list[tuple[int, str]]:
     """The texts of a file of three words or more, no docstrings; {} stands for what an f-string puts in."""
+    return list(_found(path))
+
+
+def _found(path: Path) -> Iterator[tuple[int, str]]:
     tree = ast.parse(path.read_text())
     docstrings = {id(first) for first in map(_docstring, ast.walk(tree)) if first is not None}
     inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
