@@ -28,7 +28,7 @@ REACHES_FLOOR = Claim(
 )  # fmt: skip
 SCALAR_REACHES_FLOOR = Claim(
     id="scalar-reaches-floor", label="log-loss above the floor, A = aI", kind="ours",
-    text="With A_l = a_l I a trained model reaches the best polynomial of its degree in S, up to four layers.",
+    text="With Aₗ = aₗ I a trained model reaches the best polynomial of its degree in S, up to four layers.",
     source="not in the paper; Figure 1's floor",
     at={**FRESH, "preconditioner": "scalar"}, near=0.0, tolerance=0.02,
 )  # fmt: skip
