@@ -2,7 +2,7 @@
 and Nesterov's method are put into a Memformer, and its tokens then hold the guesses of these methods, to rounding.
 
 Beside it stands what the theorems do not say. The numbers of one prompt are wrong for another, so that no fixed numbers
-are conjugate gradient for all prompts. Which fixed numbers are best is another question: at A_l = a_l Σ⁻¹ the gradient
+are conjugate gradient for all prompts. Which fixed numbers are best is another question: at Aₗ = aₗ Σ⁻¹ the gradient
 of the expected loss vanishes. The misprints on the way are listed, each with the number that shows it.
 """
 

@@ -89,7 +89,7 @@ STATIONARY = ours(
     text="With the sampling error taken out, nothing is left of the squared gradient at Aₗ = aₗ Σ⁻¹: less than a "
     "twentieth of what it is at the best multiples of I.",
     source="Appendix D, Theorem 3 of Ahn et al., measured",
-    at={**ENOUGH, "d": 5, "layers": range(2, 5)},  # deeper, no gradient at a_l I can be told from its sampling error
+    at={**ENOUGH, "d": 5, "layers": range(2, 5)},  # deeper, no gradient at aₗ I can be told from its sampling error
     near=0.0,
     tolerance=0.05,
 )

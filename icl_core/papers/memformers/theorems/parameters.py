@@ -37,7 +37,7 @@ def _matrices(c: Any) -> int:
 
 
 def _moving(c: Any) -> int:
-    """A_l, and every B_l but the last."""
+    """Aₗ, and every Bₗ but the last."""
     return (2 * c.layers - 1) * c.d**2
 
 

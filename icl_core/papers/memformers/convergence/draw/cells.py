@@ -24,11 +24,11 @@ def _map(layer: int, left: np.ndarray, right: np.ndarray, by: float) -> Map:
     def explain(row: int, column: int) -> Explained:
         i, j = numbers[row], numbers[column]
         terms = [
-            Term(f"Σ^½({i}, {k + 1}) · A Σ^½({k + 1}, {j}) / a", float(left[row, k] * right[k, column]))
+            Term(f"√Σ({i}, {k + 1}) · A √Σ({k + 1}, {j}) / a", float(left[row, k] * right[k, column]))
             for k in range(len(left))
         ]
         says = (
-            f"Row {i} of Σ^½ times column {j} of A Σ^½, divided by the layer's multiple a = {written(by)}. In a layer "
+            f"Row {i} of √Σ times column {j} of A √Σ, divided by the layer's multiple a = {written(by)}. In a layer "
             "that has learned Σ⁻¹ the terms make 1 on the diagonal and cancel beside it."
         )
         identity = Term("the identity", float(row == column), "what A = a Σ⁻¹ would give")

@@ -19,12 +19,12 @@ CLOSE = 0.1  # to a multiple of the identity: nearly one
 
 
 def takes_steps(config: Config) -> bool:
-    """Whether a_l alone are the model's steps, which theory knows."""
+    """Whether aₗ alone are the model's steps, which theory knows."""
     return config.variant == "linear"
 
 
 def distances(run: Run, view: View) -> Panel:
-    """Dist(√Σ A_l √Σ, I) of every layer over training."""
+    """Dist(√Σ Aₗ √Σ, I) of every layer over training."""
     x, layers = run["curve/step"], range(run.config.layers)
     series = [Curve(f"layer {i + 1}", x, run[f"curve/distance_{i}"], f"layer {i + 1}") for i in layers]
     figure = figures.curves(series, "training step", "distance", log_y=True, at=at(run, view), height=HEIGHT)
@@ -44,7 +44,7 @@ def _random(run: Run) -> float:
 
 
 def identities(run: Run, view: View) -> Panel:
-    """√Σ A_l √Σ of every layer, divided by a_l."""
+    """√Σ Aₗ √Σ of every layer, divided by aₗ."""
     found = preconditioner.whitened_of(run, view.seed_shown, run.config.layers, run.snapshot_at(view))
     shown = (found / preconditioner.scales(found)[:, None, None]).numpy()
     away = away_from_identity(found).tolist()
@@ -60,7 +60,7 @@ def identities(run: Run, view: View) -> Panel:
 
 
 def steps(run: Run, view: View) -> Panel:
-    """a_l of every layer beside the steps 1 / r_l of the best polynomial."""
+    """aₗ of every layer beside the steps 1 / rₗ of the best polynomial."""
     best = run["reference/floor_steps"][-1]
     last = len(run.snapshot_steps) - 1
     now, end = (_multiples(run, view, each) for each in (run.snapshot_at(view), last))
