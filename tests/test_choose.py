@@ -3,7 +3,8 @@
 import pytest
 
 from icl_core import knobs, registry
-from pages.ui import address, choose
+from icl_core.experiment import Run
+from pages.ui import address, choose, drawers
 
 ONLY_THERE = {"authors": {"norm", "width"}, "plain": {"parameters"}}
 
@@ -28,3 +29,13 @@ def test_a_knob_that_changes_nothing_is_not_asked_for(form, other):
 def test_while_a_setting_is_refused_all_knobs_are_there_to_mend_it():
     config = registry.experiment("gdssm.comparison").config()
     assert shown(config, "width must make at least 4 hidden numbers") == set(knobs.values(config))
+
+
+@pytest.mark.parametrize(("preset", "prefix"), [("layer", "one_"), ("1-D", "scalar_"), ("two layers", "several_")])
+def test_a_drawer_asks_for_the_parts_of_the_model_that_it_draws(preset, prefix):
+    experiment = registry.experiment("gdssm.layer")
+    found = next(each for each in experiment.presets if each.name == preset)
+    run, view = Run(found.config, {}), experiment.view()
+    setting = address.Setting("gdssm.layer", "layer", experiment, found, found.config, {}, view, (), "")
+    fields = drawers._fields(setting, run, "Graft")
+    assert fields and all(field.startswith(prefix) for field in fields)

@@ -169,3 +169,31 @@ def test_the_python_of_export_runs(id: str, monkeypatch) -> None:
     monkeypatch.setattr(go.Figure, "show", lambda figure: shown.append(figure))
     exec(sharing.snippet(SimpleNamespace(**parts)), {})
     assert len(shown) == 1
+
+
+@pytest.mark.parametrize(
+    ("page", "cell", "said"),
+    [
+        ("birth", "w_k2", "a map, a row and a column, as first:1:1, the map one of first, second, w_k1, w_k2, w_o2"),
+        ("birth", "w_k2:0:1", "a row from 1 to 65 and a column from 1 to 65 of w_k2"),
+        ("birth", "second:x:11", "a row from 1 to 10 and a column from 1 to 10 of second"),
+        ("birth", "accuracy:1:1", "a map, a row and a column"),
+        ("gdssm", "weights:4:1:1", "a map from 1 to 3 of weights"),
+        ("birth", f"w_k2:1:{MANY[:60]}", "a row from 1 to 65 and a column from 1 to 65 of w_k2"),
+    ],
+)
+def test_a_cell_that_is_none_is_named(page: str, cell: str, said: str) -> None:
+    app = opened(page, f"drawer=Numbers&cell={quote(cell)}")
+    warnings = [re.sub(r"\\(\W)|\u2060", r"\1", warning.value) for warning in app.warning]
+    assert [f"cell must be {said}" in warning and f"got '{cell}'" in warning for warning in warnings] == [True]
+    assert not app.exception and not app.error
+    assert app.subheader  # a number is explained all the same
+
+
+def test_a_pinned_cell_explains_its_number() -> None:
+    app = opened("birth", "drawer=Numbers&cell=w_o2:3:4")
+    assert app.subheader[0].value.startswith("W_O², output")
+    table = next(each.proto.body for each in app.get("html") if 'class="making"' in each.proto.body)
+    assert "their product" in table and "softmax" in table
+    assert [field.value for field in app.number_input][-2:] == [3, 4]
+    assert not app.warning and not app.exception

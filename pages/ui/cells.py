@@ -12,7 +12,7 @@ from icl_core import knobs
 from icl_core.cells import MEAN, PRODUCT, SUM, Explained, Map
 from icl_core.experiment import CannotDraw, Drawing, Run
 from icl_core.knobs import BadSetting
-from pages.ui import address, panels
+from pages.ui import panels
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
@@ -54,12 +54,15 @@ def _read(text: str, every: Maps) -> Cell:
     """A cell as the address writes it: the map, its number if the drawing has several, the row and the column. Raises
     `ValueError` with what it must be."""
     name, *numbers = text.split(":")
-    example = next((_written(Cell(each, 0, 0, 0), maps) for each, maps in every.items()), "")
+    if not every:
+        raise ValueError("left out here, where no map explains its cells")
     if name not in every or len(numbers) != (3 if len(every[name]) > 1 else 2):
+        first, maps = next(iter(every.items()))
+        known = ", ".join(map(_form, every.items()))
         raise ValueError(
-            f"a map, a row and a column, as {example}, with a map of {', '.join(map(_form, every.items()))}"
+            f"a map, a row and a column, as {_written(Cell(first, 0, 0, 0), maps)}, the map one of {known}"
         )
-    places = [int(each) - 1 if each.isascii() and each.isdecimal() else -1 for each in numbers]
+    places = [int(each) - 1 if each.isascii() and each.isdecimal() and len(each) < 6 else -1 for each in numbers]
     which = places[0] if len(places) == 3 else 0
     if not 0 <= which < len(every[name]):
         raise ValueError(f"a map from 1 to {len(every[name])} of {name}")
@@ -112,8 +115,7 @@ def _clicked(key: str) -> None:
 
 
 def _go(text: str) -> None:
-    address.write("cell", text, "")
-    address.write("drawer", "Numbers", "")
+    st.query_params.update({"cell": text, "drawer": "Numbers"})  # at once: one step for the browser's Back
 
 
 def show(setting: Setting, run: Run, cell: Cell | None) -> None:
@@ -128,6 +130,7 @@ def show(setting: Setting, run: Run, cell: Cell | None) -> None:
     with st.container(key="one-number"):
         left, right = st.columns([1, 3])
         with left:
+            st.caption("Click on a cell of a map, or choose one here.")
             _fields(setting, every, cell)
         with right:
             if chosen.is_blank(cell.row, cell.column):
@@ -150,7 +153,8 @@ def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
     for key, kind, (side, size, labels, at) in zip(keys[1:], ("Row", "Column"), sizes, strict=True):
         label = f"{kind} of {size}" + (f": {plain(side)}" if side else "")
         st.number_input(label, 1, size, step=1, key=key, on_change=_moved, args=(keys, every))
-        st.caption(plain(f"It is {labels[at]}."))
+        if labels[at] != str(at + 1):
+            st.caption(plain(f"On the map: {labels[at]}"))
 
 
 def _other(key: str, every: Maps) -> None:
@@ -174,8 +178,8 @@ def _explained(found: Explained) -> None:
     if found.beside:
         tables.append(_table("Beside it", [("", each.name, _number(each.value), each.says) for each in found.beside]))
     if found.share is not None:
-        rivals = [("", each.name, _number(each.score), f"{each.share:.1%}") for each in found.rivals]
-        tables.append(_table(f"Its share of the softmax is {found.share:.1%}; the largest are", rivals))
+        rivals = [("", each.name, _number(each.score), _percent(each.share)) for each in found.rivals]
+        tables.append(_table(f"Its share of the softmax is {_percent(found.share)}; the largest are", rivals))
     st.html(f'<div class="making">{"".join(tables)}</div>')
 
 
@@ -188,3 +192,8 @@ def _table(caption: str, rows: Sequence[Sequence[str]]) -> str:
 def _number(value: float) -> str:
     """Four digits, with a true minus sign."""
     return f"{value:.4g}".replace("-", "\N{MINUS SIGN}")
+
+
+def _percent(share: float) -> str:
+    """A share; one that is nearly none says so."""
+    return f"{share:.1%}" if share >= 0.0005 else "under 0.1%"

@@ -81,7 +81,8 @@ def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[finding
             lesson.way_out(setting)
             if claims and not rules.hides(setting.lesson, drawers.EVIDENCE):
                 st.button(f"{verdicts.told(claims)} ▸", key="verdicts", type="tertiary", on_click=_evidence)
-            with st.popover("⋯", help="Share, export, projector"):
+            # opened, it is drawn anew: what the link holds may have changed below it, where the page is a fragment
+            with st.popover("⋯", help="Share, export, projector", key="more", on_change="rerun"):
                 sharing.tools(setting, shown)
 
 

@@ -20,12 +20,12 @@ def test_a_typed_sequence_is_shown_and_a_foreign_character_is_named(server: str,
     tab = go(window(), f"{server}/birth?drawer={quote('Your own sequence')}")
     panel = tab.locator(".st-key-drawer")
     title = panel.get_by_role("heading", level=3).first
-    expect(title).to_contain_text("predictions right")
+    expect(title).to_contain_text("predictions are right")
     sampled = title.inner_text()
     type_sequence(tab, "abcdefg")
-    expect(title).to_contain_text("no trigger has come twice yet")
+    expect(title).to_contain_text("no trigger comes twice here")
     type_sequence(tab, "to be or not to be")
-    expect(title).to_contain_text("predictions right")
+    expect(title).to_contain_text("predictions are right")
     assert title.inner_text() != sampled
     type_sequence(tab, "naïve")
     expect(panel.get_by_text("the sequence must be made of the vocabulary's")).to_contain_text("got 'ï'")

@@ -17,6 +17,7 @@ from tests.cells import check, explained, shipped, views
         ("birth.induction", "both"),
         ("birth.induction", "order, paper size"),  # maps of blocks
         ("birth.constructed", "by hand"),
+        ("birth.constructed", "by hand, paper size"),
     ],
 )
 def test_the_terms_make_the_number_that_the_map_shows(experiment, preset):
@@ -26,6 +27,16 @@ def test_the_terms_make_the_number_that_the_map_shows(experiment, preset):
     for drawing in drawings:
         for view in views(experiment, run):
             check(drawing, run, view)
+
+
+def test_a_constructed_reading_is_what_all_stored_pairs_answer():
+    run, experiment = shipped("birth.constructed", "by hand"), registry.experiment("birth.constructed")
+    w_k2 = next(each for each in explained("birth.constructed", run) if each.name == "w_k2")
+    kept, clean = (check(w_k2, run, experiment.view(cross_talk=talk))[0] for talk in ("kept", "within"))
+    own, other = kept.explain(7, 7), kept.explain(7, 8)
+    assert own.terms[0].says == "its own" and own.terms[0].value == pytest.approx(15 * run.config.d**0.5, rel=0.3)
+    assert {term.says for term in other.terms} == {"cross-talk", ""} and other.joined == "sum"
+    assert clean.explain(7, 7).joined == "product"  # no sum of pairs any more
 
 
 def maps(name, run, view):
@@ -63,16 +74,14 @@ def test_a_forward_pass_in_numbers_is_what_the_maps_show(preset):
     draws = {each.name: each.draw for each in experiment.drawings}
     for position in (2, 7, 99):
         view = experiment.view(sequence="abcXabcXab", position=position)
-        table, maps = draws["forward"](run, view).table, draws["attention"](run, view)
-        at = min(position, 10) - 1
-        heats = [trace for trace in maps.figure.data if trace["type"] == "heatmap"]
-        for layer, trace in enumerate(heats, 1):
-            row = np.nan_to_num(trace["z"][at])
-            shown = table[table["what happens"] == f"layer {layer} looks at"]
-            assert len(shown) == min(3, at + 1)
-            assert shown["share"].tolist() == pytest.approx(sorted(row, reverse=True)[: len(shown)], abs=6e-5)
-            assert shown["where or what"].iloc[0] == trace["x"][int(row.argmax())]
-        says = table[table["what happens"] == "the model says"]
-        told = maps.data.iloc[at]
-        assert len(says) == 3 and says["where or what"].iloc[0] == f"'{told['predicted']}'"
-        assert says["share"].iloc[0] == pytest.approx(told["probability"], abs=1e-4)
+        forward, maps = draws["forward"](run, view), draws["attention"](run, view)
+        assert forward.table is not None and maps.figure is not None and maps.data is not None
+        at, rows = min(position, 10) - 1, forward.table.to_numpy().tolist()
+        for layer, trace in enumerate([each for each in maps.figure.data if each["type"] == "heatmap"], 1):
+            weights = np.nan_to_num(trace["z"][at])
+            shown = [row[1:] for row in rows if row[0] == f"layer {layer} looks at"]
+            assert [share for _, share in shown] == pytest.approx(sorted(weights)[::-1][: min(3, at + 1)], abs=6e-5)
+            assert shown[0][0] == trace["x"][int(weights.argmax())]
+        says = [row[1:] for row in rows if row[0] == "the model says"]
+        told = maps.data.to_dict("records")[at]
+        assert len(says) == 3 and says[0] == [f"'{told['predicted']}'", pytest.approx(told["probability"], abs=1e-4)]

@@ -104,7 +104,7 @@ NOTES = (
     Note(
         10,
         "Three matrices have to form. Which one is the first?",
-        ("“Looking back, of course: you have to find before you can speak.”", "“All at once: they need each other.”"),
+        ("“Looking back: you have to find before you can speak.”", "“All at once: they need each other.”"),
         "Collect votes before you play. Looking better earns nothing until the model can say what it sees; with even "
         "attention the right character is among those looked at, so there is something to learn from at the output.",
         Try("The three matrices before training", step=0, marks=("w_k1", "w_k2", "w_o2")),

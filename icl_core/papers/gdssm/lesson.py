@@ -112,9 +112,9 @@ NOTES = (
     Note(
         12,
         "The layer is trained on its predictions alone. Will its state be that sum after three pairs of ten?",
-        ("“No, only at the end: that is where it is judged.”", "“Roughly.”", "“Yes.”"),
+        ("“No, only at the end: that is where it is asked.”", "“Roughly.”", "“Yes.”"),
         "Have them vote, then show the difference after three pairs. It is right all along because it adds a term a "
-        "pair and forgets none; judging the end forces every term.",
+        "pair and forgets none; being asked at the end forces every term.",
         Try("After three pairs", fields={"token": 3}, drawer=BESIDE, marks=("tokens",)),
     ),
     Note(

@@ -197,7 +197,7 @@ class Links {
       const every = shown ? mapsOf(plot).map((map) => outlines(map, shown)) : [];
       const join = (name) => every.map((each) => each[name]).join("");
       const [row, column, cell] = ["row", "column", "cell"].map(join);
-      draw(plot, { halo: row + column, row, column, cell });
+      draw(plot, { halo: row + column + cell, row, column, cell });
     }
   }
 

@@ -93,7 +93,10 @@ def _left(run: Run, view: View) -> float:
 
 def _one_layer(run: Run, view: View) -> str:
     alone = float(run["baseline/one_layer"][0])
-    return f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, which cannot look back, gets {alone:.0%}."
+    return (
+        f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, where nothing looks one back, gets "
+        f"{alone:.0%}."
+    )
 
 
 def _mute(run: Run, view: View) -> str:

@@ -25,12 +25,13 @@ VECTORS = {  # on the left of a memory, and what the memory makes of the one on 
     "W_K2": ("w_E({})", "W_K² R¹ w_E({})"),
     "W_O2": ("w_U({})", "W_O² W_V² w_E({})"),
 }
+CELL = {"W_K1": "query at {}, key at {}", "W_K2": "query {}, key {}", "W_O2": "output {}, input {}"}
 ASKS = {
     "W_K1": "how strongly the query at position {} calls for the key at position {}",
     "W_K2": "how strongly the query {} calls for the key that layer 1 has marked with {}",
     "W_O2": "what is added to the logit of the output {} where layer 2 attends to {}",
 }
-PARTS = {"w_E": "character", "p": "position", "o": "layer 1's output"}  # of the stream, by sign
+PARTS = {"w_E": "character", "p": "position", "o": "layer-1 output"}  # of the stream, by sign
 
 
 class Memory(NamedTuple):
@@ -78,7 +79,9 @@ def _reading(read: Memory, row: int, column: int) -> Explained:
     share, rivals, said = _competes(read, row, column)
     shown = [read.quoted(label) for label in labels]
     says = f"{left}ᵀ {right}: {ASKS[read.name].format(*shown)}. {said}"
-    return Explained(f"{NAMES[read.name]} at {', '.join(shown)}", says, value, terms, PRODUCT, share, rivals)
+    return Explained(
+        f"{NAMES[read.name]}, {CELL[read.name].format(*shown)}", says, value, terms, PRODUCT, share, rivals
+    )
 
 
 def _competes(read: Memory, row: int, column: int) -> tuple[float | None, tuple[Rival, ...], str]:
@@ -87,14 +90,14 @@ def _competes(read: Memory, row: int, column: int) -> tuple[float | None, tuple[
         share, rivals = softmax(
             [f"output {read.quoted(each)}" for each in read.rows], read.left @ read.right[column], row
         )
-        return share, rivals, "Were this all, the softmax over outputs would make a probability of it."
+        return share, rivals, "If this were all, a softmax over the outputs would make their probabilities."
     scores, keys = read.left[row] @ read.right.T / math.sqrt(read.left.shape[1]), read.columns
     if read.name == "W_K1":
         if column > row + 1:
             return None, (), "This key comes after the query, so attention never looks there."
         scores, keys = scores[: row + 2], keys[: row + 2]
     share, rivals = softmax([f"key {read.quoted(each)}" for each in keys], scores, column)
-    return share, rivals, "Were this all, the softmax over keys, of readings over √d, would make attention of it."
+    return share, rivals, "If this were all, a softmax of such readings, each divided by √d, would make the attention."
 
 
 def _block(read: Memory, first: tuple[int, int], block: int, shown: tuple) -> Explained:
@@ -108,7 +111,7 @@ def _block(read: Memory, first: tuple[int, int], block: int, shown: tuple) -> Ex
     mean = sum(term.value for term in terms) / len(terms)
     row, column = (labels[start // block] for labels, start in zip(shown[1:], (first[0] + 1, first[1]), strict=True))
     says = f"The map is larger than the screen has room for: a cell is the mean over {len(terms)} pairs, query and key."
-    return Explained(f"{NAMES[read.name]} at {row}, {column}", says, mean, tuple(terms), MEAN)
+    return Explained(f"{NAMES[read.name]}, {CELL[read.name].format(row, column)}", says, mean, tuple(terms), MEAN)
 
 
 def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -> list[Map]:

@@ -9,7 +9,7 @@ TRIGGERS = {
     "fixed": "the K most frequent characters",
     "fixed rare": "the 6th to (5+K)th most frequent",
 }
-OUTPUTS = {"uniform": "uniform over the vocabulary", "bigram": "from the trigger's bigram"}
+OUTPUTS = {"uniform": "uniform over the vocabulary", "bigram": "as often as each follows the trigger"}
 SCALES = {"paper": "N(0, 1/d), as the paper says", "code": "N(0, 1), as the authors' code"}
 POSITIONS = {"in_context": "in-context positions", "all": "all positions"}
 OPTIMISERS = {"adamw": "AdamW", "sgd": "SGD with momentum 0.9"}
@@ -20,21 +20,24 @@ class Config:
     """What is trained; Sections 3, 4.2 and 5, Appendix E. The paper's size is d = 128, T = 256, batches of 512."""
 
     triggers: str = choice(
-        "triggers", TRIGGERS, default="random", group=TASK, help="which tokens start a pattern to recall"
+        "triggers", TRIGGERS, default="random", group=TASK, help="what follows a trigger must be read from the context"
     )
     K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
     outputs: str = choice(
-        "outputs", OUTPUTS, default="uniform", group=TASK, help="how the token after a trigger is drawn"
+        "outputs", OUTPUTS, default="uniform", group=TASK, help="how the character that follows a trigger is drawn"
     )
     N: int = slider(
         "vocabulary, N", 16, 65, default=65, group=TASK, help="the N most frequent characters of Shakespeare"
     )
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
     no_repeat: bool = toggle(
-        "no output repeats its trigger", default=False, group=TASK, help="excludes absorbing cycles"
+        "no output repeats its trigger",
+        default=False,
+        group=TASK,
+        help="if outputs may repeat their triggers, a sequence can get stuck on one character",
     )
     d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
-    layers: int = slider("layers", 1, 2, default=2, group=MODEL, help="one layer lacks the previous-token head")
+    layers: int = slider("layers", 1, 2, default=2, group=MODEL, help="with one layer nothing looks one character back")
     feed_forward: bool = toggle("linear feed-forward, W_F", default=False, group=MODEL)
     scale: str = choice("initial scale", SCALES, default="paper", group=MODEL)
     positions: str = choice("loss on", POSITIONS, default="in_context", group=TRAINING)

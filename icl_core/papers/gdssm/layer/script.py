@@ -90,7 +90,7 @@ EARLY = Question(
     _early,
     _early_said,
     "The gradient is a sum over pairs. The layer adds one term a pair and forgets none, so it is right all along.",
-    ("state", "difference", "tokens"),
+    ("state", "exact", "difference", "tokens"),
 )
 SCALE = Question(
     "The layer was trained on x between −1 and 1. Now every x is 1.5 times as large (α = 1.5). How does it do?",

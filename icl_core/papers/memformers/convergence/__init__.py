@@ -1,6 +1,6 @@
 """Each layer of a linear transformer learns one matrix A_l, which multiplies the gradient: its preconditioner. Nobody
 tells it Σ, the covariance of the covariates x. Yet every A_l becomes a multiple of the inverse, Σ⁻¹. How far it has
-come is the distance of Σ^½ A_l Σ^½ from a multiple of the identity.
+come is the distance of √Σ A_l √Σ from a multiple of the identity.
 
 The multiples are known as well. The best L steps make a polynomial whose roots r_l can be computed, and the layers come
 to take the steps 1 / r_l, in any order. So trained matrices stand here beside constructed ones, A_l = Σ⁻¹ / r_l.

@@ -6,7 +6,7 @@ TASK = {"variant": "linear", "d": 5, "n": 20, "spectrum": "paper", "layers": 3}
 
 CLOSE = Claim(
     id="sigma-inverse", label="largest distance from Σ⁻¹", kind="paper",
-    text="Each layer's A_l converges to a multiple of Σ⁻¹: with the schedule of the authors' code Dist(Σ^½ A_l Σ^½, "
+    text="Each layer's Aₗ converges to a multiple of Σ⁻¹: with the schedule of the authors' code Dist(√Σ Aₗ √Σ, "
     "I), the mean of the runs, falls to about 0.02.",
     source="Appendix D, Figures 18 to 21",
     quote="we present here an empirical verification of our results per Theorem 3",
@@ -16,8 +16,8 @@ CLOSE = Claim(
     }, at_most=0.02, tolerance=0.01,
 )  # fmt: skip
 STEPS = Claim(
-    id="constructed-steps", label="a_l off the constructed 1/r_l", kind="ours",
-    text="The multiples a_l are the steps 1/r_l of the best polynomial, in some order; for three layers 0.42, 0.69, "
+    id="constructed-steps", label="aₗ off the constructed 1/rₗ", kind="ours",
+    text="The multiples aₗ are the steps 1/rₗ of the best polynomial, in some order; for three layers 0.42, 0.69, "
     "1.71.",
     source="not in the paper; known for n = 20, d = 5",
     at={**TASK, "steps": range(1000, 30_001)}, near=0.0, tolerance=0.1,

@@ -28,27 +28,28 @@ REACHES_FLOOR = Claim(
 )  # fmt: skip
 SCALAR_REACHES_FLOOR = Claim(
     id="scalar-reaches-floor", label="log-loss above the floor, A = aI", kind="ours",
-    text="With A_l = a_l I a trained model reaches the best polynomial of its degree in S, up to four layers.",
+    text="With Aₗ = aₗ I a trained model reaches the best polynomial of its degree in S, up to four layers.",
     source="not in the paper; Figure 1's floor",
     at={**FRESH, "preconditioner": "scalar"}, near=0.0, tolerance=0.02,
 )  # fmt: skip
 KNOWN_LINES = Claim(
     id="known-lines", label="known lines, largest gap to theory", kind="theory",
-    text="Floors, conjugate gradient with and without Σ⁻¹, Nesterov and momentum lose on fresh prompts what they must.",
+    text="On fresh prompts the floors, conjugate gradient with and without Σ⁻¹, Nesterov and momentum have the "
+    "errors that theory gives them.",
     source="exact expectations for d = 5, n = 20",
     at={**TASK, "layers": range(4, 11)}, near=0.0, tolerance=0.06,
 )  # fmt: skip
 BEATS_LINEAR = Claim(
     id="memory-beats-none", label="Memformer minus linear transformer", kind="paper",
-    text="With memory the same training ends at a lower log-loss than without, as a mean over two to four layers; by "
-    "0.02 at least, which can be seen.",
+    text="With memory the same training ends at a lower log-loss than without, in the mean over two to four layers; "
+    "by 0.02 or more, which can be seen.",
     source="Section 3.3, Figures 1 to 3", quote="In practice, these parameters further improve performance",
     at={**AUTHORS, "variant": ("cgd", "token shared"), "heads": 1, "beside": "linear"}, at_most=-0.02,
 )  # fmt: skip
 EQUAL_POWER = Claim(
     id="equal-power", label="spread of variants in log-loss", kind="ours",
-    text="Trained to the end, linear transformer, CGD-like and LFOM Memformer are equal: the gaps of Figures 1 to 3 "
-    "are speed of training, not power.",
+    text="Trained to the end, the linear transformer, the CGD-like and the LFOM Memformer are equal: the gaps in "
+    "Figures 1 to 3 show who trains faster, not who can do more.",
     source="against Figures 1 to 3",
     at={**FRESH, "beside": "all"}, near=0.0, tolerance=0.05,
 )  # fmt: skip
@@ -61,7 +62,7 @@ SHARED = Claim(
 )  # fmt: skip
 SHARED_VALUES = Claim(
     id="shared-values", label="gap to the best shared Γ", kind="ours",
-    text="With one Γ_j for all layers, one to four layers reach .143, -.127, -.594 and -.895.",
+    text="With one Γ_j for all layers, one to four layers reach log-losses of .143, −.127, −.594 and −.895.",
     source="the best values, computed; Figure 11's curve for a batch of 1000 lies beside them",
     at={**FRESH, "variant": "shared"}, near=0.0, tolerance=0.03,
 )  # fmt: skip
@@ -74,14 +75,14 @@ BEATS_CGD = Claim(
 )  # fmt: skip
 KNOWING = Claim(
     id="knowing-the-covariance", label="CGD with Σ⁻¹ minus trained, up to four layers", kind="ours",
-    text="Conjugate gradient that is given Σ⁻¹ wins at each of one to four layers: to know Σ⁻¹, and the law of S, is "
-    "what lets fixed coefficients beat plain conjugate gradient.",
+    text="Conjugate gradient that is given Σ⁻¹ wins with one to four layers. To know Σ⁻¹, and how S varies from "
+    "prompt to prompt, is what lets fixed steps beat plain conjugate gradient.",
     source="against Figures 2 and 3",
     at={**FRESH, "preconditioner": "full"}, at_most=0.0,
 )  # fmt: skip
 FITS_BATCH = Claim(
     id="fits-its-batch", label="trained minus CGD, on the batch", kind="paper",
-    text="Trained on few prompts the Memformer is far ahead of conjugate gradient on them.",
+    text="Trained on few prompts, the Memformer is far ahead of conjugate gradient on these.",
     source="Section 3.4, Figures 5 and 6",
     quote="Memformers learn parameters that significantly outperform CGD, even when CGD runs independently on each "
     "observation in the batch",
@@ -89,21 +90,21 @@ FITS_BATCH = Claim(
 )  # fmt: skip
 OVERFITS = Claim(
     id="overfits-its-batch", label="trained minus CGD, fresh prompts", kind="ours",
-    text="On fresh prompts a Memformer trained on few is behind conjugate gradient: its advantage was overfitting.",
+    text="On fresh prompts a Memformer that was trained on few is behind conjugate gradient: its lead was overfitting.",
     source="against Figures 5 and 6",
     at={**FEW_PROMPTS, "batch": (1, 10), "preconditioner": ("scalar", "full")}, at_least=0.0,
 )  # fmt: skip
 QUASI_NEWTON = Claim(
     id="gd++-beats-cgd", label="GD++ minus CGD, on its batch", kind="paper",
-    text="Where the covariates move too, the Memformer is far below conjugate gradient from two layers on, on the very "
+    text="Where the covariates move too, the Memformer is far ahead of conjugate gradient from two layers on; on the "
     "batch that it was trained on, as in the authors' code.",
     source="Section 3.3, Figure 4", quote="approximate the Hessian inverse (quasi-Newton)",
     at=FOURTH, at_most=-1.0,
 )  # fmt: skip
 LEARNS_ITS_BATCH = Claim(
     id="gd++-overfits", label="GD++, fresh minus own batch", kind="ours",
-    text="On fresh prompts the model of Figure 4 loses far more than on its own 1000, at four layers: it has learned "
-    "them by heart.",
+    text="With four layers the model of Figure 4 is far worse on fresh prompts than on its own 1000: it has learned "
+    "these by heart.",
     source="against Figure 4", at=FOURTH, at_least=1.0,
 )  # fmt: skip
 KEEPS_UP = Claim(
@@ -121,8 +122,8 @@ KEEPS_UP_LONGER = Claim(
 )  # fmt: skip
 DEEP_OVERFITS = Claim(
     id="deep-overfits", label="d = 10, fresh prompts: Memformer minus CGD", kind="ours",
-    text="On fresh prompts that model is behind conjugate gradient, at the worse of six and seven steps: 1000 prompts "
-    "are too few for so many matrices.",
+    text="On fresh prompts that model is behind conjugate gradient: 1000 prompts are too few for so many matrices. "
+    "The worse of six and seven steps counts.",
     source="against Figure 16", at=SEVEN, at_least=0.0,
 )  # fmt: skip
 FRESH_KEEPS_UP = Claim(
@@ -134,7 +135,7 @@ FRESH_KEEPS_UP = Claim(
 )  # fmt: skip
 HEADS = Claim(
     id="heads-equal-one", label="H heads against their sum", kind="theory",
-    text="H heads whose attention is summed are one head with A = Σ A_h, to rounding.",
+    text="H heads whose attention is summed are one head with A = Σ A_h, exact to rounding.",
     source="against Section 4.1, Figure 7",
     near=0.0, tolerance=1e-4,
 )  # fmt: skip
@@ -154,15 +155,15 @@ HEADS_LOWER = Claim(
 )  # fmt: skip
 NOISE = Claim(
     id="heavy-tails", label="noise of a mean over 1000 prompts", kind="ours",
-    text="At four layers the mean over 1000 prompts with their queries is off by 0.3 or more in the logarithm; two "
-    "curves on the same prompts can still be told apart.",
+    text="With four layers a mean over 1000 prompts and their queries is off by 0.3 or more in log-loss; two curves "
+    "on the same prompts can still be told apart.",
     source="against Figures 2 and 3",
     at={**TASK, "layers": range(4, 11)}, at_least=0.3,
 )  # fmt: skip
 MOVING = Claim(
     id="moving-covariates-win", label="GD++ minus CGD with Σ⁻¹, by layers", kind="ours",
-    text="By layers, GD++ with memory, trained on fresh prompts, is ahead even of conjugate gradient given Σ⁻¹. "
-    "By products with S it is not: four of its layers are a polynomial of degree 40.",
+    text="Layer for layer GD++ with memory, trained on fresh prompts, is ahead even of conjugate gradient that is "
+    "given Σ⁻¹. Product for product it is not: four of its layers are a polynomial of degree 40.",
     source="not in the paper",
     at={**FRESH, "variant": "gd++", "preconditioner": "full"}, at_most=0.0,
 )  # fmt: skip

@@ -72,7 +72,7 @@ ROWS = (
     ("coordinates", "Original against whitened coordinates",
      replace(LFOM, coordinates="original", beside="coordinates"),
      "The same model on the same prompts: see which coordinates arrive first.", "Classroom", 5),
-    ("scalar", "A multiple of I a layer", replace(LFOM, variant="cgd", preconditioner="scalar"),
+    ("scalar", "A multiple of I for each layer", replace(LFOM, variant="cgd", preconditioner="scalar"),
      "Without matrices to learn, a Memformer stays behind conjugate gradient.", "Classroom", 5),
     ("figure 1", "CGD-like, A = aI", replace(AUTHORS, variant="cgd", preconditioner="scalar"),
      "The authors' protocol: memory gains a little. Their five runs share one batch, turned.", "Figures", 5),

@@ -28,8 +28,8 @@ def headline(run: Run, view: View) -> str:
     """What you see: the error of the Memformer beside the linear transformer's, with gates alone and with Γ too."""
     linear, gated, adapted = (float(np.log(run[f"evaluated/{each}"][:, -1]).mean()) for each in losses.FIGURES)
     return (
-        f"The Memformer's error is {compared(gated - linear)} the linear transformer's with gates alone, "
-        f"{compared(adapted - linear)} it with Γ learned too."
+        f"A Memformer's error is {compared(gated - linear)} the linear transformer's with gates alone, "
+        f"{compared(adapted - linear)} it with Γ too."
     )
 
 

@@ -21,7 +21,7 @@ OBJECTIVES = {"log": "log of the batch mean", "mean": "batch mean"}
 COORDINATES = {
     "original": "original, A in units of one over Σ's mean eigenvalue",
     "authors": "original, A as the authors count it",
-    "whitened": "whitened, Σ^½ A Σ^½",
+    "whitened": "whitened, √Σ A √Σ",
 }
 PROTOCOLS = {
     "ours": "log of the mean, a rate that falls to zero (ours)",

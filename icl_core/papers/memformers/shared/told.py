@@ -11,7 +11,7 @@ EXAMPLE = Example(
     "1",
 )  # fmt: skip
 EVEN = 0.005  # a share by which errors may differ and count as equal
-FACTOR = 2.0  # from which it is said how many times
+FACTOR, HUGE = 2.0, 1e6  # from which it is said how many times; from which it is not
 
 
 def compared(apart: float) -> str:
@@ -35,5 +35,7 @@ def above(apart: float) -> str:
 
 
 def times(factor: float) -> str:
-    """A factor in words, with two digits at least: "3.6 times", "290 times"."""
+    """A factor in words, with two digits: "3.6 times", "290 times"; where it is huge, no digits."""
+    if factor >= HUGE:
+        return "more than a million times"
     return f"{factor:.1f} times" if factor < 10 else f"{float(f'{factor:.2g}'):,.0f} times"

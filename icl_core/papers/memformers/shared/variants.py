@@ -58,7 +58,7 @@ VARIANTS = {
     for each in (
         Variant("linear", "linear transformer, no memory", "linear transformer", memory="none"),
         Variant("cgd", "CGD-like Memformer (α, γ)", "CGD-like", memory="deflection"),
-        Variant("lfom", "LFOM Memformer, one Γ a pair of layers", "LFOM"),
+        Variant("lfom", "LFOM Memformer, Γ per pair of layers", "LFOM"),
         Variant("coordinate", "LFOM Memformer, Γ per coordinate", "LFOM, Γ per coordinate", per="coordinate"),
         Variant("token", "LFOM Memformer, Γ per token and pair of layers", "LFOM, Γ per token and pair", per="token"),
         Variant("token shared", "LFOM Memformer, Γ_j per token (authors' code)", "LFOM, Γ_j per token", per="token",

@@ -26,7 +26,7 @@ BEST_RATE = Claim(
 )  # fmt: skip
 STEP_SIZES = Claim(
     id="step-sizes-worth", label="times sooner by α alone", kind="ours",
-    text="Much of this is not memory: a linear transformer that also learns a step size α_l beside every A_l, as the "
+    text="Much of this is not memory: a linear transformer that also learns a step size αₗ beside every Aₗ, as the "
     f"register brings it, needs less than half the steps of one without, at equal rates. {LOOK}",
     source="not in the paper: the CGD-like Memformer with γ = 0",
     at=AT, setting="learning rate .01", at_least=2.0,

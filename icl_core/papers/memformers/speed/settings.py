@@ -6,7 +6,7 @@ from icl_core.number_lists import numbers
 from icl_core.papers.memformers.shared.settings import MODEL, REPEATS, TRAINING, Model, Task, task_of
 from icl_core.papers.memformers.speed.models import MODELS, Timed
 
-BOTH = {"original": "original, A", "whitened": "whitened, Σ^½ A Σ^½"}
+BOTH = {"original": "original, A", "whitened": "whitened, √Σ A √Σ"}
 SHOWN = {
     "all": "all models",
     "equal": "models of equal power",

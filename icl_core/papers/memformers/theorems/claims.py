@@ -25,7 +25,7 @@ IDENTITIES = {
     ),
     "cgd-gamma": _same(
         "cgd-as-gamma", "3.2", "CGD",
-        "With a register for each layer and Γ_j^l = α_l γ_{j+1} … γ_l of the prompt the tokens of an LFOM Memformer "
+        "With a register for each layer and Γ_j^l = αₗ γ_{j+1} … γₗ of the prompt the tokens of an LFOM Memformer "
         "hold conjugate gradient's iterates.",
     ),
     "momentum": _same(
@@ -66,9 +66,9 @@ FIRST_STEP = ours(
 )
 ALONG = theory(
     id="gradient-along-inverse",
-    label="gradient with respect to a_l",
-    text="At A_l = a_l Σ⁻¹ with the steps a_l that are best on a set of prompts, the inverse roots of a polynomial, "
-    "the gradient on these prompts says nothing of a_l.",
+    label="gradient with respect to aₗ",
+    text="At Aₗ = aₗ Σ⁻¹ with the steps aₗ that are best on a set of prompts, the inverse roots of a polynomial, "
+    "the gradient on these prompts says nothing of aₗ.",
     source="Appendix D, Theorem 3 of Ahn et al.",
     near=0.0,
     tolerance=1e-8,
@@ -76,7 +76,7 @@ ALONG = theory(
 SLOPE = ours(
     id="gradient-falls",
     label="gradient's power of N",
-    text="At A_l = a_l Σ⁻¹ what the gradient says of anything but a_l is sampling error: it falls as 1/√N with the "
+    text="At Aₗ = aₗ Σ⁻¹ what the gradient says of anything but aₗ is sampling error: it falls as 1/√N with the "
     "number N of prompts.",
     source="Appendix D, Theorem 3 of Ahn et al., measured",
     at=ENOUGH,
@@ -85,8 +85,8 @@ SLOPE = ours(
 )
 STATIONARY = ours(
     id="gradient-elsewhere",
-    label="squared gradient at a_l Σ⁻¹ over that at a_l I",
-    text="With the sampling error taken out, nothing is left of the squared gradient at A_l = a_l Σ⁻¹: less than a "
+    label="squared gradient at aₗ Σ⁻¹ over that at aₗ I",
+    text="With the sampling error taken out, nothing is left of the squared gradient at Aₗ = aₗ Σ⁻¹: less than a "
     "twentieth of what it is at the best multiples of I.",
     source="Appendix D, Theorem 3 of Ahn et al., measured",
     at={**ENOUGH, "d": 5, "layers": range(2, 5)},  # deeper, no gradient at a_l I can be told from its sampling error
@@ -142,7 +142,7 @@ ERRATA = {
         "gradient is nowhere near its curve in Figures 1 to 3; with Appendix D's it is.", "Section 3.3", at_least=1.0,
     ),
     "inverse": _erratum(
-        "inverse", "D's title: Dist at Σ", "A_l goes to Σ⁻¹: at Σ, as the title of Appendix D has it, the paper's own "
+        "inverse", "D's title: Dist at Σ", "Aₗ goes to Σ⁻¹: at Σ, as the title of Appendix D has it, the paper's own "
         "distance is far from 0.", "Appendix D, title", at=SPECTRUM, at_least=0.3,
     ),
 }  # fmt: skip

@@ -52,18 +52,18 @@ def _entries(c: Any) -> int:
 
 
 COUNTS = {
-    "linear": Count("A_l", "H L d²", _matrices),
-    "cgd": Count("A_l, α_l, γ_l", "H L d² + 2L − 1", lambda c: _matrices(c) + 2 * c.layers - 1),
-    "lfom": Count("A_l, Γ_j^l", "H L d² + L(L+1)/2", lambda c: _matrices(c) + _pairs(c)),
-    "coordinate": Count("A_l, Γ_j^l of d", "H L d² + d L(L+1)/2", lambda c: _matrices(c) + c.d * _pairs(c)),
-    "token": Count("A_l, Γ_j^l of n + 1", "H L d² + (n+1) L(L−1)/2 + L", lambda c: _matrices(c) + _tokens(c)),
+    "linear": Count("Aₗ", "H L d²", _matrices),
+    "cgd": Count("Aₗ, αₗ, γₗ", "H L d² + 2L − 1", lambda c: _matrices(c) + 2 * c.layers - 1),
+    "lfom": Count("Aₗ, Γ_j^l", "H L d² + L(L+1)/2", lambda c: _matrices(c) + _pairs(c)),
+    "coordinate": Count("Aₗ, Γ_j^l of d", "H L d² + d L(L+1)/2", lambda c: _matrices(c) + c.d * _pairs(c)),
+    "token": Count("Aₗ, Γ_j^l of n + 1", "H L d² + (n+1) L(L−1)/2 + L", lambda c: _matrices(c) + _tokens(c)),
     "token shared": Count(
-        "A_l, Γ_j of n + 1", "H L d² + (n+1)(L−1) + 1", lambda c: _matrices(c) + (c.n + 1) * (c.layers - 1) + 1
+        "Aₗ, Γ_j of n + 1", "H L d² + (n+1)(L−1) + 1", lambda c: _matrices(c) + (c.n + 1) * (c.layers - 1) + 1
     ),
-    "shared": Count("A_l, Γ_j", "H L d² + L", lambda c: _matrices(c) + c.layers),
-    "gd++": Count("A_l, B_l, Γ_j^l", "(2L−1) d² + L(L+1)/2", lambda c: _moving(c) + _pairs(c)),
+    "shared": Count("Aₗ, Γ_j", "H L d² + L", lambda c: _matrices(c) + c.layers),
+    "gd++": Count("Aₗ, Bₗ, Γ_j^l", "(2L−1) d² + L(L+1)/2", lambda c: _moving(c) + _pairs(c)),
     "gd++ entry": Count(
-        "A_l, B_l, Γ_j of (d+1)(n+1)", "(2L−1) d² + (L−2)(d+1)(n+1) + 1", lambda c: _moving(c) + _entries(c)
+        "Aₗ, Bₗ, Γ_j of (d+1)(n+1)", "(2L−1) d² + (L−2)(d+1)(n+1) + 1", lambda c: _moving(c) + _entries(c)
     ),
     "learned": Count("Λ_j^l of d", "d L(L+1)/2", lambda c: c.d * _pairs(c)),
     "learned shared": Count("Λ_j of d", "d L", lambda c: c.d * c.layers),

@@ -37,7 +37,7 @@ FINDS = Claim(
     at=TO_THE_END, near=1.0, tolerance=0.15,
 )  # fmt: skip
 ONE_SCALAR = Claim(
-    id="one-scalar-suffices", label="what gates gain over one scalar", kind="ours",
+    id="one-scalar-suffices", label="what gates gain over one number", kind="ours",
     text="With a common U, gates for all heads are no better than one head with one number.",
     source="not in the paper; against Figure 8's reading",
     at={**FIGURE, "rotations": "common"}, near=0.0, tolerance=0.05,

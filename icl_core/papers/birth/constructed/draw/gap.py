@@ -16,7 +16,7 @@ COMPARED = ("accuracy", "talk_W_O2", "talk_W_K2")
 ERRORS = {
     "first": "the trigger is the sequence's first character",
     "attention": "layer 2 looks elsewhere",
-    "output": "layer 2 looks right but another output wins",
+    "output": "layer 2 looks at the right place, another output wins",
 }
 # by the id of what W_F reads: the bar's label
 READ = {

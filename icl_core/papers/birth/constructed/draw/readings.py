@@ -4,9 +4,9 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.run import constructed, task_of
 from icl_core.papers.birth.constructed.settings import TALK, View
-from icl_core.papers.birth.shared.cross_talk import interference
 from icl_core.papers.birth.shared.draw import NAMES, READ, maps, right, table
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import choose, read
@@ -22,7 +22,7 @@ def readings(run: Run, view: View) -> Panel:
     (first, second), (value, formed) = (each.matrix.numpy() for each in (found, without)), READ[view.memory]
     titles = {"row_title": found.row_kind, "column_title": found.column_kind, "titles": TITLES}
     figure = figures.triple(first, second, None, found.rows, found.columns, value, **titles)
-    kept, clean = (interference(view.memory, weights, task) for weights in built)
+    kept, clean = (float(at_d(run, f"talk_{view.memory}_{talk}").mean()) for talk in ("kept", "stream"))
     return Panel(
         f"{NAMES[view.memory]}: cleaning lowers cross-talk from {kept:.0%} to {clean:.0%} of a right answer",
         f"{formed} Off the diagonal you see cross-talk among stored pairs. What the rest of the stream adds is not in "

@@ -78,7 +78,7 @@ def reading(run: Run, view: View) -> tuple[Reading, Weights, Shown]:
 def _memory(name: str, run: Run, view: View) -> Panel:
     """A memory as readings of all pairs; beside its recall, what it picks up from the streams it meets."""
     found = memory_scores(name, constructed(run.config, run.config.d, view.cross_talk), task_of(run.config))
-    right, talk = (float(at_d(run, f"{measure}_{name}_{view.cross_talk}")[0]) for measure in ("recall", "talk"))
+    right, talk = (float(at_d(run, f"{measure}_{name}_{view.cross_talk}").mean()) for measure in ("recall", "talk"))
     more = "Off the diagonal you see cross-talk among stored pairs. The title counts what the whole stream adds."
     return stage.memory(name, found, found, f"{right:.0%} right, cross-talk {talk:.0%}", more)
 

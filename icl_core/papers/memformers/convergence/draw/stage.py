@@ -24,7 +24,7 @@ def takes_steps(config: Config) -> bool:
 
 
 def distances(run: Run, view: View) -> Panel:
-    """Dist(Σ^½ A_l Σ^½, I) of every layer over training."""
+    """Dist(√Σ A_l √Σ, I) of every layer over training."""
     x, layers = run["curve/step"], range(run.config.layers)
     series = [Curve(f"layer {i + 1}", x, run[f"curve/distance_{i}"], f"layer {i + 1}") for i in layers]
     figure = figures.curves(series, "training step", "distance", log_y=True, at=at(run, view), height=HEIGHT)
@@ -44,7 +44,7 @@ def _random(run: Run) -> float:
 
 
 def identities(run: Run, view: View) -> Panel:
-    """Σ^½ A_l Σ^½ of every layer, divided by a_l."""
+    """√Σ A_l √Σ of every layer, divided by a_l."""
     found = preconditioner.whitened_of(run, view.seed_shown, run.config.layers, run.snapshot_at(view))
     shown = (found / preconditioner.scales(found)[:, None, None]).numpy()
     away = away_from_identity(found).tolist()

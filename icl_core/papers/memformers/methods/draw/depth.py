@@ -41,7 +41,9 @@ def depth(run: Run, view: View) -> Panel:
     if view.average == "median":
         run = typical(run)
     series, zero = [*_classical(run, view), *_trained(run, view), *_floors(run, view)], float(np.log(run.config.d))
-    figure = losses.over_layers(series, f"log of the {view.average} loss", limits(run, zero), zero)
+    figure = losses.over_layers(
+        series, "log-loss" + " of the median" * (view.average == "median"), limits(run, zero), zero
+    )
     ringed = view.average == "mean" and view.overlay != "trained"
     return Panel(
         _title(run, view),

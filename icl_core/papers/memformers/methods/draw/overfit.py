@@ -19,7 +19,7 @@ def overfit(run: Run, view: View) -> Panel:
     dashes = {name: "solid" if "fresh" in name else "dot" for name in logs}
     series = [Curve(name, x, each, kinds[name], dashes[name], markers=True) for name, each in logs.items()]
     fresh = [each for name, each in logs.items() if "fresh" in name]
-    figure = over_layers(series, "log of the mean loss", window([*fresh, [zero]], [*logs.values()]), zero)
+    figure = over_layers(series, "log-loss", window([*fresh, [zero]], [*logs.values()]), zero)
     return Panel(_title(run), _caption(run), figure, data=tabled("layers", x, series), note=_note(run))
 
 

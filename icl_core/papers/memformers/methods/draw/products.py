@@ -71,7 +71,7 @@ def by_products(run: Run, view: View) -> Panel:
         Curve("GD++, by products", costs, logs, "trained", markers=True),
     ]
     figure = figures.curves(
-        series, "products with S, or degree", "log of the mean loss", log_x=True,
+        series, "products with S, or degree", "log-loss", log_x=True,
         x_range=(0.9, 1.1 * last), y_range=(low, high), lines=[("predicting zero", zero, "floor")],
     )  # fmt: skip
     end = written(float(mean_of(logs)[-1]))

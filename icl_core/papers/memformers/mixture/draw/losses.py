@@ -72,7 +72,7 @@ def depth(run: Run, view: View) -> Panel:
         "Memformer's dashed line would lie above the linear transformer's. Heads put together without learning are "
         "off by a factor, and far worse. CGD is not drawn: in one dimension its first step solves every prompt, and "
         f"what is left is rounding (a loss of {float(run['baseline/cg'][0]):.0e}).",
-        over_layers(series, "log of the mean loss", window([*kept, floor, [0.0]]), 0.0, height=430),
+        over_layers(series, "log-loss", window([*kept, floor, [0.0]]), 0.0, height=430),
         data=tabled("layers", x, series),
         note=f"Natural logarithms, all on the same fresh prompts. Standard error with {x[-1]} layers: {error}.",
     )
@@ -158,7 +158,7 @@ def test_time(run: Run, view: View) -> Panel:
         f"The loss on the prompts met at test time, with {run.config.layers} layers. Fresh prompts may show another: "
         f"a wide gap says that these prompts are learned by heart. With gates alone it is {met[GATED]} here and "
         f"{fresh[GATED]} on fresh ones. Most of the loss is in rare prompts, of which these hold too few.",
-        roomy(figures.curves(series, "step at test time", "log of the mean loss", y_range=y_range)),
+        roomy(figures.curves(series, "step at test time", "log-loss", y_range=y_range)),
         data=tabled("step", x, series),
     )
 
@@ -172,7 +172,7 @@ def training(run: Run, view: View) -> Panel:
         [0.0] if run.config.prompts == "tokens" else [2 * np.log(c.second) for c in mixture_of(run.config).components]
     )
     figure = figures.curves(
-        series, "training step", "log of the mean loss", height=430,
+        series, "training step", "log-loss", height=430,
         lines=[("predicting zero", 0.0, "floor")] if len(zeros) == 1 else [],
         y_range=window([*(np.minimum(each.y, max(zeros) + 1.5) for each in series), [0.0]]),
     )  # fmt: skip

@@ -109,8 +109,6 @@ def test_time(run: Run, view: View) -> Panel:
         f"The loss on the {run.config.gate_prompts:,} prompts met, as Adam (rate {run.config.gate_rate:g}) learns "
         f"the gates of {run.config.layers} layers from zero. A line that still falls at its end would go lower with "
         "more steps.",
-        roomy(
-            figures.curves(series, "step at test time", "log of the mean loss", y_range=window([s.y for s in series]))
-        ),
+        roomy(figures.curves(series, "step at test time", "log-loss", y_range=window([s.y for s in series]))),
         data=tabled("step", x, series),
     )

@@ -35,7 +35,7 @@ def dots(rows: Sequence[Row], categories: Sequence[str], top: float, lines: Sequ
         dot.update(error_y=bars if len(values) > 1 else None)
         figure.add_trace(dot.update(hovertemplate=name + ": %{customdata:.3g}<extra></extra>", legendgroup=name))
     figure.update_xaxes(_named(categories) | {"range": [-0.5, len(categories) - 0.5]})
-    figure.update_yaxes(axis("log of the mean loss", range=[low, high]))
+    figure.update_yaxes(axis("log-loss", range=[low, high]))
     figure.update_layout(references(lines, limits=limits))
     return roomy(figure.update_layout(legend=legend(1.02), showlegend=True))
 

@@ -22,7 +22,7 @@ WRITTEN = 6  # dimensions up to which the numbers of three layers are written
 
 
 def preconditioner(run: Run, view: Any) -> Panel:
-    """One learned A_l in the original coordinates, Σ⁻¹ scaled onto it, what remains between them, and Σ^½ A_l Σ^½."""
+    """One learned A_l in the original coordinates, Σ⁻¹ scaled onto it, what remains between them, and √Σ A_l √Σ."""
     depth, snapshot = depth_of(run, view), run.snapshot_at(view)
     layer = min(view.layer, depth)
     found, last = (whitened_of(run, view.seed_shown, depth, each) for each in (snapshot, len(run.snapshot_steps) - 1))
@@ -39,10 +39,10 @@ def preconditioner(run: Run, view: Any) -> Panel:
     figure.data[-1].update(coloraxis="coloraxis2")  # a range of its own: its units are others
     away = float(distances(found)[layer - 1])
     return Panel(
-        f"Layer {layer} of {depth}, step {step_of(run, depth, snapshot)}: Σ^½ A Σ^½ is {written(away, 3)} from a "
+        f"Layer {layer} of {depth}, step {step_of(run, depth, snapshot)}: √Σ A √Σ is {written(away, 3)} from a "
         "multiple of I",
         "The learned matrix Aₗ beside Σ⁻¹, which is scaled by one factor, fitted by least squares. If Aₗ has learned "
-        "Σ⁻¹, their difference is grey, and the last map, Σ^½ Aₗ Σ^½ on a scale of its own, is a multiple of the "
+        "Σ⁻¹, their difference is grey, and the last map, √Σ Aₗ √Σ on a scale of its own, is a multiple of the "
         "identity. Before training both look like noise." + (" Heads are summed." if run.config.heads > 1 else ""),
         figure.update_layout(coloraxis2=diverging(largest)),
         data=pd.DataFrame(np.round(maps[0], 5), columns=[str(i + 1) for i in range(len(A))]),
@@ -51,7 +51,7 @@ def preconditioner(run: Run, view: Any) -> Panel:
 
 
 def whitened(run: Run, view: Any) -> Panel:
-    """Σ^½ A_l Σ^½ of the layers, four at most from the one asked for on, each divided by its a_l."""
+    """√Σ A_l √Σ of the layers, four at most from the one asked for on, each divided by its a_l."""
     depth, snapshot = depth_of(run, view), run.snapshot_at(view)
     found = whitened_of(run, view.seed_shown, depth, snapshot)
     a, away = found.diagonal(dim1=1, dim2=2).mean(-1).tolist(), distances(found).tolist()
@@ -60,12 +60,12 @@ def whitened(run: Run, view: Any) -> Panel:
     shown = [each.numpy() for each in found / scales(found)[:, None, None]][layers.start : layers.stop]
     titles, limit = [f"layer {i + 1}, a = {written(a[i])}" for i in layers], min(figures.largest(*shown), 2.0)
     legible = run.config.d <= WRITTEN and len(layers) <= 3
-    figure = figures.maps(titles, shown, None, None, "Σ^½ Aₗ Σ^½ / aₗ", limit=limit, written=legible)
+    figure = figures.maps(titles, shown, None, None, "√Σ Aₗ √Σ / aₗ", limit=limit, written=legible)
     said = ", ".join(written(each, 3) for each in away)
     said = said if depth <= 5 else f"{written(min(away), 3)} to {written(max(away), 3)}"
     return Panel(
         f"Step {step_of(run, depth, snapshot)}: distance from a multiple of I {said}",
-        "Σ^½ Aₗ Σ^½ of each layer, divided by aₗ, its trace over d. A layer that has learned Σ⁻¹ shows the identity: "
+        "√Σ Aₗ √Σ of each layer, divided by aₗ, its trace over d. A layer that has learned Σ⁻¹ shows the identity: "
         "ones on the diagonal, grey elsewhere. One that has not looks like noise.",
         figure,
         data=pd.DataFrame({"layer": range(1, depth + 1), "a": a, "distance": away}).round(5),
@@ -74,12 +74,12 @@ def whitened(run: Run, view: Any) -> Panel:
 
 
 def multiples(run: Run) -> np.ndarray:
-    """a_l = tr(Σ^½ A_l Σ^½) / d of the deepest model after training, [seeds, L]."""
+    """a_l = tr(√Σ A_l √Σ) / d of the deepest model after training, [seeds, L]."""
     return _every_seed(run, None).diagonal(dim1=2, dim2=3).mean(-1).numpy()
 
 
 def distances_at(run: Run, snapshot: int) -> np.ndarray:
-    """Dist(Σ^½ A_l Σ^½, I) of the deepest model at a snapshot, the mean over seeds: [L]."""
+    """Dist(√Σ A_l √Σ, I) of the deepest model at a snapshot, the mean over seeds: [L]."""
     return distances(_every_seed(run, snapshot)).mean(0).numpy()
 
 
@@ -89,7 +89,7 @@ def _every_seed(run: Run, snapshot: int | None) -> Tensor:
 
 
 def whitened_of(run: Run, seed: int, depth: int, snapshot: int | None) -> Tensor:
-    """Σ^½ A_l Σ^½ of every layer, the heads summed, [L, d, d] float64: whatever coordinates it was learned in."""
+    """√Σ A_l √Σ of every layer, the heads summed, [L, d, d] float64: whatever coordinates it was learned in."""
     parameters = parameters_at(run, seed, depth, snapshot)
     return variants.preconditioners(parameters, run.config, read_run.root_of(run, seed))[0].double()
 

@@ -30,7 +30,7 @@ def training(run: Run, view: Any) -> Panel:
     means = [each.mean() for each in series]
     kept = [each[each <= zero + 1.5] for each in means]  # an early spike leaves the picture
     figure = figures.curves(
-        series, "training step", "log of the mean loss", y_range=window([*kept, [zero]]),
+        series, "training step", "log-loss", y_range=window([*kept, [zero]]),
         lines=[("predicting zero", zero, "floor")], at=_at(run, view),
     )  # fmt: skip
     return Panel(
@@ -46,7 +46,7 @@ def training(run: Run, view: Any) -> Panel:
 
 
 def distances(run: Run, view: Any) -> Panel:
-    """Dist(Σ^½ A_l Σ^½, I) of every layer over training; also of a run that is still going."""
+    """Dist(√Σ A_l √Σ, I) of every layer over training; also of a run that is still going."""
     x = step(run)
     style = [(f"layer {i % COLOURS + 1}", "dash" if i >= COLOURS else None) for i in range(run.config.layers)]
     series = [Curve(f"layer {i + 1}", x, curve(run, f"curve/distance_{i}"), *each) for i, each in enumerate(style)]
@@ -55,7 +55,7 @@ def distances(run: Run, view: Any) -> Panel:
     random = (1 - 1 / run.config.d**2) ** 0.5  # of a Gaussian matrix
     return Panel(
         _distance_title(run, [float(each.mean()[-1]) for each in series]),
-        "How far Σ^½ Aₗ Σ^½ is from the nearest multiple of I, as a share of its size; at 0, Aₗ = aₗ Σ⁻¹. Each line "
+        "How far √Σ Aₗ √Σ is from the nearest multiple of I, as a share of its size; at 0, Aₗ = aₗ Σ⁻¹. Each line "
         f"should fall. A layer that learns nothing about Σ stays near {random:.2f}, where a random matrix is."
         + (" The band is the spread over seeds." if run.config.seeds > 1 else ""),
         roomy(figure),

@@ -86,4 +86,4 @@ def _figure(run: Run, series: list[Curve], height: int = HEIGHT) -> Figure:
 
 
 def _unfinished(series: list[Curve]) -> Figure:
-    return figures.curves(series, "training step", "log of the mean loss", height=TALL)
+    return figures.curves(series, "training step", "log-loss", height=TALL)

@@ -74,7 +74,8 @@ def _traces(model: Timed, coordinates: str, found: Places, x: np.ndarray) -> lis
 
 def _title(run: Run, coordinates: str) -> str:
     found = {each.id: at_best(run, coordinates, each) for each in COMPARED}
-    return f"Memory {times(found[CGD.id])} sooner, α alone {times(found[STEPPED.id])}"
+    memory = times(found[CGD.id]).removesuffix(" times")
+    return f"Sooner: memory {memory}, α alone {times(found[STEPPED.id])}"
 
 
 def times(found: Factors | None) -> str:

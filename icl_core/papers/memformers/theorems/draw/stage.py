@@ -77,7 +77,7 @@ def differences(run: Run, view: View) -> Panel:
     other = np.minimum(run["others/distance/other"], ENDS[1])
     series.append(Curve("another prompt's α, γ", x, other, "conjugate gradient", "dot", markers=True))
     figure = figures.curves(
-        series, "layers", "relative difference", log_y=True, x_range=(0.85, x[-1] + 0.15),
+        series, "layers", "difference", log_y=True, x_range=(0.85, x[-1] + 0.15),
         y_range=ENDS, lines=[("float64's rounding", EPSILON, "gradient descent")], height=HEIGHT,
     )  # fmt: skip
     figure.layout["annotations"][0].update(x=0.99, xanchor="right")  # on the left it would cover the curves
@@ -100,14 +100,14 @@ def gradient(run: Run, view: View) -> Panel:
     falling = norms["construction"][0] * (size / size[0]) ** -0.5
     series = [Curve("1/√N", size, falling, "floor")]
     series += [Curve(PLACES[name][0], size, row, PLACES[name][1], markers=True) for name, row in norms.items()]
-    figure = figures.curves(series, "prompts N", "norm of the gradient", log_x=True, log_y=True, height=HEIGHT)
+    figure = figures.curves(series, "prompts N", "gradient", log_x=True, log_y=True, height=HEIGHT)
     return Panel(
         f"At aΣ⁻¹ the gradient falls like N to the {written(slope(run)[0])}",
-        "How large the gradient with respect to all A_l is, measured on N prompts (root mean square over sets of "
-        "them; w* and query are integrated out). At A_l = a_l Σ⁻¹ (orange) it is sampling error and follows the "
-        f"dotted line. Along a_l itself it is {power(float(run['gradient/along']))} on all {size[-1]:,} prompts, for "
-        "which the a_l are best. Elsewhere training could go on, and the line levels off: at the best multiples of "
-        f"I, and a tenth away from a_l Σ⁻¹. {_expected(run)}At random A_l of the same size it is "
+        "How large the gradient with respect to all Aₗ is, measured on N prompts (root mean square over sets of "
+        "them; w* and query are integrated out). At Aₗ = aₗ Σ⁻¹ (orange) it is sampling error and follows the "
+        f"dotted line. Along aₗ itself it is {power(float(run['gradient/along']))} on all {size[-1]:,} prompts, for "
+        "which the aₗ are best. Elsewhere training could go on, and the line levels off: at the best multiples of "
+        f"I, and a tenth away from aₗ Σ⁻¹. {_expected(run)}At random Aₗ of the same size it is "
         f"{power(float(every['random'][-1]))}.",
         fitted(figure),
         data=pd.DataFrame({"prompts": size} | every),
@@ -118,7 +118,7 @@ def _expected(run: Run) -> str:
     if not told_apart(run):
         return ""
     value, error = (written(each, 3) for each in expected(run))
-    return f"Without sampling error its square at a_l Σ⁻¹ is {value} ± {error} of that at the best a_l I. "
+    return f"Without sampling error its square at aₗ Σ⁻¹ is {value} ± {error} of that at the best aₗ I. "
 
 
 def count(run: Run, view: View) -> Panel:

@@ -15,9 +15,9 @@ FIRST += "single memory register”"
 SECOND = "3.2: “A memory-augmented Transformer can implement k steps of LFOM in its forward pass by maintaining "
 SECOND += "separate memory registers across layers”"
 PUT_IN = {  # theorem, what is put in
-    "cgd": (FIRST, "α_l and γ_l of each prompt's own conjugate gradient (eq. 2.13)"),
+    "cgd": (FIRST, "αₗ and γₗ of each prompt's own conjugate gradient (eq. 2.13)"),
     "momentum": ("3.1", "α = η and γ = β, one number each for all"),
-    "cgd-gamma": (SECOND, "Γ_j^l = α_l γ_{j+1} … γ_l of each prompt"),
+    "cgd-gamma": (SECOND, "Γ_j^l = αₗ γ_{j+1} … γₗ of each prompt"),
     "nesterov": ("3.2", "row l is β times row l − 1, plus η (1 + β) at l, less η β at l − 1; row 0 is η"),
     "any": ("3.2", "Γ_j^l = Λ_j^{l−1} − Λ_j^l of random numbers Λ"),
     "diagonal": ("3.2", "the same with diagonal matrices; needs d registers a layer"),
@@ -32,7 +32,7 @@ def theorems(run: Run, view: View) -> Panel:
     return Panel(
         f"{len(rows)} identities, each on {run.config.prompts} prompts and in every layer",
         "What is put in, and how far tokens and method are then apart: the largest difference over prompts and layers, "
-        "relative to w*. Were an identity false, it would be about 1. Here A_l = I in eq. 2.8, where Appendix A.3 says "
+        "relative to w*. Were an identity false, it would be about 1. Here Aₗ = I in eq. 2.8, where Appendix A.3 says "
         "that the Memformer “performs exactly these updates”; 1/n counts once, as in eqs. 3.2 and 3.4, and the "
         "prediction has the minus of eq. 2.6.",
         table=frame,
@@ -94,7 +94,7 @@ ROWS = {  # where, as printed, right, how the numbers are said
     ),
     "inverse": (
         "Appendix D, title", "“Convergence … to Σ”", "to Σ⁻¹, up to a factor",
-        "Dist(Σ^½ A Σ^½, I) is {} at A = Σ, {} at Σ⁻¹",
+        "Dist(√Σ A √Σ, I) is {} at A = Σ, {} at Σ⁻¹",
     ),
 }  # fmt: skip
 

@@ -153,7 +153,7 @@ def test_time(run: Run, view: View) -> Panel:
         f"The gates are learned in {took} steps, on {run.config.gate_prompts:,} prompts",
         f"The loss on the prompts that are met, as Adam (rate {RATE}) changes the gates and nothing else. A mixture "
         "that could not adapt would stay where it starts.",
-        roomy(figures.curves(series, "step at test time", "log of the mean loss", y_range=window(ends))),
+        roomy(figures.curves(series, "step at test time", "log-loss", y_range=window(ends))),
         data=tabled("step", x, series),
     )
 
@@ -175,7 +175,7 @@ def training(run: Run, view: View) -> Panel:
         _training_title(run, floor),
         "A head that learns nothing stays at predicting zero, log d. All heads learn from as many prompts. They "
         "differ in their variance, which these coordinates take out, and in where they start.",
-        figures.curves(series, "training step", "log of the mean loss", y_range=y_range, lines=lines),
+        figures.curves(series, "training step", "log-loss", y_range=y_range, lines=lines),
         data=tabled("step", x, series),
     )
 

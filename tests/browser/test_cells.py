@@ -1,0 +1,93 @@
+"""Linked maps and one number: what the pointer does on a map, what the keyboard does in the drawer."""
+
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+from conftest import until
+from driver import go, settled
+from playwright.sync_api import Locator, Page, expect
+
+Window = Callable[..., Page]
+# where a cell of a map is on the screen
+PIXEL = """([name, row, column]) => {
+    const plot = document.querySelector(`.st-key-chart-${name} .js-plotly-plot`);
+    const box = plot.getBoundingClientRect(), { xaxis: x, yaxis: y } = plot._fullLayout;
+    return [box.left + x._offset + x.l2p(column), box.top + y._offset + y.l2p(row)];
+}"""
+# which row is outlined in a map: the middle of what is drawn there
+OUTLINED = """name => {
+    const plot = document.querySelector(`.st-key-chart-${name} .js-plotly-plot`);
+    const path = plot.querySelector(".icl-links [data-marks=row]")?.getAttribute("d");
+    if (!path) return [];
+    return path.split("M").slice(1).map(part => {
+        const [, top, height] = part.match(/^[^ ]+ ([^h]+)h[^v]+v([^h]+)h/).map(Number);
+        return Math.round(plot._fullLayout.yaxis.p2l(top + height / 2 - plot._fullLayout.yaxis._offset));
+    });
+}"""
+
+
+def point(tab: Page, name: str, row: int, column: int) -> None:
+    """Move the pointer to a cell of the map in a seat of the stage, counted from 0."""
+    tab.mouse.move(*tab.evaluate(PIXEL, [name, row, column]))
+
+
+def outlined(tab: Page, name: str) -> list[int]:
+    """The rows that are outlined in the map of a seat."""
+    return tab.evaluate(OUTLINED, name)
+
+
+def asked(tab: Page) -> str:
+    """The cell that the address names."""
+    return parse_qs(urlsplit(tab.url).query).get("cell", [""])[0]
+
+
+def field(tab: Page, name: str) -> Locator:
+    """The field of a row or a column."""
+    return tab.locator(".st-key-one-number").get_by_role("spinbutton", name=name)
+
+
+def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_its_number(
+    server: str, window: Window
+) -> None:
+    tab = go(window(), f"{server}/birth")
+    point(tab, "second", 6, 3)  # the third c of abcXabcXab
+    until(lambda: outlined(tab, "first") == outlined(tab, "second") == [6], "its row, in both maps of attention")
+    assert outlined(tab, "w_k1") == [6] and len(outlined(tab, "w_k2")) == 1  # its position, its character
+    letters = tab.evaluate("document.querySelector('.st-key-chart-w_k2 .js-plotly-plot').data[0].meta.rows.character")
+    assert letters[outlined(tab, "w_k2")[0]] == "c"
+    tab.mouse.move(5, 5)
+    until(lambda: outlined(tab, "first") == [], "nothing is outlined where no map is pointed at")
+    point(tab, "second", 6, 3)
+    tab.mouse.down()
+    tab.mouse.up()
+    tab.wait_for_url("**cell=second*")
+    assert asked(tab) == "second:7:4" and "drawer=Numbers" in tab.url  # at once: Back undoes both
+    expect(tab.locator(".st-key-one-number h3")).to_contain_text("7 'c' attends to 4 'X'")
+    tab.mouse.move(5, 5)
+    until(lambda: outlined(tab, "w_k1") == [6], "the cell of the link stays outlined")
+    tab.get_by_role("link", name="Claims").click()
+    expect(tab.locator(".icl-links")).to_have_count(0)
+
+
+def test_the_keyboard_reaches_every_cell(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/birth?drawer=Numbers&cell=w_k2:2:3")
+    title = tab.locator(".st-key-one-number h3")
+    before = title.inner_text()
+    field(tab, "Row").press("ArrowUp")
+    field(tab, "Row").press("Enter")
+    tab.wait_for_url("**cell=w_k2*3*3*")
+    expect(title).not_to_have_text(before)
+    until(lambda: outlined(settled(tab), "w_k2") == [2], "the row that was chosen is outlined")
+    assert asked(tab) == "w_k2:3:3"
+    tab.get_by_role("button", name="⋯").click()
+    expect(tab.get_by_text("cell=w_k2%3A3%3A3")).to_be_visible()  # what is shared
+    tab.go_back()
+    expect(title).to_have_text(before)
+
+
+def test_a_touch_outlines_nothing_until_it_taps(server: str, window: Window) -> None:
+    tab = go(window(has_touch=True), f"{server}/gdssm")
+    tab.touchscreen.tap(*tab.evaluate(PIXEL, ["state", 1, 2]))
+    tab.wait_for_url("**cell=state*")
+    assert asked(tab) == "state:2:3"
+    expect(tab.locator(".st-key-one-number h3")).to_contain_text("State after 10 pairs, row 2, column 3")
