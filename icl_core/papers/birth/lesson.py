@@ -107,7 +107,7 @@ NOTES = (
         ("“Looking back: you have to find before you can speak.”", "“All at once: they need each other.”"),
         "Collect votes before you play. Looking better earns nothing until the model can say what it sees; with even "
         "attention the right character is among those looked at, so there is something to learn from at the output.",
-        Try("Play the beat on the output, with its question", step=0, marks=("w_k1", "w_k2", "w_o2")),
+        Try("The three matrices before training", step=0, marks=("w_k1", "w_k2", "w_o2")),
     ),
     Note(
         12,
