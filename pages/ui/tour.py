@@ -46,7 +46,7 @@ def offer(name: str) -> None:
     """A button that begins a tour, if it leads through more than one experiment."""
     found = stops(name)
     several = len({stop[:2] for stop in found}) > 1
-    if several and st.button(title(name), key=f"tour {name}", type="tertiary", icon=":material/tour:"):
+    if several and st.button(title(name), key=f"tour {name}", type="secondary"):
         go(found[0], name)
 
 
