@@ -26,7 +26,7 @@ def tools(setting: Setting, shown: Header | None) -> None:
         "Projector",
         key="projector",
         on_change=_projector,
-        help="The stage alone, larger; m brings this menu back, Page Up and Page Down step",
+        help="The stage alone, larger; m brings this menu back, Page Up and Page Down walk the script",
     )
 
 

@@ -120,10 +120,6 @@ def test_keys_step_and_play(server: str, window: Window) -> None:
     expect(tab.get_by_role("button", name="Stop")).to_be_visible()
     tab.get_by_role("slider", name="training step shown").press(" ")  # a click leaves the focus there
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
-    go(tab, f"{server}/birth?step=31&projector=1")
-    start = together(tab)
-    tab.keyboard.press("PageDown")
-    together(tab, start + 1)
 
 
 def test_where_the_browser_cannot_move_the_charts_the_server_does(server: str, window: Window) -> None:
