@@ -65,9 +65,8 @@ def _swapped(run: Run, view: View) -> str:
 
 SCRIPT = Script(
     task=Task(
-        "Each prompt hides weights: the label of x is the sum of its coordinates, each times its weight. Every layer "
-        "takes one step of gradient descent towards the weights, and multiplies the gradient with a matrix A that it "
-        "has learned.",
+        "Each prompt hides weights: the label of x is the sum of its coordinates, each times its weight. A layer steps "
+        "towards them by gradient descent, with the gradient multiplied by a matrix A that it learned.",
         EXAMPLE,
     ),
     beats=(
