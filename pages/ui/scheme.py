@@ -9,7 +9,7 @@ import streamlit as st
 from icl_core.diagram import Box, Diagram
 from icl_core.experiment import STAGE, Drawing, Run
 from icl_core.figures.scheme import picture, scheme
-from pages.ui import address, panels
+from pages.ui import address, asked, panels
 from pages.ui.address import Setting
 
 MODEL = "The model"
@@ -37,7 +37,8 @@ def show(setting: Setting, run: Run) -> None:
     drawings = {each.name: each for each in setting.experiment.drawings if each.applies(run.config)}
     shown = {box.name: drawings[box.opens] for box in found.boxes if box.opens in drawings}
     titles = {name: _where(each) for name, each in shown.items()}
-    pictures = {box.name: _picture(setting, run, shown[box.name], box) for box in found.boxes if box.part is not None}
+    seen = [box for box in found.boxes if box.part is not None and box.opens not in asked.withheld(setting, run, None)]
+    pictures = {box.name: _picture(setting, run, shown[box.name], box) for box in seen}
     st.markdown(found.say)
     places = {name: each.name.replace(" ", "-") for name, each in shown.items()}
     key = f"diagram of {setting.id}"
