@@ -140,7 +140,7 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
         for _ in range(6):
             assert train_all() == 1
             known = queue.state(key)
-            assert known.status == "interrupted" and known.message.startswith("the disk is full; the run is kept")
+            assert known.status == "interrupted" and known.message.startswith("the disk is full; the run will be kept")
             assert "the disk is full" in training.describe(known)
             assert read_record(Job(key).checkpoint)["step"] == 20
             assert train_all() == 0 and start.ensure_workers(1) == 0 and not started

@@ -28,6 +28,9 @@ OUTLINED = """name => {
 
 def point(tab: Page, name: str, row: int, column: int) -> None:
     """Move the pointer to a cell of the map in a seat of the stage, counted from 0."""
+    tab.wait_for_function(
+        "name => document.querySelector(`.st-key-chart-${name} .js-plotly-plot`)?._fullLayout", arg=name
+    )
     tab.mouse.move(*tab.evaluate(PIXEL, [name, row, column]))
 
 

@@ -63,7 +63,7 @@ def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window)
     hidden = tab.locator(".st-key-seat-w_o2 > *").first
     expect(hidden).to_have_css("filter", BLURRED)
     tab.locator(".st-key-choices button").last.click()
-    expect(tab.locator(".st-key-says")).to_contain_text("Then layer 2 learns")  # the beat of the link
+    expect(tab.locator(".st-key-says").first).to_contain_text("Then layer 2 learns")  # the beat of the link
     expect(hidden).to_have_css("filter", CLEAR)
     expect(on).to_be_enabled()
 
