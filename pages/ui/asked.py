@@ -63,16 +63,24 @@ def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
                 line(setting, question.why)
 
 
-def play(run: Run, beat: Beat) -> None:
-    """Have the clock play to where a beat is seen; a question is answered first."""
-    at = snapshot_of(beat, run)
-    if at is not None and open_question(run, beat) is None:
+def place(run: Run, found: Sequence[Beat], beat: Beat | None) -> int | None:
+    """The index of the snapshot at which a beat is seen; while its question is open, of the last beat before."""
+    if beat is None or open_question(run, beat) is None:
+        return snapshot_of(beat, run) if beat else None
+    before = (snapshot_of(each, run) for each in reversed(found[: found.index(beat)]))
+    return next((at for at in before if at is not None), 0)
+
+
+def play(run: Run, found: Sequence[Beat], beat: Beat) -> None:
+    """Have the clock play to where a beat is seen; a question is answered first, where the clock stands."""
+    at, stays = place(run, found, beat), open_question(run, beat) is not None and "step" in st.query_params
+    if at is not None and run.snapshot_steps and not stays:
         address.write("step", run.snapshot_steps[at], "")
 
 
 def _answer(run: Run, beat: Beat, index: int) -> None:
     st.session_state[_key(run, beat)] = index
-    play(run, beat)
+    play(run, (), beat)
 
 
 def _key(run: Run, beat: Beat) -> str:

@@ -49,7 +49,7 @@ def _hidden(name: str) -> str:
     if name == MARKS:
         return ".clock .ticks { visibility: hidden; }"
     what = _classes([name], (*_SEATS, *_DRAWN))
-    blurred = f":is({what}) > * {{ filter: blur(.8rem); pointer-events: none; user-select: none; }}"
+    blurred = f":is({what}) > * {{ filter: blur(.8rem); opacity: .2; pointer-events: none; user-select: none; }}"
     return f"{blurred} :is({what})::before {{ {_SAYS} }}"
 
 

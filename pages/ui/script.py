@@ -94,10 +94,10 @@ def _turns(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None)
         _away("◀", "before", before, on_tour)
     else:
         _button("◀", "before", setting, run, found, before)
+    place = tour.place(tour.stops(on_tour), Stop(setting.id.partition(".")[0], setting.name, beat.name))
     dots = "".join(f'<i class="{"here" if index == at else ""}"></i>' for index in range(len(found)))
-    part = tour.part(tour.stops(on_tour), Stop(setting.id.partition(".")[0], setting.name, beat.name))
-    told = f"Beat {at + 1} of {len(found)}"
-    st.html(f'<span class="dots" role="img" aria-label="{told}">{dots}</span><span class="part">{part}</span>')
+    told = f'<span class="dots" role="img" aria-label="Beat {at + 1} of {len(found)}">{dots}</span>'
+    st.html(f'<span class="part">{place}</span>' if place else told)
     if isinstance(after, Stop):
         _away("Next ▶", "next", after, on_tour)
     else:
@@ -149,4 +149,4 @@ def _turn(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) 
     if beat is None:
         address.write("tour", "", "")
     else:
-        asked.play(run, beat)
+        asked.play(run, found, beat)

@@ -11,7 +11,7 @@ import streamlit as st
 from icl_core import knobs
 from icl_core.experiment import Drawing, Panel, Run
 from icl_core.findings import Summary
-from icl_core.script import Beat, snapshot_of
+from icl_core.script import Beat
 from pages.ui import address, asked, cells, clock, drawers, growing, outline, panels, script, training
 from pages.ui.address import Setting
 from pages.ui.chart import seated
@@ -25,7 +25,7 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending 
     setting = replace(setting, view=address.refreshed(setting, knobs.knobs(setting.experiment.view)))
     told = script.beats(setting, run, pending is not None)
     beat = script.current(setting, run, told)
-    at, job = snapshot(setting, run, beat), pending.job() if pending else None
+    at, job = snapshot(setting, run, told), pending.job() if pending else None
     grows = pending.key if pending and training.growing(job) else ""
     _head(setting, run, at, pending, grows, beat)
     with panels.telling(setting, "script"):
@@ -53,15 +53,15 @@ def _head(setting: Setting, run: Run, at: int, pending: Pending | None, grows: s
                 training.line(grows)
 
 
-def snapshot(setting: Setting, run: Run, beat: Beat | None = None) -> int:
+def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:
     """The index of the snapshot that the address asks for: the last one not beyond its step, else the beat's."""
     steps, wanted = run.snapshot_steps, st.query_params.get("step", "")
     if not moves(setting, run):
         return 0
     if wanted.isdecimal():
         return max(0, bisect_right(steps, int(wanted)) - 1)
-    told = snapshot_of(beat, run) if beat is not None and asked.open_question(run, beat) is None else None
-    return run.snapshot_at(setting.view) if told is None else told
+    played = asked.place(run, told, script.current(setting, run, told))
+    return run.snapshot_at(setting.view) if played is None else played
 
 
 def moves(setting: Setting, run: Run) -> bool:

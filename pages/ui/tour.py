@@ -36,10 +36,9 @@ def _through(paper: Paper) -> list[Stop]:
     return [Stop(paper.name, name, beat.name) for name, script in found if script for beat in script.beats]
 
 
-def part(tour: Sequence[Stop], here: Stop) -> str:
-    """Which part of the tour this is, "2 / 7": a part is what is told at one experiment."""
-    parts = list(dict.fromkeys(stop[:2] for stop in tour))
-    return f"{parts.index(here[:2]) + 1} / {len(parts)}" if here[:2] in parts and len(parts) > 1 else ""
+def place(tour: Sequence[Stop], here: Stop) -> str:
+    """Where on the tour this is, "7 / 13"; empty where it does not come by."""
+    return f"{tour.index(here) + 1} / {len(tour)}" if here in tour else ""
 
 
 def offer(name: str) -> None:

@@ -34,7 +34,7 @@ PAPER = Paper(
     ),
     picture=("birth.induction", "order", draw),
     opening=OPENING,
-    highlights=(("induction", "start"), ("induction", "output"), ("induction", "find"), ("induction", "zero")),
+    highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
     lesson=LESSON,
     order=1,
     mathematics=r"""

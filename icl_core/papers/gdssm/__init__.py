@@ -41,7 +41,13 @@ PAPER = Paper(
     ),
     picture=("gdssm.layer", "layer", draw),
     tour=("layer", "sizes", "corrections", "nonlinear", "comparison", "learns"),
-    highlights=(("layer", "before"), ("layer", "becomes"), ("layer", "scale"), ("comparison", "who")),
+    highlights=(
+        ("layer", "before"),
+        ("layer", "becomes"),
+        ("layer", "scale"),
+        ("comparison", "who"),
+        ("comparison", "close"),
+    ),
     lesson=LESSON,
     order=3,
     mathematics=r"""

@@ -6,6 +6,8 @@ export default function ({ setTriggerValue }) {
     if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
     event.preventDefault();
     setTriggerValue("asked", new URL(link.href).search.slice(1));
+    link.dispatchEvent(new KeyboardEvent("keydown", { key: "Escape", code: "Escape", keyCode: 27, bubbles: true }));
+    link.dispatchEvent(new KeyboardEvent("keyup", { key: "Escape", code: "Escape", keyCode: 27, bubbles: true })); // closes its menu
   };
   window.addEventListener("click", follow, true);
   return () => window.removeEventListener("click", follow, true);

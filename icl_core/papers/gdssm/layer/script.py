@@ -118,7 +118,7 @@ SCRIPT = Script(
         Beat(
             "before",
             "Before training. The layer reads the pairs one after the other and keeps a sum, its state (left). Beside "
-            "it is Σ y xᵀ, the gradient that one step of gradient descent needs. The two have nothing in common yet.",
+            "it is the sum of all y xᵀ, the gradient that one step of gradient descent needs. The two still differ.",
             at=FIRST,
             marks=("state", "exact"),
         ),

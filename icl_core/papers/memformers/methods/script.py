@@ -76,8 +76,8 @@ AHEAD = Question(
     (HEADLINE, "by_depth", "path", "depth", "trajectory", "training"),
 )
 MEMORY = Question(
-    "Now take the memory away: a linear transformer, trained as long on the same prompts. How much larger is its "
-    "error with four layers?",
+    "This model's layers may use the steps of earlier layers, too: its memory. Take that away and train as long on "
+    "the same prompts. How much larger is the error with four layers?",
     ("At least twice as large", "Larger by 10% to 100%", "Not larger: within 10%"),
     lambda run, view: int(np.digitize(-_without(run), (-np.log(2), -ALIKE))),
     _even,
@@ -95,8 +95,9 @@ SCRIPT = Script(
     beats=(
         Beat(
             "guess",
-            "A prompt shows pairs of x and label, made by hidden weights. Each layer makes a new guess at these. The "
-            "blue path joins the guesses on one prompt, the star is the truth. Before training the path misses it.",
+            "A prompt shows pairs of x and label, made by hidden weights. Linear attention can step towards these by "
+            "gradient descent, once a layer. The blue path joins the layers' guesses on one prompt, the star is the "
+            "truth. Before training the path misses it.",
             FIRST,
             ("path",),
         ),
