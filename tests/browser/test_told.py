@@ -30,7 +30,7 @@ def test_a_tour_leads_through_every_beat_of_a_paper_by_one_key(server: str, wind
     stops = [(name, beat) for name in names for beat in registry.experiment(f"{paper}.{name}").script.beats]
     tab = go(window(), f"{server}/{paper}?experiment={stops[0][0]}&beat={stops[0][1].name}&tour={paper}")
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
-    for index, (name, beat) in enumerate(stops):
+    for index, (_, beat) in enumerate(stops):
         tab.wait_for_url(lambda url, beat=beat: f"beat={beat.name}" in url.split("?")[-1].split("&"))
         expect(tab.locator(".st-key-next button").first).to_contain_text("Next" if index + 1 < len(stops) else "Done")
         if beat.ask:
@@ -41,7 +41,7 @@ def test_a_tour_leads_through_every_beat_of_a_paper_by_one_key(server: str, wind
             panel = f'[class~="st-key-seat-{mark}"], [class~="st-key-seat-wide-{mark}"], '
             panel += f'[class~="st-key-panel-half-{mark}"], [class~="st-key-panel-wide-{mark}"]'
             expect(tab.locator(panel.replace(" ", "-").replace("-[", " [")).first).to_have_css("outline-style", "solid")
-        assert tab.locator('[class*="st-key-fault-"]').count() == 0, (name, beat.name)
+        settled(tab)
         tab.keyboard.press("PageDown")
     expect(tab.locator(".st-key-next button").first).to_contain_text("Start")
     assert "beat=" not in tab.url and "tour=" not in tab.url
