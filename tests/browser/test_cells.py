@@ -53,8 +53,12 @@ def test_the_row_under_the_pointer_is_outlined_in_every_map_and_a_click_opens_it
     server: str, window: Window
 ) -> None:
     tab = go(window(), f"{server}/birth")
-    point(tab, "second", 6, 3)  # the third c of abcXabcXab
-    until(lambda: outlined(tab, "first") == outlined(tab, "second") == [6], "its row, in both maps of attention")
+
+    def pointed() -> bool:  # at the third c of abcXabcXab, wherever it stands while the page settles
+        point(tab, "second", 6, 3)
+        return outlined(tab, "first") == outlined(tab, "second") == [6]
+
+    until(pointed, "its row, in both maps of attention")
     assert outlined(tab, "w_k1") == [6] and len(outlined(tab, "w_k2")) == 1  # its position, its character
     letters = tab.evaluate("document.querySelector('.st-key-chart-w_k2 .js-plotly-plot').data[0].meta.rows.character")
     assert letters[outlined(tab, "w_k2")[0]] == "c"
