@@ -11,6 +11,7 @@ Window = Callable[..., Page]
 # where a cell of a map is on the screen
 PIXEL = """([name, row, column]) => {
     const plot = document.querySelector(`.st-key-chart-${name} .js-plotly-plot`);
+    if (!plot?._fullLayout?.xaxis?.l2p) return null;
     const box = plot.getBoundingClientRect(), { xaxis: x, yaxis: y } = plot._fullLayout;
     return [box.left + x._offset + x.l2p(column), box.top + y._offset + y.l2p(row)];
 }"""
@@ -26,12 +27,21 @@ OUTLINED = """name => {
 }"""
 
 
+def place(tab: Page, name: str, row: int, column: int) -> list[float]:
+    """Where a cell is on the screen, once it stands still."""
+    seen: list[list[float] | None] = [None, None]
+
+    def still() -> bool:
+        seen[:] = [seen[1], tab.evaluate(PIXEL, [name, row, column])]
+        return seen[0] is not None and seen[0] == seen[1]
+
+    until(still, f"the map {name} stands still")
+    return seen[1] or []
+
+
 def point(tab: Page, name: str, row: int, column: int) -> None:
     """Move the pointer to a cell of the map in a seat of the stage, counted from 0."""
-    tab.wait_for_function(
-        "name => document.querySelector(`.st-key-chart-${name} .js-plotly-plot`)?._fullLayout", arg=name
-    )
-    tab.mouse.move(*tab.evaluate(PIXEL, [name, row, column]))
+    tab.mouse.move(*place(tab, name, row, column))
 
 
 def outlined(tab: Page, name: str) -> list[int]:
@@ -94,7 +104,8 @@ def test_the_keyboard_reaches_every_cell(server: str, window: Window) -> None:
 
 def test_a_touch_outlines_nothing_until_it_taps(server: str, window: Window) -> None:
     tab = go(window(has_touch=True), f"{server}/gdssm")
-    tab.touchscreen.tap(*tab.evaluate(PIXEL, ["state", 1, 2]))
+    expect(tab.locator(".headline")).to_contain_text(".")  # now it hears taps
+    tab.touchscreen.tap(*place(tab, "state", 1, 2))
     tab.wait_for_url("**cell=state*")
     assert asked(tab) == "state:2:3"
     expect(tab.locator(".st-key-one-number h3")).to_contain_text("State after 10 pairs, row 2, column 3")
