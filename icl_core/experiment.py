@@ -151,7 +151,8 @@ class Paper:
     `picture` draws the front page's live picture from a shipped run, without torch: (experiment, preset, draw).
     `opening` is what plays there; of several papers that have one, the first's. `tour` names the experiments of a tour
     through the paper, in its order (all, if none is named); `highlights` its share of the tour through all papers, each
-    an experiment and one of its beats. `lesson` is the lesson that is ready for it.
+    an experiment and one of its beats; `bridge` is said at the first of these, to those who come from the paper before.
+    `lesson` is the lesson that is ready for it.
     """
 
     name: str
@@ -166,6 +167,7 @@ class Paper:
     opening: Opening | None = None
     tour: tuple[str, ...] = ()
     highlights: tuple[tuple[str, str], ...] = ()
+    bridge: str = ""
     lesson: Lesson | None = None
     order: int = 100
     mathematics: str = ""

@@ -26,9 +26,12 @@ class Example:
 
 @dataclass(frozen=True)
 class Task:
-    """What the model has to do, in two sentences for somebody who knows what a matrix is, with one example."""
+    """What the model has to do, in two sentences for somebody who knows what a matrix is, with one example.
 
-    say: str
+    say  the sentences, or how a config makes them where its settings stand in them
+    """
+
+    say: str | Callable[[Any], str]
     example: Example
 
 
@@ -37,7 +40,8 @@ class Question:
     """A prediction to make before it is seen: `choices` of which `right`, computed from the run, is the index of one.
 
     `answer` says what came out, with its numbers; `why` is our sentence, shown after the visitor's own. `hides` names
-    what would give the answer away until then: drawings, HEADLINE, MARKS.
+    what would give the answer away until then: drawings, HEADLINE, MARKS; the marks are hidden in the beats before it,
+    too. It is asked where the clock stands, or with `there` where its beat is seen.
     """
 
     ask: str
@@ -46,6 +50,7 @@ class Question:
     answer: Said
     why: str
     hides: tuple[str, ...] = ()
+    there: bool = False
 
 
 HEADLINE, MARKS = "headline", "marks"  # of the clock, for `hides`
@@ -103,6 +108,11 @@ class Script:
 def said(what: Said, run: Run, view: Any) -> str:
     """The sentence of a run."""
     return what if isinstance(what, str) else what(run, view)
+
+
+def task_of(task: Task, config: Any) -> str:
+    """The task's sentences for a config."""
+    return task.say if isinstance(task.say, str) else task.say(config)
 
 
 def step_of(beat: Beat, run: Run) -> float | None:

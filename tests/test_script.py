@@ -87,8 +87,10 @@ def test_every_try_leads_to_a_setting_that_can_be(told):
 
 
 def test_the_task_comes_in_two_sentences_with_an_example(told):
-    task = told[0].script.task
-    assert task.say.count(". ") <= 1 and len(task.say) <= 260
+    experiment, task = told[0], told[0].script.task
+    for preset in experiment.presets:
+        say = script.task_of(task, preset.config)
+        assert say.count(". ") <= 1 and len(say) <= 260
     assert len(task.example.pieces) >= 2 and any(kind for _, kind in task.example.pieces)
 
 

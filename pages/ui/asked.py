@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from icl_core.experiment import Run
-from icl_core.script import Beat, Question, said, snapshot_of
+from icl_core.script import MARKS, Beat, Question, said, snapshot_of
 from pages.ui import address
 from pages.ui.address import Setting
 from pages.ui.words import line
@@ -27,15 +27,19 @@ def held(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -
 
 
 def withheld(setting: Setting, run: Run, beat: Beat | None) -> list[str]:
-    """What questions hide now: the beat's own while it is open; in a lesson those that are still to be answered, too,
-    but for what has been spoken of up to here."""
+    """What questions hide now: the beat's own while it is open, the clock's marks for those ahead; in a lesson all
+    that is still to be predicted, but for what has been spoken of up to here."""
     own, script, lesson = open_question(run, beat), setting.experiment.script, setting.lesson
     mine = list(own.hides) if own else []
-    if script is None or lesson is None or setting.config != setting.preset.config:
+    if script is None:
+        return mine
+    at = script.beats.index(beat) + 1 if beat else 0
+    ahead = [open_question(run, each) for each in script.beats[at:]] if beat else []
+    mine += [MARKS for question in ahead if question and MARKS in question.hides]
+    if lesson is None or setting.config != setting.preset.config:
         return mine
     asked = [open_question(run, each) for each in script.beats if each.name in lesson.predict]
-    so_far = script.beats[: script.beats.index(beat) + 1] if beat else ()
-    shown = {name for each in so_far for name in each.marks}
+    shown = {name for each in script.beats[:at] for name in each.marks}
     return [*mine, *(name for question in asked if question for name in question.hides if name not in shown)]
 
 
@@ -64,8 +68,9 @@ def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
 
 
 def place(run: Run, found: Sequence[Beat], beat: Beat | None) -> int | None:
-    """The index of the snapshot at which a beat is seen; while its question is open, of the last beat before."""
-    if beat is None or open_question(run, beat) is None:
+    """The index of the snapshot at which a beat is seen; while its question is open, of the last beat before, unless
+    it is asked there."""
+    if beat is None or (question := open_question(run, beat)) is None or question.there:
         return snapshot_of(beat, run) if beat else None
     before = (snapshot_of(each, run) for each in reversed(found[: found.index(beat)]))
     return next((at for at in before if at is not None), 0)
@@ -73,7 +78,8 @@ def place(run: Run, found: Sequence[Beat], beat: Beat | None) -> int | None:
 
 def play(run: Run, found: Sequence[Beat], beat: Beat) -> None:
     """Have the clock play to where a beat is seen; a question is answered first, where the clock stands."""
-    at, stays = place(run, found, beat), open_question(run, beat) is not None and "step" in st.query_params
+    at, question = place(run, found, beat), open_question(run, beat)
+    stays = question is not None and not question.there and "step" in st.query_params
     if at is not None and run.snapshot_steps and not stays:
         address.write("step", run.snapshot_steps[at], "")
 

@@ -31,6 +31,8 @@ def show(paper: str) -> None:
             query = {"experiment": experiment.partition(".")[2], "preset": preset}
             menu.link(paper, "Open the experiment", query)
             tour.offer(tour.ALL)
+            if registry.lessons():
+                menu.link("lessons", "Lessons, ready to teach")
         with st.container(key="opening-film"):
             _film(paper, opening)
 

@@ -67,7 +67,13 @@ def _beat(setting: Setting, run: Run, beat: Beat) -> None:
         asked.answer(setting, run, beat, beat.ask)
     done = beat.done is not None and beat.done(setting.view)
     words = [script.said(beat.say, run, setting.view), *([beat.do] if beat.do and not done else [])]
+    here = Stop(setting.id.partition(".")[0], setting.name, beat.name)
+    before, after = tour.between(tour.asked(setting), here)
+    if before:
+        line(setting, before)
     line(setting, " ".join(words if not done else [script.said(beat.then or beat.say, run, setting.view)]))
+    if after:
+        line(setting, after)
 
 
 def _task(setting: Setting) -> None:
@@ -75,7 +81,7 @@ def _task(setting: Setting) -> None:
     if task is not None:
         pieces = "".join(f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in task.example.pieces)
         answer = f' → <span class="piece answer">{escape(task.example.answer)}</span>' if task.example.answer else ""
-        line(setting, task.say, f'<span class="example">{pieces}{answer}</span>')
+        line(setting, script.task_of(task, setting.config), f'<span class="example">{pieces}{answer}</span>')
 
 
 def _turns(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> None:

@@ -51,6 +51,7 @@ h1, h2 { padding: 0 !important; }
 [data-testid="stElementContainer"]:has(.stPlotlyChart), .stPlotlyChart, .stPlotlyChart .js-plotly-plot {
   position: relative; overflow: visible !important; }
 .stPlotlyChart .modebar-container { top: -1.8rem !important; }
+@media (hover: none) { .stPlotlyChart .modebar-container { display: none; } }
 .caption { flex: none; width: 1.25rem; height: 1.25rem; border-radius: 50%; border: 1px solid rgba(128, 128, 128, .6);
   color: FAINT; font-size: .8rem; text-align: center; line-height: 1.2rem; cursor: help; }
 .caption:hover::after, .caption:focus::after { content: attr(data-caption); position: absolute; z-index: 20; left: 0;

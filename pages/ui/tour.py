@@ -12,6 +12,10 @@ from pages.ui import address, menu
 from pages.ui.address import Setting
 
 ALL = "all"
+END = (
+    "Three models, one habit. Each finds in its prompt what its weights cannot hold: one looks it up, one walks "
+    "towards it layer by layer, one adds it up as it reads."
+)
 
 
 class Stop(NamedTuple):
@@ -66,6 +70,17 @@ def of_beat(base: object, beat: Beat) -> dict[str, str]:
     """What a beat sets in the address: the view's fields that differ from the preset's, the drawer."""
     fields = {field: address.text(value) for field, value in beat.view.items() if value != getattr(base, field)}
     return fields | ({"drawer": beat.drawer} if beat.drawer else {})
+
+
+def between(name: str, here: Stop) -> tuple[str, str]:
+    """What the tour through all papers says before and after the beat of a stop: where it comes to another paper, and
+    at its end."""
+    found = stops(name) if name == ALL else []
+    if here not in found:
+        return "", ""
+    at, bridge = found.index(here), registry.papers()[here.paper].bridge
+    arrives = at > 0 and found[at - 1].paper != here.paper
+    return (bridge if arrives else ""), (END if at == len(found) - 1 else "")
 
 
 def title(name: str) -> str:

@@ -60,14 +60,14 @@ def _number(value: float, digits: int = 3) -> str:
 
 
 def told(found: Iterable[Summary]) -> str:
-    """How the paper's own claims fared, in a line: "The paper: 5 of 7 reproduced"; others' where it has none that was
-    run at its setting."""
+    """How the paper's own claims of some experiments fared, in a line: "The paper, here: 5 of 7 reproduced"; others'
+    where it has none that was run at its setting."""
     for kind, words in KINDS.items():
         every = [each for each in found if each.first.metric.claim.kind == kind]
         mine = [each.verdict for each in every if each.here]
         left = f", {len(every) - len(mine)} not run" if len(every) > len(mine) else ""
         if mine:
-            return f"{words}: {mine.count(VERDICTS[kind][0])} of {len(mine)} {_UNIT[kind]}{left}"
+            return f"{words}, here: {mine.count(VERDICTS[kind][0])} of {len(mine)} {_UNIT[kind]}{left}"
     return "Claims"
 
 

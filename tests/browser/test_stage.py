@@ -144,6 +144,6 @@ def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(server: str, window: W
     tab.wait_for_url("**/birth?drawer=Graft")
     expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(1)
     until(lambda: tab.locator(".st-key-drawer").evaluate(TOP) < 600, "it has come into sight")
-    tab.get_by_role("button", name="The paper:").or_(tab.get_by_role("button", name="Ours:")).first.click()
+    tab.get_by_role("button", name="The paper, here:").or_(tab.get_by_role("button", name="Ours, here:")).first.click()
     tab.wait_for_url("**/birth?drawer=Evidence")
     expect(tab.locator(".st-key-drawer .claims li").first).to_be_visible()

@@ -72,6 +72,30 @@ def test_a_question_hides_its_answer_until_it_is_given(server: str, window: Wind
     says(tab, "How far does the loss fall?")  # another visit
 
 
+def test_what_a_question_is_about_is_not_given_away_before_it(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/birth?experiment=induction&beat=start")
+    says(tab, "Each row is one character")
+    marks = tab.locator(".clock .ticks")
+    expect(marks).to_have_css("visibility", "hidden")  # they tell which memory comes first
+    expect(tab.locator(".headline")).to_contain_text("Before training")
+    tab.keyboard.press("PageDown")
+    says(tab, "Which of them is the first?")
+    tab.locator(".st-key-choices button").first.click()
+    says(tab, "You said")
+    expect(marks).to_have_css("visibility", "visible")
+
+
+def test_the_tour_of_all_papers_leads_on_and_ends(server: str, window: Window) -> None:
+    papers = [found for found in registry.papers().values() if found.highlights]
+    for number, found in enumerate(papers):
+        name, beat = found.highlights[0]
+        tab = go(window(), f"{server}/{found.name}?experiment={name}&beat={beat}&tour=all")
+        assert bool(found.bridge) == (number > 0)
+        says(tab, found.bridge)
+    name, beat = papers[-1].highlights[-1]
+    says(go(window(), f"{server}/{papers[-1].name}?experiment={name}&beat={beat}&tour=all"), "Three models, one habit.")
+
+
 def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?beat=end&seed_shown=1")
     says(tab, "In the end it has found the teacher. Look at seed 0.")

@@ -20,8 +20,8 @@ PAPER = Paper(
     glossary=(
         ("C", "C_t", "the window [x_t, y_t, x_{t+1}], what the layer sees of the sequence at once, f × 3"),
         ("c", "c_t", "the 1-D layer's token [x_t y_t, x_{t+1}], with the product already made"),
-        ("Z", "Z_t", "the state: becomes Σ y xᵀ, which is minus N times the gradient at zero"),
-        ("Z_tilde", "Z̃_t", "the second head's state from layer 2 on: becomes Σ x xᵀ, the curvature"),
+        ("Z", "Z_t", "the state: becomes ∑ y xᵀ, which is minus N times the gradient at zero"),
+        ("Z_tilde", "Z̃_t", "the second head's state from layer 2 on: becomes ∑ x xᵀ, the curvature"),
         (
             "a, a_tilde",
             "decay A",
@@ -33,8 +33,9 @@ PAPER = Paper(
         ("Psi, Theta", "Ψ, Θ", "the same for the 1-D layer: what enters the state, and what reads it"),
         ("beta, b", "β, η/N", "learning rate over the number of examples"),
         ("M", "Wᵀ", "the implicit linear model that the layers improve, M_0 = 0"),
+        ("sum", "∑", "the sum over the examples of a prompt"),
         ("L*", "L*", "the best loss of one step, in closed form"),
-        ("A, B", "A G x − B G S x", "what two steps predict, with G = Σ y xᵀ and S = Σ x xᵀ"),
+        ("A, B", "A G x − B G S x", "what two steps predict, with G = ∑ y xᵀ and S = ∑ x xᵀ"),
         ("alpha", "α", "test scale: x is α times as large as in training"),
         ("sensitivity", "∂ŷ/∂x", "derivative of the prediction by the query"),
         ("kappa", "κ", "E x⁴ / (E x²)², 1.8 for a uniform x"),
@@ -48,6 +49,7 @@ PAPER = Paper(
         ("comparison", "who"),
         ("comparison", "close"),
     ),
+    bridge="So far every layer could see the whole prompt. This model reads it once and keeps one table of numbers.",
     lesson=LESSON,
     order=3,
     mathematics=r"""

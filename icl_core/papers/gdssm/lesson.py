@@ -105,7 +105,7 @@ NOTES = (
         8,
         "You may keep one table of numbers while examples (x, y) pass by, one after the other. Which would you keep?",
         ("“All examples.”", "“The mean of y.”", "“The slope so far.”"),
-        "Push the third: which sum gives a slope? Σ y xᵀ. Write the gradient of the squared error at zero beside it: "
+        "Push the third: which sum gives a slope? ∑ y xᵀ. Write the gradient of the squared error at zero beside it: "
         "they are the same up to a sign. That is all that the layer will have to find.",
         Try("State and gradient before training", step=0, marks=("state", "exact")),
     ),

@@ -52,6 +52,7 @@ PAPER = Paper(
     ),
     picture=("memformers.methods", "lfom", draw),
     highlights=(("methods", "guess"), ("methods", "ahead"), ("methods", "memory"), ("convergence", "found")),
+    bridge="You have seen a model look something up in its prompt. Can a model also work something out there?",
     lesson=LESSON,
     order=2,
     mathematics=r"""

@@ -47,7 +47,7 @@ def _output_first(run: Run) -> float | None:
 
 def _order(run: Run, view: View) -> str:
     first, *later = sorted((step, name) for name, step in milestones(run).items() if name in ORDER)
-    early = f"W_K¹, asked for its first {early_positions(run.config.T)} positions,"
+    early = f"W_K¹, counting its first {early_positions(run.config.T)} positions only,"
     rest = [f"{early if name == ORDER[0] else name} at step {step:.0f}" for step, name in later]
     return f"It gets half of its pairs right at step {first[0]:.0f}; {'; '.join(rest)}."
 
@@ -144,9 +144,11 @@ BEATS = (
             ("Fewer than a quarter", "About half", "More than three quarters"),
             lambda run, view: int(np.digitize(_left(run, view), (0.25, 0.75))),
             _one_layer,
-            "No copy tells any longer which character came directly before. The model still names a character that it "
-            "has read, and with few triggers in a sequence that is often the right one.",
+            "No copy tells any longer which character came directly before. But a trigger that comes often makes its "
+            "output come often, too. Naming the character that comes up more than it does in ordinary text needs no "
+            "order, and is right about half of the time.",
             ("graft",),
+            there=True,
         ),
     ),
     Beat(

@@ -7,6 +7,7 @@ import numpy as np
 from icl_core.experiment import Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.comparison.read_run import Entry, entries, tasks_seen
+from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels, watched
 from icl_core.script import HEADLINE, Beat, Example, Question, Script, Task, Try
@@ -21,6 +22,15 @@ def _entry(run: Run, id: str) -> Entry:
 def _ratio(run: Run, id: str) -> float:
     """A model's loss over that of one step."""
     return _entry(run, id).loss / levels(run)[1]
+
+
+def _task(config: Config) -> str:
+    holds = "each x and each y" if config.model == "N-D" else "each x"
+    return (
+        f"A prompt shows {config.N} examples (x, y) of one linear map, with {config.f} numbers in {holds}, and asks "
+        "for the y of a new x. Ten models read the same prompts and train on equally many; in the example here x and y "
+        "are single numbers."
+    )
 
 
 def _who(run: Run, view: Any) -> int:
@@ -102,9 +112,7 @@ FEWER = Question(
 
 SCRIPT = Script(
     task=Task(
-        "A prompt shows five examples (x, y) of one linear map, x and y in turn with three numbers each, and asks for "
-        "the y of a new x. Ten models read the same tokens and train on equally many tasks; here x and y are single "
-        "numbers.",
+        _task,
         Example((("0.2", "x"), ("0.4", "y"), ("−0.5", "x"), ("−1", "y"), ("0.3", "query")), "0.6"),
     ),
     beats=(

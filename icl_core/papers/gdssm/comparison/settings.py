@@ -20,7 +20,7 @@ PAPERS = Config(f=10, N=10, batch=256, steps=20_000, tuning=3_000)
 
 PRESETS = (  # first the one with time to learn: a class's tells who is quick, not who can
     Preset("N-D", "Vector labels, f = 3, N = 5", SMALL,
-           "The products have to be learned, and on tasks this small there is time for it.", "Figures", seeds=5),
+           "Nobody tells the models which products they need: who finds out?", "Figures", seeds=5),
     Preset("classroom", "In class: f = 3, N = 5", Config(),
            "In under a minute: who is there already, and who has not left predicting zero?", seeds=3),
     Preset("1-D", "Figure 4 C: scalar labels, f = N = 10", PRODUCTS,

@@ -91,7 +91,7 @@ def table(run: Run, view: Any) -> Panel:
          f"{float(run['error/penalty']):.0e}"),
         ("a slip", "Wᵀ inside, W outside (A.2)", "M = Wᵀ throughout: M − (η/N)(M S − G)",
          f"gain of two steps {written(float(run['gain/mixed']))}; corrected {written(float(run['gain/right']))}"),
-        ("a proof", "an MLP maps Σ (w₀ᵀx − y) x to the gradient of ŷ = g(wᵀx) (A.3, Proposition 4)",
+        ("a proof", "an MLP maps ∑ (w₀ᵀx − y) x to the gradient of ŷ = g(wᵀx) (A.3, Proposition 4)",
          "the non-linearity before the sum: B = (g(w₀ᵀx) − y) g′(w₀ᵀx) x; the statement holds",
          f"state off the gradient by {float(run['error/before']):.0e}. Behind the sum: contexts (1, 1) and (2, ½) both "
          f"sum to {written(float(states[0]), 0)}, with gradients {written(float(gradients[0]))} and "

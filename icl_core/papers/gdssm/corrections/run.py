@@ -97,7 +97,7 @@ def best_mixed_rate(tasks: Tasks) -> float:
 
 
 def _before_the_sum(tasks: Tasks, generator: torch.Generator) -> float:
-    """How far the state of `state_before_the_sum` is from N times the gradient of 1 / (2 N) Σ (g(wᵀx) − y)² at some
+    """How far the state of `state_before_the_sum` is from N times the gradient of 1 / (2 N) ∑ (g(wᵀx) − y)² at some
     w_0, by automatic differentiation; relative, float64."""
     x, y = tasks.x[:-1].double(), torch.sigmoid(tasks.y[:-1, 0].double())  # (N, f, tasks), (N, tasks): such a model's
     w = torch.randn(x.shape[1:], generator=generator).double().requires_grad_()

@@ -62,7 +62,7 @@ TRANSPOSED = Question(
     (HEADLINE, "gains", "lengths", "table"),
 )
 BEHIND = Question(
-    "For a non-linear model g(wᵀx) the paper has an MLP turn the state, Σ (w₀ᵀx − y) x, into the gradient. The "
+    "For a non-linear model g(wᵀx) the paper has an MLP turn the state, ∑ (w₀ᵀx − y) x, into the gradient. The "
     "prompts of one pair (1, 1) and (2, ½) have the same state at w₀ = 0. With a sigmoid g, the same gradient too?",
     ("Yes, the same", "Not the same, but neither is zero", "No: one of them is zero and the other is not"),
     _behind,

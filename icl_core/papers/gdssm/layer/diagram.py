@@ -8,8 +8,8 @@ ONE = (
     "says how much of it is kept from pair to pair; {reads} picks what reads the state, and β is the step's length."
 )
 SEVERAL = (
-    "The window C holds a pair and the next x. Q picks the products that add up to Σ y xᵀ in Z, Q̃ those that add up to "
-    "Σ x xᵀ in Z̃. Every layer takes a step from the model M that it is given, of length b, and q reads the last M."
+    "The window C holds a pair and the next x. Q picks the products that add up to ∑ y xᵀ in Z, Q̃ those that add up to "
+    "∑ x xᵀ in Z̃. Every layer takes a step from the model M that it is given, of length b, and q reads the last M."
 )
 TOP, MIDDLE, BOTTOM = 60.0, 165.0, 270.0
 
@@ -58,8 +58,8 @@ def _several(config: Config) -> Diagram:
         Box("C", "C", 80, MIDDLE, "computed", "x, y, next x", width=120),
         Box("Q", "Q", 250, TOP, "trained", "enters Z", "weights"),
         Box("Q_tilde", "Q̃", 250, BOTTOM, "trained", "enters Z̃", "weights"),
-        Box("Z", "Z", 420, TOP, "computed", "Σ y xᵀ", _state(config), {"state": "first"}, part=part),
-        Box("Z_tilde", "Z̃", 420, BOTTOM, "computed", "Σ x xᵀ", _state(config), {"state": "curvature"}),
+        Box("Z", "Z", 420, TOP, "computed", "∑ y xᵀ", _state(config), {"state": "first"}, part=part),
+        Box("Z_tilde", "Z̃", 420, BOTTOM, "computed", "∑ x xᵀ", _state(config), {"state": "curvature"}),
         Box("a", "A", 550, TOP, "trained", "decays of Z", "recurrence", width=110),
         Box("a_tilde", "Ã", 550, BOTTOM, "trained", "decays of Z̃", "recurrence", width=110),
         Box("M", f"{config.layers} layers", 620, MIDDLE, "computed", "M − b (M Z̃ − Z)", width=150),

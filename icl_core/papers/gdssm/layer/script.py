@@ -1,12 +1,13 @@
 """What is told of a trained layer."""
 
+from dataclasses import replace
 from typing import Any
 
 from icl_core.experiment import Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer.draw import grafts, scale, stage
 from icl_core.papers.gdssm.layer.draw.state import held
-from icl_core.papers.gdssm.layer.settings import View
+from icl_core.papers.gdssm.layer.settings import Config, View
 from icl_core.papers.gdssm.shared.read_run import compared, percent
 from icl_core.script import FIRST, LAST, Beat, Example, Question, Script, Task, Try
 
@@ -56,9 +57,19 @@ def _lost(run: Run, view: Any) -> tuple[float, float]:
 
 def _grafted(run: Run, view: Any) -> str:
     before, after = (written(loss) for loss in _lost(run, view))
+    formula = written(_lost(run, replace(view, one_Q="constructed"))[1])
     return (
-        f"The loss was {before} and is {after}. Q picks which products enter the state, and training picked y times x, "
-        "as the formula does."
+        f"The loss was {before} and is {after}; predicting zero loses {written(float(run['baseline/zero'][0]))}. Q "
+        f"picks which products enter the state, and now none does. With the formula's Q, y times x, it would be "
+        f"{formula}."
+    )
+
+
+def _task(config: Config) -> str:
+    below = "" if config.f == 1 else f"; {'those' if config.model == 'N-D' else 'the x'} of the layer hold {config.f}"
+    return (
+        f"A prompt shows {config.N} examples (x, y) of one linear map, a new map in every prompt, and asks for the y "
+        f"of a new x. Here x and y are single numbers and the map is y = 2 x{below}{' numbers' if below else ''}."
     )
 
 
@@ -69,7 +80,7 @@ def _scaled(run: Run, view: Any) -> int:
 
 def _scaled_said(run: Run, view: Any) -> str:
     trained, _, zero, _ = scale.at_scale(run, view)
-    return f"At α = {view.alpha:g} it loses {written(trained, 2)}; predicting zero loses {written(zero, 2)}."
+    return f"At α = {view.alpha:g} its loss is {written(trained, 2)}; that of predicting zero is {written(zero, 2)}."
 
 
 def _close(run: Run, view: Any) -> str:
@@ -107,8 +118,7 @@ SCALE = Question(
 
 SCRIPT = Script(
     task=Task(
-        "A prompt shows ten examples (x, y) of one linear map, a new map in every prompt, and asks for the y of a new "
-        "x. Here x and y are single numbers and the map is y = 2 x; those of the layer hold ten numbers.",
+        _task,
         Example(
             (("0.2", "x"), ("0.4", "y"), ("−0.5", "x"), ("−1", "y"), ("0.4", "x"), ("0.8", "y"), ("0.3", "query")),
             "0.6",
@@ -133,12 +143,12 @@ SCRIPT = Script(
         ),
         Beat(
             "graft",
-            "Which part of the layer does it? Every part can be replaced by the one in the formula.",
+            "Which part of the layer does it? Take one away and see what is lost.",
             at=LAST,
             marks=("interventions",),
             drawer="Graft",
-            do="Set Q to “construction”.",
-            done=lambda view: view.one_Q == "constructed",
+            do="Set Q to zero.",
+            done=lambda view: view.one_Q == "zero",
             then=_grafted,
         ),
         Beat(

@@ -1,6 +1,6 @@
 """What a second step asks of the 1-D layer's tokens c_t = [x_t y_t, x_{t+1}] (eq. 14), and what they hold of it.
 
-Two steps predict A g·x_q − B gᵀ S x_q with g = Σ y x and S = Σ x xᵀ. No reader of these tokens does exactly
+Two steps predict A g·x_q − B gᵀ S x_q with g = ∑ y x and S = ∑ x xᵀ. No reader of these tokens does exactly
 that: x_1 stands in them as x_1 y_1 only, so that (c x_1, y_1 / c) gives the same tokens and another S. Two ways to come
 near, of many (a reader that can divide x_t y_t by x_t knows all pairs but the first):
 
@@ -25,7 +25,7 @@ Outputs = tuple[Float[Tensor, "tasks"], Float[Tensor, "tasks"]]
 
 def stacked(c: Tokens) -> Outputs:
     """Over the tokens: g·x_q, what one layer puts out, and what a second one adds up of its predictions, at the query:
-    Σ_t (g_{t-1}·x_t) (x_t·x_q) with g_t of the first t pairs."""
+    ∑_t (g_{t-1}·x_t) (x_t·x_q) with g_t of the first t pairs."""
     f = c.shape[1] // 2
     g, missed = torch.zeros_like(c[0, :f]), torch.zeros_like(c[0, :f])
     for token in c[:-1]:

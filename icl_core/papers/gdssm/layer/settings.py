@@ -11,7 +11,7 @@ from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.settings import Config
 
 PARTS = {"trained": "trained", "constructed": "construction", "initial": "initial value", "zero": "zero"}
-STATES = {"first": "first layer: Σ y xᵀ", "last": "last layer: Σ y xᵀ", "curvature": "last layer: Σ x xᵀ"}
+STATES = {"first": "first layer: ∑ y xᵀ", "last": "last layer: ∑ y xᵀ", "curvature": "last layer: ∑ x xᵀ"}
 POINTS = "-1:-1.4, -0.8:-1.3, -0.6:-0.7, -0.4:-0.7, -0.1:0, 0.2:0.4, 0.4:0.5, 0.6:1, 0.8:1.1, 1:1.6"
 
 

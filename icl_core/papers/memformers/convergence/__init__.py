@@ -27,12 +27,12 @@ def _at_most(share: float) -> str:
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how far the layers are from Σ⁻¹ at the step shown."""
+    """What you see: how far the layers are from Σ⁻¹ at the step shown, the farthest of all seeds."""
     snapshot = run.snapshot_at(view)
     step = run.snapshot_steps[snapshot]
     away = float(distances_at(run, snapshot).max())
-    off = f"{_at_most(away)} from a multiple of Σ⁻¹, the inverse covariance of the x"
-    return f"After {step} steps {'the matrix is' if run.config.layers == 1 else 'all matrices are at most'} {off}."
+    off = f"{_at_most(away)} of a multiple of Σ⁻¹, the inverse covariance of the x"
+    return f"After {step} steps {'the matrix is' if run.config.layers == 1 else 'all matrices are'} within {off}."
 
 
 def cost(config: Config) -> float:

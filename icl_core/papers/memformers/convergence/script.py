@@ -20,7 +20,7 @@ def _best(run: Run) -> np.ndarray:
 
 
 def _found(run: Run) -> float | None:
-    """The first snapshot from which all layers are close to a multiple of Σ⁻¹."""
+    """The first snapshot from which all layers of all seeds are close to a multiple of Σ⁻¹."""
     far = [float(distances_at(run, index).max()) > CLOSE for index in range(len(run.snapshot_steps))]
     return None if far[-1] else float(run.snapshot_steps[len(far) - far[::-1].index(True) if True in far else 0])
 
@@ -32,8 +32,8 @@ def _steps(run: Run, view: View) -> str:
 
 def _all_close(run: Run, view: View) -> str:
     return (
-        f"From step {_found(run):,.0f} on every layer is within {CLOSE:.0%} of a multiple of Σ⁻¹, the inverse "
-        "covariance of the x. Nobody told the model Σ; it has only seen prompts."
+        f"From step {_found(run):,.0f} on every layer, in every seed, is within {CLOSE:.0%} of a multiple of Σ⁻¹, the "
+        "inverse covariance of the x. Nobody told the model Σ; it has only seen prompts."
     )
 
 

@@ -81,8 +81,9 @@ MEMORY = Question(
     ("At least twice as large", "Larger by 10% to 100%", "Not larger: within 10%"),
     lambda run, view: int(np.digitize(-_without(run), (-np.log(2), -ALIKE))),
     _even,
-    "A stack of L layers makes a polynomial of degree L of the prompt's covariance. Memory only arranges it in another "
-    "way. The gaps in the paper's Figures 1 to 3 show who trains faster.",
+    "Each layer multiplies what is left of the error by one factor, and four layers by four. Memory can only rewrite "
+    "this product, and the best one can be written without it. The gaps in the paper's Figures 1 to 3 show who trains "
+    "faster.",
     ("by_depth", "depth", "training"),
 )
 

@@ -139,13 +139,13 @@ def tokens(run: Run, view: Any) -> Panel:
     """With scalar labels: what two layers do on windows, and two ways to use the 1-D layer's tokens at their best."""
     kept, zero = _reached(run), closed_forms.zero_loss(run.config.f, run.config.r)
     kinds = ["gradient descent", "layer 1", "layer 2", "construction", "trained"]
-    shown = "trained on windows", "a layer on a layer", "x₁ left out of Σ x xᵀ"
+    shown = "trained on windows", "a layer on a layer", "x₁ left out of ∑ x xᵀ"
     trained, stacked, left_out = (written(kept[name]) for name in shown)
     return Panel(
         f"Two layers on windows lose {trained}; two ways on the tokens [x y, next x], {stacked} and {left_out}",
         "The 1-D layer's tokens hold x₁ only as x₁y₁. Another x₁ with another y₁ makes the same tokens and needs "
         "another second step, so no model takes exactly two steps on them. There are two ways to come near: a second "
-        "layer of the same kind, which has the first one's predictions from earlier pairs alone, or Σ x xᵀ of all x "
+        "layer of the same kind, which has the first one's predictions from earlier pairs alone, or ∑ x xᵀ of all x "
         "but the first. Windows of x, y, x, y, … with y as [0, …, y] hold everything, and the layers trained here read "
         "those. If either way made the second step, its bar would be as low as that of two steps.",
         figures.bars(
@@ -170,7 +170,7 @@ def _reached(run: Run) -> dict[str, float]:
     return {
         "one step": closed_forms.best_loss(f, N, r),
         "a layer on a layer": scale * float(run["baseline/stacked"][0]),
-        "x₁ left out of Σ x xᵀ": scale * float(run["baseline/left_out"][0]),
+        "x₁ left out of ∑ x xᵀ": scale * float(run["baseline/left_out"][0]),
         "two steps": two,
         "trained on windows": float(run["evaluated/scaled"].mean()),
     }

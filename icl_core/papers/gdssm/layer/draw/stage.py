@@ -42,7 +42,7 @@ def _map(index: int, title: Callable[[Held], str], caption: str, run: Run, view:
 
 
 def _after(found: Held) -> str:
-    return f"State after {found.shown} pair{'s' * (found.shown > 1)}, × {written(found.factor, 2)}"
+    return f"State × {written(found.factor, 2)}, after {found.shown} pair{'s' * (found.shown > 1)}"
 
 
 def _sum(found: Held) -> str:
@@ -63,7 +63,7 @@ def along(run: Run, view: Any) -> Panel:
     state, exact = typical(run, view)
     top, away = 1.05 * figures.largest(exact), np.sqrt(((state - exact)[-1] ** 2).mean() / (exact[-1] ** 2).mean())
     ends, shown = np.array([-top, top]), np.stack([exact.ravel(), state.ravel()], 1)
-    total = "Σ x xᵀ" if view.state == "curvature" and run.config.layers > 1 else "Σ y xᵀ"
+    total = "∑ x xᵀ" if view.state == "curvature" and run.config.layers > 1 else "∑ y xᵀ"
     figure = figures.curves(
         [Curve("equal, as constructed", ends, ends, "construction")], f"{total}, exact", "state",
         x_range=(-top, top), y_range=(-top, top),

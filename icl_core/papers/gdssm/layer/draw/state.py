@@ -23,8 +23,8 @@ TYPICAL, PROMPTS = -1, 16  # the prompts, none of which can be looked at, that s
 GRADIENT = "minus N times the gradient at zero, by automatic differentiation"
 # What the state is compared with, by whether it is the curvature: the sum, its name, its rows, and how it is made.
 SUMS = {
-    False: ("Σ y xᵀ", "gradient", "entry of y", f"the sum of y xᵀ, {GRADIENT}"),
-    True: ("Σ x xᵀ", "curvature", "entry of x", "the sum of x xᵀ, the curvature, added up directly"),
+    False: ("∑ y xᵀ", "gradient", "entry of y", f"the sum of y xᵀ, {GRADIENT}"),
+    True: ("∑ x xᵀ", "curvature", "entry of x", "the sum of x xᵀ, the curvature, added up directly"),
 }
 
 

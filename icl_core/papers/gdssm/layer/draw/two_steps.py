@@ -38,7 +38,7 @@ def draw(run: Run, view: Any) -> Panel:
         "that only copied gradient descent at one rate would stop at the grey dot.",
         _plane(size, free, shared, paths[row, : snapshot + 1]),
         data=pd.DataFrame(table).round(6),
-        note="Lines of equal loss, exact for infinitely many tasks. G = Σ y xᵀ, S = Σ x xᵀ. Decays and other entries "
+        note="Lines of equal loss, exact for infinitely many tasks. G = ∑ y xᵀ, S = ∑ x xᵀ. Decays and other entries "
         "of the trained matrices count only as far as they scale A and B." + penalised * (run.config.penalty > 0),
     )
 

@@ -18,7 +18,7 @@ KINDS = WEIGHTS, PRODUCT, DECAYS, RATE = "weights", "M", "decays", "rates"  # as
 NUMBERS = (DECAYS, RATE)  # one number, or as many as the state has rows or entries
 KIND_OF = {"a": DECAYS, "a_tilde": DECAYS, "beta": RATE, "b": RATE, "M": PRODUCT, "rate": RATE, "A": RATE, "B": RATE}
 SIGNS = {"a_tilde": "ã", "Q_tilde": "Q̃", "Psi": "Ψ", "Theta": "Θ", "beta": "β"}
-NORMALISED = {"S": "Q̄", "Q_1": "Q₁", "Q_tilde": "Q̃₂"}  # S is Σ x xᵀ on the page
+NORMALISED = {"S": "Q̄", "Q_1": "Q₁", "Q_tilde": "Q̃₂"}  # S is ∑ x xᵀ on the page
 HEADS = {"a": "Z", "ã": "Z̃"}  # whose decays they are
 AB = "A and B over the constructed"
 MEANINGS = {"rate": "rate in η/N", "A": AB, "B": AB, "skip": "skip, which is ours", "beta": "β", "b": "rates b"}

@@ -33,7 +33,7 @@ class Learner:
 
 @cache
 def learners(config: Config) -> tuple[Learner, ...]:
-    """Every model of the comparison. The tokens of the 1-D layer do not hold the whole of Σ x xᵀ, which a second step
+    """Every model of the comparison. The tokens of the 1-D layer do not hold the whole of ∑ x xᵀ, which a second step
     needs: no second layer there."""
     every = [model for model in MODELS.values() if model.baseline or model.layers == 1 or config.model == "N-D"]
     return tuple((_baseline if model.baseline else _gd_ssm)(config, model) for model in every)

@@ -31,10 +31,10 @@ def distances(run: Run, view: View) -> Panel:
     figure.update_yaxes(tickvals=TICKS, ticktext=[f"{tick:g}" for tick in TICKS])
     now = preconditioner.distances_at(run, run.snapshot_at(view))
     return Panel(
-        f"Distance from Σ⁻¹, the largest: {written(float(now.max()), 3)}",
+        f"Distance from Σ⁻¹: at most {written(float(now.max()), 2)}",
         "How far √Σ A √Σ of each layer is from a multiple of the identity, as a share of its size: the mean over seeds "
-        "and their spread. At 0 the layer's A is a multiple of Σ⁻¹. Without learning it stays near "
-        f"{_random(run):.2f}.",
+        "and their spread. The title names the farthest layer of any seed. At 0 the layer's A is a multiple of Σ⁻¹. "
+        f"Without learning it stays near {_random(run):.2f}.",
         fitted(figure),
     )
 

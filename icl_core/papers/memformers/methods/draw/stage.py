@@ -88,7 +88,8 @@ def batch(run: Run, view: View) -> Panel:
     series = [Curve(n, x, log_of(run[key]), kind, dash, markers=True) for key, (n, kind, dash) in styles.items()]
     fresh = [log_of(run[key]) for key in ("baseline/cg", "evaluated/loss")]
     y_range = losses.window([*fresh, [zero]], [each.y for each in series])
-    own, new = (written(end(run, f"evaluated/{name}")) for name in ("train", "loss"))
+    ends = [end(run, f"evaluated/{name}") for name in ("train", "loss")]
+    own, new = map(written, ends)
     as_printed = printed.own_batch(run.config)
     points = ((styles[key][0], curve, styles[key][1], None) for key, curve in as_printed.items() if key in styles)
     figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(losses.printed(points))
@@ -96,8 +97,8 @@ def batch(run: Run, view: View) -> Panel:
         f"Log-loss: own batch {own}, fresh {new}",
         "The finished models. Full lines are fresh prompts, dotted ones those of the training. Had the model learned "
         "the task, and not its prompts by heart, the two blue lines would be one."
-        + " Rings are the paper's points; it shows the batch alone."
-        * bool(as_printed),
+        + " Rings are the paper's points; it shows the batch alone." * bool(as_printed)
+        + " The own batch's line leaves the figure at the bottom." * (ends[0] < y_range[0]),
         fitted(figure),
     )
 

@@ -79,8 +79,8 @@ def multiples(run: Run) -> np.ndarray:
 
 
 def distances_at(run: Run, snapshot: int) -> np.ndarray:
-    """Dist(√Σ A_l √Σ, I) of the deepest model at a snapshot, the mean over seeds: [L]."""
-    return distances(_every_seed(run, snapshot)).mean(0).numpy()
+    """Dist(√Σ A_l √Σ, I) of the deepest model at a snapshot, [seeds, L]."""
+    return distances(_every_seed(run, snapshot)).numpy()
 
 
 def _every_seed(run: Run, snapshot: int | None) -> Tensor:
