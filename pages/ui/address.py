@@ -18,7 +18,7 @@ from icl_core.lesson import Lesson
 from pages.ui import rules
 
 _KEPT = ("projector", "at_once")  # survives another preset or experiment
-_OWN = ("experiment", "preset", "version", "step", "drawer", "beat", "tour", "marks", "cell", "lesson", *_KEPT)
+_OWN = ("experiment", "preset", "version", "step", "drawer", "beat", "tour", "marks", "cell", "kept", "lesson", *_KEPT)
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ def every_field(setting: Setting) -> dict[str, str]:
     """All fields and the version, for a link that shows the same thing after defaults have changed."""
     fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
     own = {"experiment": setting.name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
-    mine = ("step", "drawer", "cell", "beat", "tour", "lesson", "at_once")
+    mine = ("step", "drawer", "cell", "kept", "beat", "tour", "lesson", "at_once")
     here = {name: st.query_params[name] for name in mine if name in st.query_params}
     return {**own, **{field: text(value) for field, value in fields.items() if field != "snapshot"}, **here}
 

@@ -1,37 +1,24 @@
 """One number: the cell of a map on the stage that the address names, how its number is made, and the way to another."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import streamlit as st
 
 from icl_core import knobs
-from icl_core.cells import MEAN, PRODUCT, SUM, Explained, Map
+from icl_core.cells import Map
 from icl_core.experiment import CannotDraw, Drawing, Run
 from icl_core.knobs import BadSetting
-from pages.ui import panels
+from pages.ui import address, making, panels
 from pages.ui.address import Setting
+from pages.ui.cell_address import MOST, Cell, Maps, joined, read, several, written
 from pages.ui.plain import plain
 
 _JS, _CSS = ((Path(__file__).parent / "browser" / f"links.{end}").read_text(encoding="utf-8") for end in ("js", "css"))
 _LINKS = st.components.v2.component("icl_links", html="<span hidden></span>", css=_CSS, js=_JS, isolate_styles=False)
-_SIGNS = {SUM: "+", PRODUCT: "×", MEAN: "+"}
-_MADE = {SUM: "their sum", PRODUCT: "their product", MEAN: "their mean"}
-
-
-class Cell(NamedTuple):
-    """A cell of a drawing: which of its maps, which row and column, from 0."""
-
-    name: str
-    map: int
-    row: int
-    column: int
-
-
-Maps = dict[str, Sequence[Map]]
+T = TypeVar("T")
 
 
 def offered(setting: Setting, run: Run) -> list[Drawing]:
@@ -41,46 +28,17 @@ def offered(setting: Setting, run: Run) -> list[Drawing]:
 
 def pinned(setting: Setting, run: Run) -> Cell | None:
     """The cell that the address names; what is none is said."""
-    text = st.query_params.get("cell", "")
-    every = _every(setting, run) if text else {}
+    return _named("cell", read, setting, run)
+
+
+def _named(name: str, find: Callable[[str, Maps], T], setting: Setting, run: Run) -> T | None:
+    """What the address says under `name`; None, and a warning, if it cannot be found."""
+    text = st.query_params.get(name, "")
     try:
-        return _read(text, every) if text else None
+        return find(text, _every(setting, run)) if text else None
     except ValueError as problem:
-        st.warning(plain(f"cell must be {problem}, got {text!r:.80}."))
+        st.warning(plain(f"{name} must be {problem}, got {text!r:.80}."))
     return None
-
-
-def _read(text: str, every: Maps) -> Cell:
-    """A cell as the address writes it: the map, its number if the drawing has several, the row and the column. Raises
-    `ValueError` with what it must be."""
-    name, *numbers = text.split(":")
-    if not every:
-        raise ValueError("left out here, where no map explains its cells")
-    if name not in every or len(numbers) != (3 if len(every[name]) > 1 else 2):
-        first, maps = next(iter(every.items()))
-        known = ", ".join(map(_form, every.items()))
-        raise ValueError(
-            f"a map, a row and a column, as {_written(Cell(first, 0, 0, 0), maps)}, the map one of {known}"
-        )
-    places = [int(each) - 1 if each.isascii() and each.isdecimal() and len(each) < 6 else -1 for each in numbers]
-    which = places[0] if len(places) == 3 else 0
-    if not 0 <= which < len(every[name]):
-        raise ValueError(f"a map from 1 to {len(every[name])} of {name}")
-    rows, columns = every[name][which].matrix.shape
-    if not (0 <= places[-2] < rows and 0 <= places[-1] < columns):
-        raise ValueError(f"a row from 1 to {rows} and a column from 1 to {columns} of {name}")
-    return Cell(name, which, places[-2], places[-1])
-
-
-def _form(item: tuple[str, Sequence[Map]]) -> str:
-    name, maps = item
-    return name if len(maps) == 1 else f"{name}:1 to {name}:{len(maps)}"
-
-
-def _written(cell: Cell, maps: Sequence[Map]) -> str:
-    """A cell as the address writes it."""
-    which = [str(cell.map + 1)] if len(maps) > 1 else []
-    return ":".join([cell.name, *which, str(cell.row + 1), str(cell.column + 1)])
 
 
 def _every(setting: Setting, run: Run) -> Maps:
@@ -119,7 +77,7 @@ def _go(text: str) -> None:
 
 
 def show(setting: Setting, run: Run, cell: Cell | None) -> None:
-    """The fields that choose a cell, and how its number is made."""
+    """The fields that choose a cell, how its number is made, and the cells that are kept beside it."""
     every = _every(setting, run)
     if not every:
         return
@@ -133,10 +91,28 @@ def show(setting: Setting, run: Run, cell: Cell | None) -> None:
             st.caption("Click on a cell of a map, or choose one here.")
             _fields(setting, every, cell)
         with right:
-            if chosen.is_blank(cell.row, cell.column):
-                st.info("This cell is blank: it holds no number.")
-            else:
-                _explained(chosen.explain(cell.row, cell.column))
+            _made(every, cell)
+        kept = _named("kept", several, setting, run) or []
+        if cell not in kept and len(kept) < MOST and not chosen.is_blank(cell.row, cell.column):
+            left.button("Keep it, to compare", key="keep", on_click=_keep, args=([*kept, cell], every))
+        for number, each in enumerate(kept):
+            with st.container(key=f"kept-{number}", border=True):
+                _made(every, each)
+                others = [other for other in kept if other != each]
+                st.button("Let it go", key=f"let go {number}", on_click=_keep, args=(others, every))
+
+
+def _made(every: Maps, cell: Cell) -> None:
+    """How a cell's number is made."""
+    chosen = every[cell.name][cell.map]
+    if chosen.is_blank(cell.row, cell.column):
+        st.info("This cell is blank: it holds no number.")
+    else:
+        making.show(chosen.explain(cell.row, cell.column))
+
+
+def _keep(cells: Sequence[Cell], every: Maps) -> None:
+    address.write("kept", joined(cells, every), "")
 
 
 def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
@@ -160,40 +136,9 @@ def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
 def _other(key: str, every: Maps) -> None:
     """Another map: its largest number."""
     name, at = st.session_state[key]
-    _go(_written(Cell(name, at, *every[name][at].strongest), every[name]))
+    _go(written(Cell(name, at, *every[name][at].strongest), every[name]))
 
 
 def _moved(keys: Sequence[str], every: Maps) -> None:
     (name, at), row, column = (st.session_state[key] for key in keys)
-    _go(_written(Cell(name, at, row - 1, column - 1), every[name]))
-
-
-def _explained(found: Explained) -> None:
-    st.subheader(plain(f"{found.title}: {_number(found.value)}"), anchor=False)
-    st.markdown(plain(found.says))
-    signs = ["", *[_SIGNS[found.joined]] * (len(found.terms) - 1)]
-    terms = [(sign, each.name, _number(each.value), each.says) for sign, each in zip(signs, found.terms, strict=True)]
-    terms.append(("=", _MADE[found.joined], _number(found.total), ""))
-    tables = [_table("How it is made", terms)]
-    if found.beside:
-        tables.append(_table("Beside it", [("", each.name, _number(each.value), each.says) for each in found.beside]))
-    if found.share is not None:
-        rivals = [("", each.name, _number(each.score), _percent(each.share)) for each in found.rivals]
-        tables.append(_table(f"Its share of the softmax is {_percent(found.share)}; the largest are", rivals))
-    st.html(f'<div class="making">{"".join(tables)}</div>')
-
-
-def _table(caption: str, rows: Sequence[Sequence[str]]) -> str:
-    """HTML of a table: sign, name, number, what is said of it."""
-    cells = "".join(f"<tr>{''.join(f'<td>{escape(each)}</td>' for each in row)}</tr>" for row in rows)
-    return f"<table><caption>{escape(caption)}</caption>{cells}</table>"
-
-
-def _number(value: float) -> str:
-    """Four digits, with a true minus sign."""
-    return f"{value:.4g}".replace("-", "\N{MINUS SIGN}")
-
-
-def _percent(share: float) -> str:
-    """A share; one that is nearly none says so."""
-    return f"{share:.1%}" if share >= 0.0005 else "under 0.1%"
+    _go(written(Cell(name, at, row - 1, column - 1), every[name]))

@@ -109,3 +109,22 @@ def test_a_touch_outlines_nothing_until_it_taps(server: str, window: Window) -> 
     tab.wait_for_url("**cell=state*")
     assert asked(tab) == "state:2:3"
     expect(tab.locator(".st-key-one-number h3")).to_contain_text("State after 10 pairs, row 2, column 3")
+
+
+def test_cells_are_kept_side_by_side_and_in_the_link(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/birth?drawer=Numbers&cell=w_k2:2:3")
+    first = tab.locator(".st-key-one-number h3").first.inner_text()
+    tab.get_by_role("button", name="Keep it, to compare").click()
+    tab.wait_for_url("**kept=w_k2*2*3*")
+    field(tab, "Row").press("ArrowUp")
+    field(tab, "Row").press("Enter")
+    tab.wait_for_url("**cell=w_k2*3*3*")
+    expect(tab.locator(".st-key-kept-0 h3")).to_have_text(first)
+    tab.get_by_role("button", name="Keep it, to compare").click()
+    expect(tab.locator(".st-key-kept-1 h3")).to_be_visible()
+    other = go(window(), tab.url)
+    expect(other.locator(".st-key-kept-0 h3")).to_have_text(first)
+    other.locator(".st-key-kept-0").get_by_role("button", name="Let it go").click()
+    expect(other.locator(".st-key-kept-1 h3")).to_have_count(0)
+    bad = go(window(), f"{server}/birth?drawer=Numbers&kept=w_k2:2:3,w_k2:0:1")
+    expect(bad.get_by_text("kept must be a row from 1 to")).to_be_visible()
