@@ -9,7 +9,7 @@ from icl_core.figures import small_map
 from icl_core.figures.scheme import RADIUS, picture, scheme
 from icl_core.knobs import knobs
 
-DRAWN = ("birth.induction", "birth.constructed", "memformers.methods", "memformers.convergence", "gdssm.layer")
+DRAWN = [id for id in registry.experiment_ids() if registry.experiment(id).diagram and not id.startswith("toy.")]
 CASES = [(id, preset.name) for id in DRAWN for preset in registry.experiment(id).presets]
 
 

@@ -15,6 +15,7 @@ gradient descent does what it always does.
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear import claims
+from icl_core.papers.gdssm.nonlinear.diagram import diagram
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses, stage
 from icl_core.papers.gdssm.nonlinear.metrics import metrics
 from icl_core.papers.gdssm.nonlinear.read_run import upgrade
@@ -66,4 +67,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     script=SCRIPT,
+    diagram=diagram,
 )

@@ -20,6 +20,7 @@ from icl_core.papers.memformers.mixture.metrics import metrics
 from icl_core.papers.memformers.mixture.script import SCRIPT
 from icl_core.papers.memformers.mixture.settings import PRESETS, Config, View, mixture_of
 from icl_core.papers.memformers.mixture.train import run
+from icl_core.papers.memformers.shared.gated_diagram import diagram
 from icl_core.papers.memformers.shared.told import compared
 from icl_core.papers.memformers.shared.upgrade import upgrade
 
@@ -92,4 +93,7 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     script=SCRIPT,
+    diagram=lambda config: diagram(
+        mixture_of(config).names, *(("shares", "comparison") if of_tokens(config) else ("gates shown", "gated heads"))
+    ),
 )

@@ -10,6 +10,7 @@ head with one number is as good, and the gates only say where they started.
 import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.memformers.shared.gated_diagram import diagram
 from icl_core.papers.memformers.shared.told import compared
 from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.variances import claims
@@ -64,4 +65,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     script=SCRIPT,
+    diagram=lambda config: diagram([f"variance {each:g}" for each in trained_on(config)], "shares", "comparison"),
 )
