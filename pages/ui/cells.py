@@ -96,7 +96,7 @@ def show(setting: Setting, run: Run, cell: Cell | None) -> None:
         if cell not in kept and len(kept) < MOST and not chosen.is_blank(cell.row, cell.column):
             left.button("Keep it, to compare", key="keep", on_click=_keep, args=([*kept, cell], every))
         for number, each in enumerate(kept):
-            with st.container(key=f"kept-{number}", border=True):
+            with right, st.container(key=f"kept-{number}", border=True):
                 _made(every, each)
                 others = [other for other in kept if other != each]
                 st.button("Let it go", key=f"let go {number}", on_click=_keep, args=(others, every))
