@@ -1,0 +1,70 @@
+"""What the model does, position by position and output by output, over held-out sequences."""
+
+import numpy as np
+import pandas as pd
+import torch
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figures import Curve
+from icl_core.papers.birth.induction import looking
+from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.shared.baselines import best_in_context
+from icl_core.papers.birth.shared.gradient import share
+from icl_core.papers.birth.shared.train import task_of
+
+RANGES = {"never": (-1.0, 0.0), "under 1%": (0.0, 0.01), "1 to 5%": (0.01, 0.05), "over 5%": (0.05, 1.0)}
+
+
+def stripe(run: Run, view: View) -> Panel:
+    """Layer 1's attention on the position before, by position."""
+    snapshot = run.snapshot_at(view)
+    mass = looking.at_snapshot(run, snapshot).previous[:, 1:].mean(0).numpy()
+    at = np.arange(2, len(mass) + 2)
+    series = [
+        Curve("attention on the position before", at, mass, "layer 1"),
+        Curve("spread evenly", at, 1 / at, figures.colour("seed"), "dot"),
+    ]
+    half = at[mass >= 0.5]
+    reach = f"to position {half[-1]}" if len(half) else "nowhere"
+    return Panel(
+        f"Step {run.snapshot_steps[snapshot]}: layer 1 looks one back {reach}",
+        "The share of layer 1's attention on the position before, the mean over held-out sequences. Its title names "
+        "the last position with more than half. If all positions were stored alike, the line would be flat; early ones "
+        "are met in more rows, as keys of all that come later.",
+        figures.curves(series, "position", "attention", y_range=(0, 1.02)),
+        data=pd.DataFrame({"position": at, "attention": mass}),
+    )
+
+
+def copying(run: Run, view: View) -> Panel:
+    """How often an output is copied, by how likely it is as a bigram; beside the best predictor."""
+    snapshot, task = run.snapshot_at(view), task_of(run.config)
+    found = looking.at_snapshot(run, snapshot)
+    batch = found.batch
+    best = torch.cat([best_in_context(task, tokens).argmax(-1) for tokens in batch.inputs.split(looking.AT_ONCE)])
+    likely = task.bigram[batch.inputs, batch.targets]  # [sequences, T]
+    rows = []
+    for name, (low, high) in RANGES.items():
+        where = batch.in_context & (likely > low) & (likely <= high)
+        for who, guess in (("model", found.guess), ("best predictor", best)):
+            rows.append((name, who, *share(guess == batch.targets, where), int(where.sum())))
+    data = pd.DataFrame(rows, columns=["bigram", "who", "right", "standard error", "positions"])
+    labels = [f"{name}" if who == "model" else f"{name}: best" for name, who, *_ in rows]
+    kinds = ["trained" if who == "model" else figures.colour("seed") for _, who, *_ in rows]
+    rare, often = (float(data[(data.who == "model") & (data.bigram == name)].right.iloc[0]) for name in _ENDS)
+    return Panel(
+        f"{rare:.0%} right where the output never follows its trigger in the text, {often:.0%} where it often does",
+        "How often the prediction in context is right, by π_b(o|q): how often the output o follows the trigger q in "
+        "ordinary text. A model that only copies does not care. Pale bars: the best predictor, which knows π_b, π_u "
+        "and all that stands before, but not which characters are triggers.",
+        figures.bars(
+            labels, data.right.tolist(), "right in context", errors=data["standard error"].tolist(), kinds=kinds,
+            y_range=(0, 1.1),
+        ),
+        note=f"Step {run.snapshot_steps[snapshot]}.",
+        data=data,
+    )  # fmt: skip
+
+
+_ENDS = (next(iter(RANGES)), list(RANGES)[-1])

@@ -1,0 +1,40 @@
+"""The score of an explanation, where it is known: a model that is its construction, and one that is nothing."""
+
+import pytest
+import torch
+
+from icl_core.papers.birth.induction import stand_ins
+from icl_core.papers.birth.shared.construction import construct
+from icl_core.papers.birth.shared.gradient import share
+from icl_core.papers.birth.shared.model import initialise
+from icl_core.papers.birth.shared.task import make_task, sample
+
+
+def constructed():
+    task = make_task(T=64)
+    return construct(initialise(65, 256, 64, torch.Generator().manual_seed(1), "paper", False), task), task
+
+
+def test_a_model_that_is_its_construction_is_explained_whole():
+    weights, task = constructed()
+    batch = sample(task, 32, torch.Generator().manual_seed(0))
+    own = stand_ins.logits_of(weights, batch)
+    right = share(own.argmax(-1) == batch.targets, batch.in_context)[0]
+    found = stand_ins.models(weights, task)
+    assert list(found) == [*weights.trained(), stand_ins.TOGETHER, stand_ins.CLEANED]
+    for name in (*weights.trained(), stand_ins.TOGETHER):
+        other = found[name]
+        for matrix, W in weights.trained().items():
+            torch.testing.assert_close(other[matrix], W, rtol=1e-4, atol=1e-4 * float(W.abs().max()))
+        score = stand_ins._compared(own, stand_ins.logits_of(other, batch), batch, right)
+        assert score.accuracy == pytest.approx(1, abs=0.01) and score.logits == pytest.approx(1, abs=0.01)
+
+
+def test_logits_count_up_to_one_factor_and_noise_explains_nothing():
+    weights, task = constructed()
+    batch = sample(task, 32, torch.Generator().manual_seed(0))
+    own = stand_ins.logits_of(weights, batch)
+    assert stand_ins._compared(own, 3 * own, batch, 1.0).logits == pytest.approx(1)
+    noise = torch.randn(own.shape, generator=torch.Generator().manual_seed(2))
+    assert stand_ins._compared(own, noise, batch, 1.0).logits < 0.01
+    assert stand_ins._compared(own, torch.zeros_like(own), batch, 1.0).logits == 0
