@@ -5,7 +5,7 @@ finds nothing there is left out.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from icl_core.run import Run
@@ -113,6 +113,13 @@ def said(what: Said, run: Run, view: Any) -> str:
 def task_of(task: Task, config: Any) -> str:
     """The task's sentences for a config."""
     return task.say if isinstance(task.say, str) else task.say(config)
+
+
+def seen_at(beat: Beat, run: Run, base: Any) -> Any:
+    """The view in which what a beat says is true: `base` with what it sets, at the snapshot that it plays to."""
+    at = snapshot_of(beat, run)
+    moved = {"snapshot": at} if at is not None and hasattr(base, "snapshot") else {}
+    return replace(base, **beat.view, **moved)
 
 
 def step_of(beat: Beat, run: Run) -> float | None:

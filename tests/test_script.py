@@ -55,8 +55,7 @@ def test_beats_speak_of_what_is_there(told):
 def test_every_sentence_is_said_of_the_run(told):
     experiment, run, view = told
     for beat in experiment.script.beats:
-        at = script.snapshot_of(beat, run)
-        here = replace(view, **beat.view, **({"snapshot": at} if at is not None else {}))
+        here = script.seen_at(beat, run, view)
         texts = [script.said(beat.say, run, here), beat.do, script.said(beat.then, run, here)]
         if beat.ask:
             assert len(beat.ask.choices) == 3 and len(set(beat.ask.choices)) == 3

@@ -17,6 +17,7 @@ from icl_core.knobs import BadSetting
 from icl_core.lesson import Lesson
 from pages.ui import rules
 
+DIGITS = 10  # of a training step, and then none that Python would read
 _KEPT = ("projector", "at_once")  # survives another preset or experiment
 _OWN = ("experiment", "preset", "version", "step", "drawer", "beat", "tour", "marks", "cell", "kept", "lesson", *_KEPT)
 
@@ -150,7 +151,7 @@ def _check_version(id: str, warnings: list[str]) -> None:
 
 def _check_step(warnings: list[str]) -> None:
     asked = st.query_params.get("step", "0")
-    if not asked.isdecimal():
+    if not (asked.isdecimal() and len(asked) < DIGITS):
         warnings.append(f"step must be a whole number from 0, got {asked!r:.80}. You see the preset's.")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from icl_core.experiment import Run
-from icl_core.script import MARKS, Beat, Question, said, snapshot_of
+from icl_core.script import MARKS, Beat, Question, said, seen_at, snapshot_of
 from pages.ui import address
 from pages.ui.address import Setting
 from pages.ui.words import line
@@ -49,14 +49,14 @@ def ask(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
         for index, choice in enumerate(question.choices):
             st.button(choice, key=f"choice {index}", on_click=_answer, args=(run, beat, index))
         if setting.lesson is None or beat.name not in setting.lesson.predict:
-            st.button("Show me", key="pass", type="tertiary", on_click=_answer, args=(run, beat, PASSED))
+            st.button("Show me", key="pass", type="tertiary", on_click=pass_over, args=(run, beat))
 
 
 def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
     """What the visitor said, what came out, and why."""
     chosen = st.session_state[_key(run, beat)]
-    right = question.right(run, setting.view)
-    seen = said(question.answer, run, setting.view)
+    own = seen_at(beat, run, address.base_view(setting.experiment, setting.preset))  # whatever is moved since
+    right, seen = question.right(run, own), said(question.answer, run, own)
     said_so = {PASSED: f"It is: {question.choices[right]}.", right: f"You said: {question.choices[right]}. So it is."}
     both = f"You said: {question.choices[chosen]}. It is: {question.choices[right]}."
     with st.container(key="answered", horizontal=True, vertical_alignment="center", gap="small"):
@@ -82,6 +82,11 @@ def play(run: Run, found: Sequence[Beat], beat: Beat) -> None:
     stays = question is not None and not question.there and "step" in st.query_params
     if at is not None and run.snapshot_steps and not stays:
         address.write("step", run.snapshot_steps[at], "")
+
+
+def pass_over(run: Run, beat: Beat) -> None:
+    """Show what a question asks about, without a prediction."""
+    _answer(run, beat, PASSED)
 
 
 def _answer(run: Run, beat: Beat, index: int) -> None:

@@ -96,7 +96,7 @@ def _drawings(setting: Setting, run: Run, opened: str, grows: str) -> None:
     shown = [each for each in setting.experiment.drawings if each.place == opened and each.applies(run.config)]
     left, right = st.columns([1, 3]) if _fields(setting, run, opened) else (None, st.container())
     if left is not None:
-        with left:
+        with left, st.container(key="knobs"):
             _knobs(setting, run, opened)
     with right, st.container(key="panels"):
         for drawing in shown:

@@ -45,12 +45,12 @@ def style(setting: Setting, run: Run, beat: Beat | None) -> str:
 
 def _hidden(name: str) -> str:
     if name == HEADLINE:
-        return ".headline { filter: blur(.55rem); user-select: none; }"
+        return ".headline { visibility: hidden; }"
     if name == MARKS:
         return ".clock .ticks { visibility: hidden; }"
     what = _classes([name], (*_SEATS, *_DRAWN))
-    blurred = f":is({what}) > * {{ filter: blur(.8rem); opacity: .2; pointer-events: none; user-select: none; }}"
-    return f"{blurred} :is({what})::before {{ {_SAYS} }}"
+    empty = f":is({what}) > *, .st-key-one-number {{ visibility: hidden; }}"  # a blur would tell shapes
+    return f"{empty} :is({what})::before {{ {_SAYS} }}"
 
 
 def _classes(names: Sequence[str], places: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ import streamlit as st
 from icl_core.diagram import Box, Diagram
 from icl_core.experiment import STAGE, Drawing, Run
 from icl_core.figures.scheme import picture, scheme
-from pages.ui import address, asked, panels
+from pages.ui import address, asked, panels, script
 from pages.ui.address import Setting
 
 MODEL = "The model"
@@ -37,13 +37,14 @@ def show(setting: Setting, run: Run) -> None:
     drawings = {each.name: each for each in setting.experiment.drawings if each.applies(run.config)}
     shown = {box.name: drawings[box.opens] for box in found.boxes if box.opens in drawings}
     titles = {name: _where(each) for name, each in shown.items()}
-    seen = [box for box in found.boxes if box.part is not None and box.opens not in asked.withheld(setting, run, None)]
+    hidden = asked.withheld(setting, run, script.current(setting, run, script.beats(setting, run, pending=False)))
+    seen = [box for box in found.boxes if box.part is not None and box.opens not in hidden]
     pictures = {box.name: _picture(setting, run, shown[box.name], box) for box in seen}
     st.markdown(found.say)
     places = {name: each.name.replace(" ", "-") for name, each in shown.items()}
     key = f"diagram of {setting.id}"
     data = {"svg": scheme(found, titles, pictures), "panels": places}
-    _DIAGRAM(key=key, data=data, on_opened_change=partial(_opened, key, shown, found))
+    _DIAGRAM(key=key, data=data, on_opened_change=partial(_opened, setting, key, shown, found))
     kinds = dict.fromkeys(box.kind for box in found.boxes if box.kind in _KEY)
     words = "".join(f'<span class="{kind}">{_KEY[kind]}</span>' for kind in kinds)
     st.html(f'<p class="key">{words}</p>')
@@ -62,14 +63,15 @@ def _picture(setting: Setting, run: Run, drawing: Drawing, box: Box) -> str:
     return ""
 
 
-def _opened(key: str, shown: dict[str, Drawing], found: Diagram) -> None:
+def _opened(setting: Setting, key: str, shown: dict[str, Drawing], found: Diagram) -> None:
     """Outline the panel of the box that was chosen, and open its drawer."""
     name = (st.session_state.get(key) or {}).get("opened")
     box = next((each for each in found.boxes if each.name == name), None)
     if box is None or box.name not in shown:
         return
+    base = address.base_view(setting.experiment, setting.preset)
     for field, value in box.view.items():
-        st.query_params[field] = address.text(value)
+        address.write(field, value, getattr(base, field))
     drawing = shown[box.name]
     address.write("marks", drawing.name, "")
     if drawing.place != STAGE:

@@ -23,7 +23,9 @@ from pages.ui.training import Pending
 def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending | None = None) -> None:
     """Draw a run with what it measured. `pending`: it is not the one asked for, of which curves may be growing."""
     setting = replace(setting, view=address.refreshed(setting, knobs.knobs(setting.experiment.view)))
-    told = script.beats(setting, run, pending is not None)
+    told: list[Beat] = []
+    with panels.telling(setting, "script"):
+        told = script.beats(setting, run, pending is not None)
     beat = script.current(setting, run, told)
     at, job = snapshot(setting, run, told), pending.job() if pending else None
     grows = pending.key if pending and training.growing(job) else ""
@@ -58,7 +60,7 @@ def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:
     steps, wanted = run.snapshot_steps, st.query_params.get("step", "")
     if not moves(setting, run):
         return 0
-    if wanted.isdecimal():
+    if wanted.isdecimal() and len(wanted) < address.DIGITS:
         return max(0, bisect_right(steps, int(wanted)) - 1)
     played = asked.place(run, told, script.current(setting, run, told))
     return run.snapshot_at(setting.view) if played is None else played

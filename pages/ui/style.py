@@ -28,6 +28,9 @@ h1, h2 { padding: 0 !important; }
 [data-testid="stBaseButton-primary"] p { color: ON_PRIMARY; }
 .st-key-tools { margin-left: auto; }
 .st-key-drawers { scroll-margin-top: 35vh; }
+/* What a knob moves may stand far below it. */
+@media (min-width: 900px) { .st-key-drawer [data-testid="stColumn"]:has(.st-key-knobs) {
+  position: sticky; top: 7rem; align-self: flex-start; } }
 [class*="st-key-stage-"] { display: grid !important; gap: .4rem 1rem;
   --above: 17.2rem; --rows: 1; --columns: 1; --most: 30rem;
   grid-template-columns: repeat(var(--columns), minmax(0, 1fr));
@@ -129,9 +132,11 @@ _SCRIPT = (Path(__file__).parent / "browser" / "script.css").read_text(encoding=
 
 _PROJECTOR = """
 html { font-size: 18px !important; }
-[data-testid="stSidebar"], [data-testid="stExpandSidebarButton"], [data-testid="stHeader"] { display: none !important; }
+[data-testid="stExpandSidebarButton"], [data-testid="stHeader"] { display: none !important; }
+body:not(.icl-menu) :is([data-testid="stSidebar"], .st-key-header) { display: none !important; }
+.st-key-tools { margin-right: 2.2rem; }
 .block-container { padding: .6rem 1.2rem; }
-body:not(.icl-menu) .st-key-header { display: none; }
+.headline, .st-key-tries { margin-right: 2.4rem; }
 [class*="st-key-stage-"] { --above: 11rem; grid-auto-rows: calc((100vh - var(--above)) / var(--rows) - .4rem); }
 """
 

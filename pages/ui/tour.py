@@ -8,7 +8,7 @@ import streamlit as st
 from icl_core import registry
 from icl_core.experiment import Paper
 from icl_core.script import Beat
-from pages.ui import address, menu
+from pages.ui import address, menu, rules
 from pages.ui.address import Setting
 
 ALL = "all"
@@ -24,6 +24,11 @@ class Stop(NamedTuple):
     paper: str
     experiment: str
     beat: str
+
+
+def stop(setting: Setting, beat: Beat) -> Stop:
+    """Where a beat of the page stands."""
+    return Stop(setting.id.partition(".")[0], setting.name, beat.name)
 
 
 def stops(name: str) -> list[Stop]:
@@ -63,7 +68,9 @@ def query(stop: Stop, tour: str = "") -> dict[str, str]:
     experiment = registry.experiment(f"{stop.paper}.{stop.experiment}")
     beat = next(each for each in experiment.script.beats if each.name == stop.beat) if experiment.script else None
     fields = {"experiment": stop.experiment, "beat": stop.beat} | ({"tour": tour} if tour else {})
-    return address.kept() | fields | (of_beat(experiment.view(**experiment.presets[0].view), beat) if beat else {})
+    stays = rules.stays(fields) if not tour else {}
+    own = of_beat(experiment.view(**experiment.presets[0].view), beat) if beat else {}
+    return address.kept() | stays | fields | own
 
 
 def of_beat(base: object, beat: Beat) -> dict[str, str]:
@@ -86,6 +93,12 @@ def between(name: str, here: Stop) -> tuple[str, str]:
 def title(name: str) -> str:
     """A tour's name, as it is offered."""
     return "How models learn in context, in ten minutes" if name == ALL else f"Tour of {menu.short_title(name)}"
+
+
+def unknown() -> str:
+    """What is wrong with the tour that the address names; empty if nothing is."""
+    name, known = st.query_params.get("tour", ALL), [*registry.papers(), ALL]
+    return "" if name in known else f"There is no tour {name!r:.80}; there are {', '.join(known)}."
 
 
 def asked(setting: Setting) -> str:

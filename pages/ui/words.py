@@ -49,4 +49,4 @@ def marked(text: str, meanings: dict[str, str]) -> str:
 
 
 def _whole(term: str) -> str:
-    return rf"(?<!\w){re.escape(term)}(?!\w)"
+    return rf"(?<![\w-]){re.escape(term)}(?![\w\u0300-\u036f-])"  # no D of 1-D, no Q under a tilde

@@ -17,6 +17,8 @@ class Clock {
     Object.assign(this, { ticks: find(".ticks"), output: find("output"), speed: find(".speed") });
     Object.assign(this, { index: 0, pace: 0, timer: 0, moving: false, opens: false });
     Object.assign(this, { drawing: new Set(), data: null, told: [] });
+    this.menu = find(".menu");
+    this.menu.onclick = () => document.body.classList.toggle("icl-menu"); // stays from page to page
     this.play.onclick = () => (this.timer ? this.rest() : this.start());
     find(".back").onclick = () => this.move(this.index - 1);
     find(".on").onclick = () => this.move(this.index + 1);
@@ -45,6 +47,7 @@ class Clock {
     this.tell = tell;
     this.track.max = data.steps.length - 1;
     this.bar.hidden = data.steps.length < 2;
+    this.menu.toggleAttribute("data-projector", data.projector);
     this.bar.toggleAttribute("data-still", data.still);
     this.headline.toggleAttribute("data-still", !data.headline);
     this.mark(data.ticks);
@@ -149,7 +152,7 @@ class Clock {
   key(event) {
     const plays = event.key === " " && event.target === this.track; // where a click has left the focus
     if (event.ctrlKey || event.metaKey || event.altKey || (event.target.closest?.(TYPES) && !plays)) return;
-    if (event.key === "m" && this.data.projector) document.body.classList.toggle("icl-menu");
+    if (event.key === "m" && this.data.projector) this.menu.click();
     if (event.key.startsWith("Page")) return turn(event);
     const on = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (this.bar.hidden || this.data.still || covered()) return;
@@ -188,8 +191,13 @@ class Clock {
     if (!panel) return;
     this.wanted = null;
     const { top, bottom, height } = panel.getBoundingClientRect();
-    if (top >= 0 && bottom <= window.innerHeight) return;
-    panel.scrollIntoView({ block: height > window.innerHeight / 2 ? "start" : "nearest", behavior: calm() ? "auto" : "smooth" });
+    const behavior = calm() ? "auto" : "smooth";
+    const page = panel.closest("[data-testid=stMain]");
+    const fits = page && bottom + page.scrollTop <= window.innerHeight; // in the page's first screen
+    if (fits) return page.scrollTop && page.scrollTo({ top: 0, behavior });
+    const line = document.querySelector(".st-key-script")?.getBoundingClientRect();
+    if (top >= (line && line.top <= 1 ? line.bottom : 0) && bottom <= window.innerHeight) return;
+    panel.scrollIntoView({ block: height > window.innerHeight / 2 ? "start" : "nearest", behavior });
   }
 
   /* Play by itself, once, soon after a panel is there; not for a visitor who wants no motion, or was first to move. */

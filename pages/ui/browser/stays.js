@@ -1,6 +1,7 @@
 /* A click on a link that stays on the page tells the server where to, instead of loading the page anew. */
 
-export default function ({ setTriggerValue }) {
+export default function ({ parentElement, setTriggerValue }) {
+  parentElement.iclStays?.(); // Streamlit runs this again for another theme, and ends the last one only
   const follow = (event) => {
     const link = event.target.closest?.("a[data-stays]");
     if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
@@ -10,5 +11,5 @@ export default function ({ setTriggerValue }) {
     link.dispatchEvent(new KeyboardEvent("keyup", { key: "Escape", code: "Escape", keyCode: 27, bubbles: true })); // closes its menu
   };
   window.addEventListener("click", follow, true);
-  return () => window.removeEventListener("click", follow, true);
+  return (parentElement.iclStays = () => window.removeEventListener("click", follow, true));
 }

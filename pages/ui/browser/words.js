@@ -2,7 +2,7 @@
    text of the page. Nothing is put into that text, which is Streamlit's. */
 
 const REST = 250; // milliseconds
-const SIDES = /[\p{L}\p{N}_]/u;
+const SIDES = /[\p{L}\p{N}\p{M}_-]/u; // no D of 1-D, no Q under a tilde
 const MINE = "[data-testid=stMain], [data-testid=stSidebar]";
 
 const whole = (text, start, term) =>

@@ -86,10 +86,7 @@ SMALL_MAMBA = found(
 SMALL_GRIFFIN = found(
     id="griffin-reaches-at-3",
     label="f = 3: Griffin, one group of blocks, is above one step by",
-    text=(
-        "On smaller tasks Griffin reaches one step too, with two recurrent blocks and one of attention. At that size "
-        "the paper's “only” does not hold."
-    ),
+    text=("On smaller tasks one group of Griffin's blocks, two recurrent and one of attention, reaches one step too."),
     at=SMALL,
     at_most=0.05,
 )

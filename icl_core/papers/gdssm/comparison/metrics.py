@@ -64,9 +64,17 @@ def _best(run: Run, claim: Claim, models: list[Entry]) -> Metric:
 
 def unfinished(run: Run, models: list[Entry]) -> str:
     """Which of some models cannot be told to be far from one step, and why, with the tasks seen. Empty if all can."""
-    ended = [(each.model.label, undecided(run, each.curve)) for each in models]
+    ended = [(each.model.label, undecided(run, each.curve) or at_the_edge(run, each)) for each in models]
     said = " ".join(f"{label}: {sentence}" for label, sentence in ended if sentence)
     return f"{said} {beside_the_paper(run)}" if said else ""
+
+
+def at_the_edge(run: Run, of: Entry) -> str:
+    """That a model trained at the largest or the smallest rate that was tried, and might do better beyond it."""
+    rate, tried = run["chosen/rate"][of.place], run["tuned/rate"]
+    if run["chosen/decided"][of.place] <= 0 or rate not in tried[[0, -1]]:
+        return ""
+    return f"Its learning rate, {rate:g}, is the {'largest' if rate == tried[-1] else 'smallest'} that was tried."
 
 
 def seeds_near(run: Run, models: list[Entry]) -> str:
