@@ -55,7 +55,7 @@ def paper_size(config: Config, steps: int) -> Config:
 CLASSROOM = (
     ("fastest", "An induction head in 300 steps", FASTEST, "W_K2", "Watch the two attention maps sharpen."),
     ("order", "The order in which memories form", ORDER, "W_O2",
-     "W_O² comes first, the two others follow. Weighted by how often characters occur, W_K² is hardly later."),
+     "When does each get half of its pairs right? Weighted by how often characters occur, W_K² is hardly later."),
     ("both", "Both kinds of knowledge", BOTH, "W_F",
      "W_F first learns which character follows which. The induction head comes later."),
     ("one layer", "One layer fails", replace(FASTEST, layers=1, learning_rate=0.1, steps=600), "W_O2",
@@ -92,11 +92,14 @@ def _preset(row: tuple, group: str, seeds: int) -> Preset:
 
 
 def _at_papers_size(row: tuple, steps: int) -> Preset:
-    name, title, config, *rest = row
+    name, title, config, memory, about = row
     if config == ORDER:
         config = replace(ORDER, learning_rate=FIGURE_3.learning_rate)
     title = title.replace(f"{config.steps} steps", f"{steps} steps")
-    return _preset((f"{name}, paper size", title, paper_size(config, steps), *rest), "Paper's setting", 3)
+    group = "Paper's setting" if config.optimiser == "sgd" else "Beyond the paper"
+    about += " Initial weights as in the authors' code." * (config.scale == "code")
+    about += " Trained with AdamW, which the paper does not use." * (config.optimiser != "sgd")
+    return _preset((f"{name}, paper size", title, paper_size(config, steps), memory, about), group, 3)
 
 
 PRESETS = (

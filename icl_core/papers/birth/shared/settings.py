@@ -41,7 +41,10 @@ class Config:
     feed_forward: bool = toggle("linear feed-forward, W_F", default=False, group=MODEL)
     scale: str = choice("initial scale", SCALES, default="paper", group=MODEL)
     positions: str = choice("loss on", POSITIONS, default="in_context", group=TRAINING)
-    optimiser: str = choice("optimiser", OPTIMISERS, default="adamw", group=TRAINING)
+    optimiser: str = choice(
+        "optimiser", OPTIMISERS, default="adamw", group=TRAINING,
+        help="SGD has momentum 0.9 and weight decay 0.0001 (Appendix E), AdamW no decay",
+    )  # fmt: skip
     learning_rate: float = slider("learning rate", 0.001, 2.0, default=0.2, log=True, group=TRAINING, was="rate")
     batch: int = slider("sequences a batch", 16, 512, default=128, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING)

@@ -26,7 +26,7 @@ def applies(config: Config) -> bool:
 
 def by_hand(run: Run, view: Any) -> Panel:
     """M of all three on one scale."""
-    weights = {name: torch.from_numpy(array).double() for name, array in final(run.tensors).items()}
+    weights = {name: torch.tensor(array, dtype=torch.float64) for name, array in final(run.tensors).items()}
     if not weights:
         raise CannotDraw("The linear transformer of one layer diverged: there are no weights to show.")
     tasks = train.held_out(run.config, train.TEST_SET).to("cpu", torch.float64)  # where the weights of a file are
