@@ -10,7 +10,7 @@ from icl_core import registry
 
 Window = Callable[..., Page]
 LESSONS = registry.lessons()
-BLURRED, CLEAR = "blur(12.8px)", "none"
+HIDDEN, SHOWN = "hidden", "visible"
 
 
 def enter(tab: Page, number: int, text: str) -> None:
@@ -61,10 +61,10 @@ def test_a_prediction_comes_before_what_it_is_about(server: str, window: Window)
     expect(on).to_be_disabled()
     expect(tab.get_by_role("button", name="Show me")).to_have_count(0)
     hidden = tab.locator(".st-key-seat-w_o2 > *").first
-    expect(hidden).to_have_css("filter", BLURRED)
+    expect(hidden).to_have_css("visibility", HIDDEN)
     tab.locator(".st-key-choices button").last.click()
     expect(tab.locator(".st-key-says").first).to_contain_text("Then layer 2 learns")  # the beat of the link
-    expect(hidden).to_have_css("filter", CLEAR)
+    expect(hidden).to_have_css("visibility", SHOWN)
     expect(on).to_be_enabled()
 
 
