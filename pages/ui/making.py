@@ -24,7 +24,11 @@ def show(found: Explained) -> None:
         tables.append(_table("Beside it", [("", each.name, _number(each.value), each.says) for each in found.beside]))
     if found.share is not None:
         rivals = [("", each.name, _number(each.score), _percent(each.share)) for each in found.rivals]
-        tables.append(_table(f"Its share of the softmax is {_percent(found.share)}; the largest are", rivals))
+        tables.append(
+            _table(
+                f"Its share of the softmax is {_percent(found.share)}; the largest, as the softmax sees them", rivals
+            )
+        )
     st.html(f'<div class="making">{"".join(tables)}</div>')
 
 

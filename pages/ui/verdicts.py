@@ -11,6 +11,7 @@ from icl_core import registry
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
 from icl_core.experiment import GROUPS, Preset
 from icl_core.findings import Finding, Summary
+from icl_core.runs.header import Header
 
 MARKS = {
     **{failed: "✗" for _, failed in VERDICTS.values()},
@@ -123,7 +124,17 @@ def _row(summary: Summary) -> str:
 
 
 def _values(found: Iterable[Finding]) -> str:
-    return "; ".join(f"{escape(measured(finding.metric))} in {_where(finding)}" for finding in found if finding.header)
+    return "; ".join(
+        f"{escape(measured(finding.metric))} in {_where(finding)}{_seeds(finding.header)}"
+        for finding in found
+        if finding.header
+    )
+
+
+def _seeds(header: Header) -> str:
+    """Over how many seeds a run has measured, in brackets."""
+    seeds = header.config.get("seeds", 1)
+    return f" ({seeds} seed{'s' * (seeds != 1)})"
 
 
 def _title(preset: Preset) -> str:
@@ -140,4 +151,4 @@ def _where(finding: Finding) -> str:
         f'<a href="{paper}?{escape(asked)}" target="_self">{escape(titles.get(each, each))}</a>'
         for each, asked in query
     ]
-    return ", ".join(links) or (f"run {finding.header.key[:6]}" if finding.header else "")
+    return ", ".join(links) or (f"a run made here, {finding.header.key[:6]}" if finding.header else "")
