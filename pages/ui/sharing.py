@@ -15,9 +15,7 @@ def tools(setting: Setting, shown: Header | None) -> None:
     st.markdown("**Share.** This link writes out every setting and the version:")
     address_now = (st.context.url or "").split("?")[0]
     st.code(f"{address_now}?{urlencode(address.every_field(setting))}", language=None, wrap_lines=True)
-    st.markdown(
-        "**Export.** The run, and Python that draws it. Figures, and the tables behind them, are under Data and in Numbers."
-    )
+    st.markdown("**Export.** The run, and Python that draws it. Figures and tables are under Data and in Numbers.")
     if shown is not None:
         name = f"{setting.id}-{shown.digest[:8]}.safetensors"
         st.download_button("Run (safetensors)", shown.path.read_bytes, name, key="export", on_click="ignore")
