@@ -106,7 +106,7 @@ def _one_layer(run: Run, view: View) -> str:
     alone, steps = float(run["baseline/one_layer"][0]), len(run["one_layer/in_context_loss"])
     return (
         f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, where nothing looks one back either, gets "
-        f"{alone:.0%} after {steps} steps of its own training."
+        f"{alone:.0%} on the test set after {steps} steps."
     )
 
 

@@ -9,6 +9,7 @@ from icl_core.figures import written
 from icl_core.papers.gdssm.comparison.read_run import Entry, entries, tasks_seen
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels, watched
+from icl_core.papers.gdssm.shared.sequence_models.learners import learners
 from icl_core.papers.gdssm.shared.told import EXAMPLE
 from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try, first_at
 
@@ -28,8 +29,8 @@ def _task(config: Config) -> str:
     holds = "each x and each y" if config.model == "N-D" else "each x"
     return (
         f"A prompt shows {config.N} examples (x, y) of one linear map, with {config.f} numbers in {holds}, and asks "
-        "for the y of a new x. Ten models read the same prompts and train on equally many; in the example here x and y "
-        "are single numbers."
+        f"for the y of a new x. The {len(learners(config))} models read the same prompts and train on equally many; in "
+        "the example here x and y are single numbers."
     )
 
 
