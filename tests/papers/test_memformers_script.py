@@ -55,12 +55,14 @@ def test_without_another_seed_none_is_compared():
 
 def test_nothing_before_the_question_tells_how_far_fixed_steps_come():
     experiment, run, view, _ = first("methods")
-    by_depth = next(each for each in experiment.drawings if each.name == "by_depth")
+    by_depth, path = (next(each for each in experiment.drawings if each.name == name) for name in ("by_depth", "path"))
     for snapshot, told in ((0, False), (1, True)):
         here = replace(view, snapshot=snapshot)
         lines = {trace["name"]: trace["y"] for trace in by_depth.draw(run, here).figure.data if "name" in trace}
         assert bool(np.isfinite(np.array(lines["floor"], float)).all()) == told
         assert ("fixed steps" in experiment.headline(run, here)) == told
+        built = [trace for trace in path.draw(run, here).figure.data if trace.get("name") == "construction"]
+        assert built and any(np.ptp(np.array(trace["x"], float)) > 0 for trace in built) == told
 
 
 def test_a_rate_counts_as_large_from_where_it_is_the_nearest():

@@ -170,6 +170,8 @@ def path(run: Run, view: View) -> Panel:
     depth, plane = depth_of(run, view), list(trajectory.axes(run.config.d, view))
     problem, every = trajectory.solved(run, view, depth)
     _, finished = trajectory.solved(run, replace(view, snapshot=len(run.snapshot_steps) - 1), depth)
+    if "construction" in every and not run.snapshot_at(view):  # what can be reached is not told before it is asked
+        every = {**every, "construction": every["construction"][:1].expand_as(every["construction"])}
     names = [name for name in DRAWN if name in every]
     lost = {name: problem.losses(every[name]) for name in names}
     tracks, ends = ([_track(name, of[name], plane, lost[name]) for name in names] for of in (every, finished))
@@ -182,7 +184,8 @@ def path(run: Run, view: View) -> Panel:
         f"One prompt: error {own}, CGD's {cg}",
         "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in the plane of two "
         "eigenvectors of Σ; rings are lines of equal error. Who knows Σ⁻¹ heads for the star. Gradient descent falls "
-        "down the steep side, then creeps along the valley. Without training the blue path misses the star.",
+        "down the steep side, then creeps along the valley. The construction, a model with the best fixed steps put "
+        "in, is drawn from the first training step on. Without training the blue path misses the star.",
         fitted(figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)),
     )
 
