@@ -63,7 +63,11 @@ def at_scale(run: Run, view: Any) -> tuple[float, float, float, int]:
 def _looked_at(run: Run, view: Any) -> str:
     """The same in a sentence."""
     (ours, theirs, zero, count), exact = at_scale(run, view), train.expected(run.config, view.alpha)
-    known = f"In closed form, over all tasks, the step loses {written(exact)}; " if np.isfinite(exact) else "Over all, "
+    known = (
+        f"In closed form, over all tasks, one step loses {written(exact)}; "
+        if np.isfinite(exact)
+        else "Over all tasks, "
+    )
     return (
         f"At α = {view.alpha:g}, seed {row_of(run, view) + 1}, on the same {count:,} tasks: trained {written(ours)}, "
         f"constructed {written(theirs)}. {known}predicting zero loses {written(zero)}."
