@@ -66,7 +66,7 @@ def test_what_training_quietens_is_read_from_the_run():
     said = script.said(beats["close"].say, run, view)
     assert "W_K²" in said and "W_O²" in said and "W_K¹" not in said  # whose cross-talk training leaves louder
     louder = {name: each * 9 for name, each in run.tensors.items() if name.startswith("beside/talk")}
-    assert "Trained" not in script.said(beats["close"].say, Run(run.config, {**run.tensors, **louder}), view)
+    assert "After training" not in script.said(beats["close"].say, Run(run.config, {**run.tensors, **louder}), view)
 
 
 def test_exact_pairs_could_have_helped_or_done_nothing():

@@ -82,8 +82,10 @@ def _quieter(run: Run, view: View) -> str:
              for name in MATRICES}  # fmt: skip
     fallen = [f"{NAMES[name]} {after:.0%} (written down, {before:.0%})"
               for name, (after, before) in pairs.items() if after < before]  # fmt: skip
-    quieter = f" Trained, they answer less to all else, as a share of a right answer: {', '.join(fallen)}."
-    return f"You have seen three memories that are right one by one fail together.{quieter * bool(fallen)}"
+    quieter = f" After training there is less of it, as a share of a right answer: {', '.join(fallen)}."
+    return (
+        f"You have seen three memories that are right one by one fail together, by cross-talk.{quieter * bool(fallen)}"
+    )
 
 
 BEATS = (

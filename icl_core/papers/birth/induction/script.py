@@ -77,7 +77,7 @@ def _back(run: Run, view: View) -> str:
     share = float(np.interp(step, run["curve/step"], run["curve/recall_W_K1"][0]))  # of the seed whose panel it is
     return (
         "Next, layer 1 learns to look one character back: the stripe beside the diagonal. Every character now carries "
-        f"a copy of the one before it. Of all positions W_K¹ has {share:.0%} by now: the early ones came first."
+        f"a copy of the one before it. Of all positions W_K¹ gets {share:.0%} right by now; the early ones came first."
     )
 
 
