@@ -55,7 +55,7 @@ class Exercise:
         """The answer, with how it comes about."""
         places = math.ceil(-math.log10(self.within)) if 0 < self.within < 1 else 0
         value = f"{self.right(run):,.{places}f}".replace("-", "\N{MINUS SIGN}")
-        return f"{value}{'' if self.unit == '%' else ' '}{self.unit}. {self.because(run)}"
+        return f"{value}{'%' if self.unit == '%' else ''}. {self.because(run)}"
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,7 @@ class Lesson:
 
     able        what students will be able to do, each a sentence's end after "You will be able to"
     experiment  the experiment's name in its paper, and `preset`, its first, whose run the beats and exercises speak of
+    working     the minutes that students have for the exercises, after the notes
     fixed       fields of the config and the view that it sets; their widgets show it and do not move
     hidden      what it leaves out: of CONTROLS, and drawers by name
     predict     beats whose question must be answered before the script goes on
@@ -87,11 +88,12 @@ class Lesson:
     preset: str
     exercises: tuple[Exercise, ...]
     notes: tuple[Note, ...]
+    working: int
     fixed: Mapping[str, Any] = field(default_factory=dict)
     hidden: tuple[str, ...] = ()
     predict: tuple[str, ...] = ()
 
     @property
     def minutes(self) -> int:
-        """How long it takes."""
-        return sum(note.minutes for note in self.notes)
+        """How long it takes, exercises included."""
+        return sum(note.minutes for note in self.notes) + self.working

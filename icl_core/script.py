@@ -4,7 +4,7 @@ A beat is one sentence with what is seen while it is read. What it says is found
 finds nothing there is left out.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -126,8 +126,24 @@ def step_of(beat: Beat, run: Run) -> float | None:
     """The training step that a beat plays to; None: it stays, or is not in this run (see `told`)."""
     if callable(beat.at):
         return beat.at(run)
-    steps = run.snapshot_steps
-    return beat.at if not isinstance(beat.at, str) else (steps or [0])[0 if beat.at == FIRST else -1]
+    if not isinstance(beat.at, str):
+        return beat.at
+    if beat.at not in (FIRST, LAST):
+        raise ValueError(f"at must be FIRST, LAST, a step or a rule, got {beat.at!r}")
+    return (run.snapshot_steps or [0])[0 if beat.at == FIRST else -1]
+
+
+def first_at(steps: Iterable[float], holds: Iterable[bool]) -> float | None:
+    """The first of the steps at which something holds; None if at none. Looks no further than that."""
+    return next((float(step) for step, each in zip(steps, holds, strict=False) if each), None)
+
+
+def first_from(steps: Iterable[float], holds: Iterable[bool]) -> float | None:
+    """The first of the steps from which on something holds to the end; None if it does not at the last."""
+    found = None
+    for step, each in zip(steps, holds, strict=True):
+        found = (step if found is None else found) if each else None
+    return None if found is None else float(found)
 
 
 def told(script: Script | None, run: Run) -> list[Beat]:

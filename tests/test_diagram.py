@@ -48,6 +48,25 @@ def test_no_box_covers_another(id: str, preset: str) -> None:
             assert apart, f"{one.name} covers {other.name}"
 
 
+def test_layers_that_have_no_room_are_left_out_in_so_many_words() -> None:
+    experiment = registry.experiment("memformers.methods")
+    config = next(each.config for each in experiment.presets if each.name == "ten layers")
+    found = experiment.diagram(config)
+    boxes = {box.name: box for box in found.boxes}
+    assert boxes["more"].label == "…" and boxes["more"].says == "layers 3 to 9" and "w9" in boxes and "w2" not in boxes
+    joined = {(arrow.start, arrow.end) for arrow in found.arrows}
+    assert {("w1", "more"), ("more", "w9"), ("R1", "R_more"), ("R_more", "R9")} <= joined
+    assert not {("w1", "w9"), ("R1", "R9")} & joined
+
+
+def test_tokens_of_scalar_labels_hold_the_product() -> None:
+    experiment = registry.experiment("gdssm.layer")
+    for name, holds in (("layer", "x, y, next x"), ("1-D", "x y, next x")):
+        found = experiment.diagram(next(each.config for each in experiment.presets if each.name == name))
+        assert next(box.says for box in found.boxes if box.name == "C") == holds
+        assert ("product x y" in found.say) == (name == "1-D")
+
+
 def test_an_svg_says_nothing_but_text() -> None:
     box = Box("<b>", "a<b", 50, 50, says="x & y")
     drawn = scheme(Diagram('Say "it".', (box,), ()), {"<b>": "A & B"}, {})

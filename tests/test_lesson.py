@@ -60,7 +60,8 @@ def test_what_it_hides_or_fixes_no_beat_needs(taught):
 def test_the_notes_show_what_there_is(taught):
     found, experiment, preset = taught
     view, drawings = experiment.view(**preset.view), {each.name: each for each in experiment.drawings}
-    assert found.minutes == sum(note.minutes for note in found.notes) <= 90 and len(found.able) == 3
+    assert found.working and found.minutes == found.working + sum(note.minutes for note in found.notes) <= 90
+    assert len(found.able) == 3
     for note in found.notes:
         assert note.ask.endswith("?") and note.they_say and note.tell.endswith((".", "”.", ".”"))
         for field, value in note.show.fields.items():
@@ -105,7 +106,7 @@ def test_numbers_are_read_as_people_write_them(typed: str, numbers: tuple[float,
 def test_an_answer_on_the_edge_counts():
     each = Exercise("x", "How many? Within 1.", "pairs", lambda run: 10.0, 1, lambda run: "So.", "Look.")
     assert each.accepts(None, "11") and each.accepts(None, "9") and not each.accepts(None, "11.01")
-    assert each.answer(None) == "10 pairs. So."
+    assert each.answer(None) == "10. So."
 
 
 def test_what_a_drawer_shows_of_one_seed_counts():

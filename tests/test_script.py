@@ -114,6 +114,45 @@ def test_a_beat_plays_to_the_first_snapshot_that_shows_it(at, index):
     assert script.snapshot_of(Beat("x", "It is.", at), _run([1.0])) == index
 
 
+@pytest.mark.parametrize(
+    ("holds", "at", "on"),
+    [
+        ([True] * 4, 0, 0), ([False] * 4, None, None), ([False, True, False, True], 10, 40),
+        ([False, True, True, True], 10, 10), ([True, True, True, False], 0, None),
+        ([nan <= 1 for nan in (2.0, np.nan, 0.5, 0.5)], 20, 20),
+    ],
+)  # fmt: skip
+def test_where_something_first_holds_and_from_where_on(holds, at, on):
+    steps = [0, 10, 20, 40]
+    assert script.first_at(steps, holds) == at and script.first_from(np.array(steps), np.array(holds)) == on
+
+
+def test_a_word_that_names_no_step_is_refused():
+    with pytest.raises(ValueError, match="got 'end'"):
+        script.step_of(Beat("x", "It is.", "end"), _run([1.0]))
+
+
+class Asked:
+    """A view that notes which of its fields are read."""
+
+    def __init__(self, view):
+        self.view, self.fields = view, set()
+
+    def __getattr__(self, name):
+        self.fields.add(name)
+        return getattr(self.view, name)
+
+
+def test_what_a_visitor_is_to_do_is_not_done_yet_and_put_back_afterwards(told):
+    experiment, _, view = told
+    put_back = {field for beat in experiment.script.beats for field in beat.view}
+    for beat in experiment.script.beats:
+        if beat.done is not None:
+            asked = Asked(replace(view, **beat.view))
+            assert not beat.done(asked), beat.name
+            assert asked.fields <= put_back, beat.name
+
+
 def test_a_beat_whose_rule_finds_nothing_is_left_out():
     task = registry.experiment("toy.walk").script.task
     rule = lambda run: 10.0 if (run["curve/loss"] < 0.5).any() else None  # noqa: E731

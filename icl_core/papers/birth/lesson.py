@@ -8,16 +8,16 @@ from icl_core.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN, Exercise, Les
 from icl_core.script import Try
 
 GRAFT, OWN, BESIDE, MODEL = "Graft", "Your own sequence", "Trained beside constructed", "The model"
+WORKING = 15  # minutes
 GRAFTS = ("graft_W_K1", "graft_W_K2", "graft_W_O2")
 
 
 def _grafted(run: Run, grafts: Mapping[str, Any]) -> float:
     """The accuracy in percent after grafts, as the drawer Graft measures it."""
-    from icl_core.papers.birth.induction.draw.grafts import draw
+    from icl_core.papers.birth.induction.draw.grafts import after
     from icl_core.papers.birth.induction.settings import View
 
-    data: Any = draw(run, View(**grafts)).data
-    return 100 * float(data.loc["accuracy"].iloc[-1])
+    return 100 * after(run, View(**grafts))["accuracy"]
 
 
 def _all_three(run: Run) -> float:
@@ -41,12 +41,16 @@ def _apart(run: Run) -> float:
 
 
 def _order(run: Run) -> str:
+    from icl_core.figures import mean_of
+    from icl_core.papers.birth.induction.forming import half_step
     from icl_core.papers.birth.induction.metrics import milestones
 
     found = milestones(run)
+    by_frequency = half_step(run, mean_of(run["curve/recall_W_K2_weighted"]))
     return (
         f"W_O² gets half of its pairs right at step {found['W_O²']:.0f}, W_K² at step {found['W_K²']:.0f}: "
-        f"{_apart(run):.0f} steps later. W_K² can only learn to find the right copy once saying it pays."
+        f"{_apart(run):.0f} steps later. Rare characters are late: weighted by how often they come, W_K² has half at "
+        f"step {by_frequency:.0f}."
     )
 
 
@@ -62,8 +66,8 @@ def _sizes(run: Run) -> str:
 EXERCISES = (
     Exercise(
         "order",
-        "W_O² is the first of the three matrices to get half of its pairs right. How many training steps later does "
-        "W_K² come? The clock marks both steps. Within 3 steps.",
+        "Two of the clock's marks are W_O² and W_K², where each gets half of its pairs right. How many training steps "
+        "lie between them? Within 3 steps.",
         "steps",
         _apart,
         3,
@@ -94,7 +98,7 @@ EXERCISES = (
 
 NOTES = (
     Note(
-        8,
+        6,
         "Write ab…a on the board. What comes next, and how do you know?",
         ("“b, because it came after a before.”", "“It depends on the language.”"),
         "Let them put it into two steps: find the earlier a, read what follows it. Then ask how a layer that only "
@@ -102,15 +106,16 @@ NOTES = (
         Try("The attention maps before training", step=0, marks=("first", "second")),
     ),
     Note(
-        10,
+        7,
         "Three matrices have to form. Which one is the first?",
         ("“Looking back: you have to find before you can speak.”", "“All at once: they need each other.”"),
-        "Collect votes before you play. Looking better earns nothing until the model can say what it sees; with even "
-        "attention the right character is among those looked at, so there is something to learn from at the output.",
+        "Collect votes before you play; the clock's marks tell the steps. Looking better earns nothing until the model "
+        "can say what it sees. With even attention the right character is among those looked at, so there is something "
+        "to learn from at the output.",
         Try("The three matrices before training", step=0, marks=("w_k1", "w_k2", "w_o2")),
     ),
     Note(
-        12,
+        9,
         "What does layer 1 have to do so that layer 2 can find the earlier occurrence?",
         ("“Remember all pairs.”", "“Copy the character before into each position.”"),
         "Show the diagonal just below the main one, then the diagram: W_K¹ looks one back, W_O¹ W_V¹ writes a copy, "
@@ -118,11 +123,12 @@ NOTES = (
         Try("The model, with each matrix in its place", drawer=MODEL, marks=("w_k1",)),
     ),
     Note(
-        15,
+        8,
         "If the paper's formula for a matrix is right, what happens when you put it in place of the learned one?",
         ("“Nothing.”", "“It gets better, since the formula is exact.”", "“It breaks, since the scale is different.”"),
-        "The scale is fitted, so that is not it. One at a time they fit well. All three together fall far: have them "
-        "find out by how much in the second exercise, and let them argue why before you say “cross-talk”.",
+        "The scale is fitted, so that is not it. One at a time each costs something. All three together cost far more: "
+        "the answer to the second exercise has the numbers. Let them argue why before you say “cross-talk”. Then leave "
+        f"them {WORKING} minutes for the exercises.",
         Try("Graft, with the construction of W_K²", fields={"graft_W_K2": "constructed"}, drawer=GRAFT,
             marks=("graft",)),
     ),
@@ -134,12 +140,13 @@ LESSON = Lesson(
     able=(
         "say what each of three matrices of an induction head does",
         "predict what breaks when one of them is missing, and check it",
-        "tell a construction that is right from one that is enough",
+        "explain why three formulas that are right one by one can fail together",
     ),
     experiment="induction",
     preset="fastest",
     exercises=EXERCISES,
     notes=NOTES,
+    working=WORKING,
     fixed={"orientation": "code", "weighted": False, "strength": 1.0},
     hidden=(PRESETS, SETTINGS, TRAIN, EXPERIMENTS, BESIDE, "Evidence"),
     predict=("output", "zero"),

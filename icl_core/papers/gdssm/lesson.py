@@ -1,7 +1,5 @@
 """The lesson on a state that is a gradient. Imports no torch until an answer is asked for."""
 
-from typing import Any
-
 from icl_core.experiment import Run
 from icl_core.lesson import EXPERIMENTS, PRESETS, Exercise, Lesson, Note
 from icl_core.script import Try
@@ -14,6 +12,7 @@ GRAFT, BESIDE, CURVES, MODEL, POINTS = (
     "Your own points",
 )
 FAR = 3.0  # the test scale that is asked for
+WORKING = 15  # minutes
 
 
 def _rate(run: Run) -> float:
@@ -31,11 +30,10 @@ def _best(run: Run) -> str:
 
 def _without_decay(run: Run) -> tuple[float, float]:
     """The loss as trained, and with A at zero, as the drawer Graft measures them."""
-    from icl_core.papers.gdssm.layer.draw.grafts import draw
+    from icl_core.papers.gdssm.layer.draw.grafts import after
     from icl_core.papers.gdssm.layer.settings import View
 
-    data: Any = draw(run, View(one_a="zero")).data
-    return float(data["loss"].iloc[0]), float(data["loss"].iloc[1])
+    return after(run, View(one_a="zero"))
 
 
 def _forgets(run: Run) -> str:
@@ -91,7 +89,7 @@ EXERCISES = (
     Exercise(
         "far",
         "Make every x three times as large as in training (α = 3). How many times the loss of predicting zero does the "
-        "layer lose? To one decimal, within 0.5.",
+        "layer lose? Within 0.5.",
         "times",
         _too_far,
         0.5,
@@ -102,7 +100,7 @@ EXERCISES = (
 
 NOTES = (
     Note(
-        8,
+        6,
         "You may keep one table of numbers while examples (x, y) pass by, one after the other. Which would you keep?",
         ("“All examples.”", "“The mean of y.”", "“The slope so far.”"),
         "Push the third: which sum gives a slope? ∑ y xᵀ. Write the gradient of the squared error at zero beside it: "
@@ -110,7 +108,7 @@ NOTES = (
         Try("State and gradient before training", step=0, marks=("state", "exact")),
     ),
     Note(
-        12,
+        8,
         "The layer is trained on its predictions alone. Will its state be that sum after three pairs of ten?",
         ("“No, only at the end: that is where it is asked.”", "“Roughly.”", "“Yes.”"),
         "Have them vote, then show the difference after three pairs. It is right all along because it adds a term a "
@@ -118,19 +116,21 @@ NOTES = (
         Try("After three pairs", fields={"token": 3}, drawer=BESIDE, marks=("tokens",)),
     ),
     Note(
-        12,
+        9,
         "The model has Q, q, A and β. Which of them could you replace by a formula without loss?",
         ("“None: they were trained together.”", "“The decay: it has to be 1.”"),
         "Go through the diagram first, then graft them one by one. Each fits, because the layer is brought into the "
-        "formula's units before. Then take A away: forgetting costs most of the gain.",
+        "formula's units before. Then take A away: forgetting costs most of the gain; "
+        "the answer to the second exercise has the numbers.",
         Try("The layer, part by part", drawer=MODEL, marks=("weights",)),
     ),
     Note(
-        10,
+        7,
         "Has it learned to solve regressions, or one step of a certain length? How could you tell the two apart?",
         ("“Test it on new prompts.”", "“Test it on larger x.”"),
         "New prompts tell nothing, it has never seen one twice. Larger x do: a solver would not care about the scale. "
-        "Have them draw the curve before you open the drawer.",
+        "Have them draw the curve before you open the drawer; the answer to the third exercise has the numbers. Then "
+        f"leave them {WORKING} minutes for the exercises.",
         Try("The loss against the scale of x", fields={"alpha": 1.5}, drawer=CURVES, marks=("scale",)),
     ),
 )  # fmt: skip
@@ -147,6 +147,7 @@ LESSON = Lesson(
     preset="layer",
     exercises=EXERCISES,
     notes=NOTES,
+    working=WORKING,
     fixed={
         "model": "N-D", "recurrence": "row", "layers": 1, "skip": False, "penalty": 0.0, "f": 10, "N": 10, "r": 1.0,
         "optimiser": "ours", "batch": 256, "raw": False,

@@ -7,6 +7,7 @@ from icl_core.lesson import EXPERIMENTS, PRESETS, TRAIN, Exercise, Lesson, Note
 from icl_core.script import Try
 
 BESIDE = "Trained beside constructed"
+WORKING = 15  # minutes
 
 
 def _steps(run: Run) -> np.ndarray:
@@ -66,8 +67,8 @@ EXERCISES = (
     ),
     Exercise(
         "stretched",
-        "Σ has the variances 1, 1, 1/4, 1/16, 1 along its axes. By how much farther does a layer step along the axis "
-        "of the smallest variance than along one of the largest, for gradients of equal size? Within 0.5.",
+        "Σ has the variances 1, 1, 1/4, 1/16, 1 along its axes. How many times as far does a layer step along the axis "
+        "of the smallest variance as along one of the largest, for gradients of equal size? Within 0.5.",
         "times",
         _ratio,
         0.5,
@@ -77,7 +78,7 @@ EXERCISES = (
     Exercise(
         "left",
         "With infinitely many examples a step a leaves 1 − a of the error. What do the three layers leave together? "
-        "Mind the sign; to three decimals, within 0.005.",
+        "Mind the sign. Within 0.005.",
         "of the error",
         _left,
         0.005,
@@ -88,7 +89,7 @@ EXERCISES = (
 
 NOTES = (
     Note(
-        8,
+        6,
         "A valley is sixteen times as steep one way as the other. You may take steps downhill. What goes wrong?",
         ("“Nothing, you get there in the end.”", "“You jump from wall to wall.”",
          "“Along the flat way you hardly move.”"),
@@ -97,7 +98,7 @@ NOTES = (
         Try("The layers' matrices before training: noise", step=0, marks=("identities",)),
     ),
     Note(
-        10,
+        7,
         "Nobody tells the network Σ. Where could it get Σ⁻¹ from?",
         ("“It cannot know it.”", "“From the prompt: it sees the x.”", "“From all the prompts it was trained on.”"),
         "The third: Σ is the same in all prompts, so it ends up in the weights. The maps show √Σ A √Σ; if A is a "
@@ -105,19 +106,21 @@ NOTES = (
         Try("One learned matrix beside Σ⁻¹", drawer=BESIDE, marks=("preconditioner",)),
     ),
     Note(
-        12,
+        9,
         "Three steps with fixed lengths, the same for every prompt: should they be equal?",
         ("“Yes, by symmetry.”", "“Long ones first, then finer ones.”"),
         "After three steps the error is multiplied by a polynomial of degree 3. Three equal steps put all its zeros in "
-        "one place; different ones spread them over what a prompt may bring. The order does not matter to a product.",
+        "one place; different ones spread them over what a prompt may bring. The order does not matter to a product. "
+        "The answer to the first exercise has the three steps.",
         Try("The learned steps on the lines that theory draws", marks=("steps",)),
     ),
     Note(
-        10,
+        8,
         "Train again from another start. What will be the same, and what not?",
-        ("“Everything: there is one optimum.”", "“Everything else: it is random.”"),
+        ("“Everything: there is one optimum.”", "“Nothing: it is random.”"),
         "The set of steps is the same; which layer takes which is left to chance. That is what “the same method” means "
-        "for a network: equal up to what the loss cannot see.",
+        "for a network: equal up to what the loss cannot see. "
+        f"Then leave them {WORKING} minutes for the exercises.",
         Try("Another seed", fields={"seed_shown": 2}, marks=("steps",)),
     ),
 )  # fmt: skip
@@ -134,6 +137,7 @@ LESSON = Lesson(
     preset="sigma",
     exercises=EXERCISES,
     notes=NOTES,
+    working=WORKING,
     hidden=(PRESETS, EXPERIMENTS, TRAIN, "Evidence"),
     predict=("noise", "seeds"),
 )  # fmt: skip

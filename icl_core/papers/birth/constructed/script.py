@@ -77,6 +77,17 @@ def _each(run: Run, view: View) -> str:
     return f"This much of the gap does each one close: {', '.join(shares)}."
 
 
+def _quieter(run: Run, view: View) -> str:
+    pairs = {name: [float(each.mean()) for each in (run[f"beside/talk_{name}"], at_d(run, f"talk_{name}_kept"))]
+             for name in MATRICES}  # fmt: skip
+    fallen = [f"{NAMES[name]} {after:.0%} (written down, {before:.0%})"
+              for name, (after, before) in pairs.items() if after < before]  # fmt: skip
+    quieter = f" After training there is less of it, as a share of a right answer: {', '.join(fallen)}."
+    return (
+        f"You have seen three memories that are right one by one fail together, by cross-talk.{quieter * bool(fallen)}"
+    )
+
+
 BEATS = (
     Beat("built", _built, marks=("w_k1", "w_k2", "w_o2")),
     Beat("whole", _whole, marks=("widths", "second")),
@@ -123,7 +134,7 @@ BEATS = (
     ),
     Beat(
         "close",
-        "You have seen what training does beyond storing pairs: it keeps them quiet when something else is asked.",
+        _quieter,
         marks=("gap",),
         drawer=CROSS_TALK,
     ),

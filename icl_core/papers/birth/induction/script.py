@@ -11,8 +11,9 @@ from icl_core.papers.birth.induction.metrics import accuracy_at, milestones
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared import heads
 from icl_core.papers.birth.shared.probes import early_positions
+from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.shared.words import EXAMPLE, MATRICES
-from icl_core.script import FIRST, LAST, MARKS, Beat, Question, Script, Task, Try
+from icl_core.script import FIRST, LAST, MARKS, Beat, Question, Script, Task, Try, first_at
 
 GRAFT, OWN, BESIDE, CURVES = "Graft", "Your own sequence", "Trained beside constructed", "All curves"  # the drawers
 MOST = 100  # accuracies kept
@@ -47,7 +48,7 @@ def _output_first(run: Run) -> float | None:
 
 def _order(run: Run, view: View) -> str:
     first, *later = sorted((step, name) for name, step in milestones(run).items() if name in ORDER)
-    early = f"W_K¹, counting its first {early_positions(run.config.T)} positions only,"
+    early = f"early W_K¹, its first {early_positions(run.config.T)} positions,"
     rest = [f"{early if name == ORDER[0] else name} at step {step:.0f}" for step, name in later]
     return f"It gets half of its pairs right at step {first[0]:.0f}; {'; '.join(rest)}."
 
@@ -68,7 +69,16 @@ def _first(run: Run, holds: Callable[[heads.Heads], Any]) -> float | None:
     if "reading/attention2" not in run.tensors:
         return None
     shown = (heads.at_snapshot(run, index) for index in range(len(run.snapshot_steps)))
-    return next((float(step) for step, each in zip(run.snapshot_steps, shown, strict=True) if holds(each)), None)
+    return first_at(run.snapshot_steps, map(holds, shown))
+
+
+def _back(run: Run, view: View) -> str:
+    step = run.snapshot_steps[run.snapshot_at(view)]
+    share = float(np.interp(step, run["curve/step"], run["curve/recall_W_K1"][0]))  # of the seed whose panel it is
+    return (
+        "Next, layer 1 learns to look one character back: the stripe beside the diagonal. Every character now carries "
+        f"a copy of the one before it. Of all positions W_K¹ gets {share:.0%} right by now; the early ones came first."
+    )
 
 
 def _found(run: Run, view: View) -> str:
@@ -84,19 +94,41 @@ def _found(run: Run, view: View) -> str:
 def _left(run: Run, view: View) -> float:
     """The accuracy that the view's grafts leave; kept, as a page asks for it again and again."""
     key = run.digest, view
-    if key not in _KNOWN:
-        if len(_KNOWN) == MOST:
-            _KNOWN.clear()
-        _KNOWN[key] = grafts.after(run, view)["accuracy"]
-    return _KNOWN[key]
+    found = _KNOWN.get(key)
+    if found is None:
+        if len(_KNOWN) >= MOST:
+            _KNOWN.clear()  # another visitor's thread may do so at any time
+        found = _KNOWN[key] = grafts.after(run, view)["accuracy"]
+    return found
 
 
 def _one_layer(run: Run, view: View) -> str:
-    alone = float(run["baseline/one_layer"][0])
+    alone, steps = float(run["baseline/one_layer"][0]), len(run["one_layer/in_context_loss"])
     return (
-        f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, where nothing looks one back, gets "
-        f"{alone:.0%}."
+        f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, where nothing looks one back either, gets "
+        f"{alone:.0%} on the test set after {steps} steps."
     )
+
+
+def _close(run: Run, view: View) -> str:
+    return (
+        "You have seen an induction head form: look one back, find the same character, say what followed it."
+        + _too_rare(run)
+    )
+
+
+def _too_rare(run: Run) -> str:
+    """Why the example's first wrong prediction is wrong, where its character is rarer than the others'."""
+    shown, task = heads.at_snapshot(run, len(run.snapshot_steps) - 1), task_of(run.config)
+    often = {each: float(task.unigram[task.characters.index(each)]) for each in shown.shown}
+    for query, key, _ in shown.where:
+        character = shown.shown[query]
+        if not shown.predicted.right[query] and often[character] == min(often.values()):
+            return (
+                f" The second {character} still puts only {shown.attention2[query, key]:.0%} of its attention where "
+                f"it should: 1 character in {1 / often[character]:,.0f} is this one, too rare to be learned by now."
+            )
+    return ""
 
 
 def _mute(run: Run, view: View) -> str:
@@ -125,18 +157,18 @@ BEATS = (
     ),
     Beat(
         "back",
-        "Next, layer 1 learns to look one character back: the stripe beside the diagonal. Every character now carries "
-        "a copy of the one before it.",
+        _back,
         _looks_back,
         ("first", "w_k1"),
     ),
     Beat("find", _found, _finds, ("second", "w_k2")),
     Beat(
         "zero",
-        "The parts need each other: when layer 1 no longer looks back, layer 2 has no copy to find.",
+        "The parts need each other: when layer 1 no longer looks back, layer 2 has no copy to find. What stays right "
+        "does so because a trigger that comes often makes its output come often, too.",
         LAST,
         ("graft",),
-        {"graft_W_K1": "zero", "graft_W_O2": "trained"},
+        {"graft_W_K1": "zero", "graft_W_K2": "trained", "graft_W_O2": "trained"},
         GRAFT,
         Question(
             "After training, put zero in place of W_K¹: layer 1 looks everywhere alike. How many predictions "
@@ -144,16 +176,15 @@ BEATS = (
             ("Fewer than a quarter", "About half", "More than three quarters"),
             lambda run, view: int(np.digitize(_left(run, view), (0.25, 0.75))),
             _one_layer,
-            "No copy tells any longer which character came directly before. But a trigger that comes often makes its "
-            "output come often, too. Naming the character that comes up more than it does in ordinary text needs no "
-            "order, and is right about half of the time.",
+            "No copy tells any longer which character came directly before. But naming the character that comes up "
+            "more than it does in ordinary text needs no order.",
             ("graft",),
             there=True,
         ),
     ),
     Beat(
         "close",
-        "You have seen an induction head form: look one back, find the same character, say what followed it.",
+        _close,
         LAST,
         ("graft",),
         {},

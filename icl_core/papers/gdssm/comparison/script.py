@@ -8,9 +8,10 @@ from icl_core.experiment import Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.comparison.read_run import Entry, entries, tasks_seen
 from icl_core.papers.gdssm.comparison.settings import Config
-from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels, watched
-from icl_core.script import HEADLINE, Beat, Example, Question, Script, Task, Try
+from icl_core.papers.gdssm.shared.sequence_models.learners import learners
+from icl_core.papers.gdssm.shared.told import EXAMPLE
+from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try, first_at
 
 THREE = ("s5", "mamba", "griffin")
 
@@ -28,8 +29,8 @@ def _task(config: Config) -> str:
     holds = "each x and each y" if config.model == "N-D" else "each x"
     return (
         f"A prompt shows {config.N} examples (x, y) of one linear map, with {config.f} numbers in {holds}, and asks "
-        "for the y of a new x. Ten models read the same prompts and train on equally many; in the example here x and y "
-        "are single numbers."
+        f"for the y of a new x. The {len(learners(config))} models read the same prompts and train on equally many; in "
+        "the example here x and y are single numbers."
     )
 
 
@@ -42,18 +43,23 @@ def _who_said(run: Run, view: Any) -> str:
     return f"In units of one step's loss: {first}, {second}, {third}. At most {written(NEAR, 2)} counts as there."
 
 
-def _there(run: Run, id: str) -> str:
+def _arrival(run: Run, id: str) -> float | None:
     """The step at which the mean of a model's curve first is as good as one step."""
     curve = _entry(run, id).curve
     assert curve is not None
-    at = np.flatnonzero(curve.mean(0) <= NEAR * watched(run)[1])
-    return f"at step {run['curve/step'][at[0]]:,}" if len(at) else "not at all"
+    return first_at(run["curve/step"], curve.mean(0) <= NEAR * watched(run)[1])
+
+
+def _arrives(run: Run, id: str) -> str:
+    step = _arrival(run, id)
+    return "not at all" if step is None else f"at step {step:,.0f}"
 
 
 def _fall(run: Run, view: Any) -> str:
+    own, griffin, mamba = (_arrives(run, id) for id in ("gd-ssm-1", "griffin", "mamba"))
     return (
         "Look for plateaus: a model predicts zero until it finds the products, and then it falls. The GD-SSM is as "
-        f"good as one step {_there(run, 'gd-ssm-1')}, Griffin {_there(run, 'griffin')}, Mamba {_there(run, 'mamba')}. "
+        f"good as one step {own}, Griffin {griffin}, Mamba {mamba}. "
         f"Each has seen {tasks_seen(run) / 1e6:.1f} million tasks in the end."
     )
 
@@ -69,7 +75,7 @@ def _fewer(run: Run, view: Any) -> int:
 
 def _fewer_said(run: Run, view: Any) -> str:
     own, other = _sizes(run)
-    return f"{own} numbers against {other:,}, {percent(own / other)} as many."
+    return f"{own} numbers against Griffin's {other:,}: one for every {float(f'{other / own:.2g}'):,.0f}."
 
 
 def _layers(run: Run, view: Any) -> str:
@@ -82,17 +88,29 @@ def _layers(run: Run, view: Any) -> str:
 
 
 def _close(run: Run, view: Any) -> str:
-    there = sum(each.baseline and each.loss <= NEAR * levels(run)[1] for each in entries(run))
+    own, there = _entry(run, "gd-ssm-1"), [each for each in entries(run) if each.baseline and _is_there(run, each)]
+    times = min(each.parameters for each in there) / own.parameters if there else 1
     return (
-        f"You have seen that a step of gradient descent is not the GD-SSM's alone: on these small tasks {there} other "
-        "models come there too, with hundreds of times as many numbers and more tasks. The paper's “only” is about "
-        "ten dimensions, which take more training than is shown here."
+        f"You have seen that a step of gradient descent is not the GD-SSM's alone: on these small tasks {len(there)} "
+        f"other models come there too, with at least {float(f'{times:.2g}'):,.0f} times as many numbers"
+        f"{_later(run, there)}. The paper's “only” is about ten dimensions, which take more training than is shown "
+        "here."
     )
 
 
+def _is_there(run: Run, each: Entry) -> bool:
+    return each.loss <= NEAR * levels(run)[1]
+
+
+def _later(run: Run, there: list[Entry]) -> str:
+    """Said if all of them come there after the GD-SSM."""
+    own, *others = (_arrival(run, id) or np.inf for id in ("gd-ssm-1", *(each.model.id for each in there)))
+    return ", and later" * (min(others, default=0) > own)
+
+
 WHO = Question(
-    "The paper finds that of all recurrent models only its own reaches one step of gradient descent. Here x has three "
-    "numbers, and there is time to learn. How many of S5, Mamba and Griffin reach it?",
+    "The paper finds that of all recurrent models only its own reaches one step of gradient descent. Here x has only "
+    "three numbers. How many of S5, Mamba and Griffin reach it?",
     ("None of them", "One of them", "Two, or all three"),
     _who,
     _who_said,
@@ -113,7 +131,7 @@ FEWER = Question(
 SCRIPT = Script(
     task=Task(
         _task,
-        Example((("0.2", "x"), ("0.4", "y"), ("−0.5", "x"), ("−1", "y"), ("0.3", "query")), "0.6"),
+        EXAMPLE,
     ),
     beats=(
         Beat(
@@ -135,7 +153,7 @@ SCRIPT = Script(
         Beat("close", _close, marks=("ends",)),
     ),
     tries=(
-        Try("Stop after 500 steps: who is there already, in under a minute?", preset="classroom", marks=("ends",)),
+        Try("Stop after 500 steps: who is there already?", preset="classroom", marks=("ends",)),
         Try(
             "Half the width, in class: who suffers first?",
             preset="classroom",

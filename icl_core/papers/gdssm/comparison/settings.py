@@ -22,7 +22,7 @@ PRESETS = (  # first the one with time to learn: a class's tells who is quick, n
     Preset("N-D", "Vector labels, f = 3, N = 5", SMALL,
            "Nobody tells the models which products they need: who finds out?", "Figures", seeds=5),
     Preset("classroom", "In class: f = 3, N = 5", Config(),
-           "In under a minute: who is there already, and who has not left predicting zero?", seeds=3),
+           "A short training: who is there already, and who has not left predicting zero?", seeds=3),
     Preset("1-D", "Figure 4 C: scalar labels, f = N = 10", PRODUCTS,
            "The tokens hold the products of ten features: who gets there?", "Paper's setting", seeds=5, shipped=False),
     Preset("paper size", "Figure 6: vector labels, f = N = 10", PAPERS,

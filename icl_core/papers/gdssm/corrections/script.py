@@ -7,8 +7,10 @@ import numpy as np
 from icl_core.experiment import Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.corrections.run import best_gain, gain
+from icl_core.papers.gdssm.corrections.settings import Config
 from icl_core.papers.gdssm.shared.read_run import percent
-from icl_core.script import HEADLINE, Beat, Example, Question, Script, Task, Try
+from icl_core.papers.gdssm.shared.told import EXAMPLE
+from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 
 def _left(run: Run, name: str) -> float:
@@ -52,13 +54,20 @@ def _turned(run: Run, view: Any) -> str:
     )
 
 
+def _task(config: Config) -> str:
+    return (
+        f"A prompt shows {config.N} examples (x, y) of one linear map and asks for the y of a new x. No model is "
+        "trained: what the paper prints for the layer is built as it stands, and asked."
+    )
+
+
 TRANSPOSED = Question(
     "The paper prints Q = e₁ e₂ᵀ, with which the state adds up x yᵀ. It should be y xᵀ. How much of the gain is left?",
     ("Nearly all of it: a transpose is a matter of notation", "About half", "Next to nothing"),
     _transposed,
     _transposed_said,
-    "x yᵀ is y xᵀ on its diagonal alone, one entry in f of each row. All other entries are noise, and at the best rate "
-    "1/f² of the gain is left.",
+    "x yᵀ is y xᵀ on its diagonal alone, one of the f entries of each row. All other entries are noise, and at the "
+    "best rate 1/f² of the gain is left.",
     (HEADLINE, "gains", "lengths", "table"),
 )
 BEHIND = Question(
@@ -74,9 +83,8 @@ BEHIND = Question(
 
 SCRIPT = Script(
     task=Task(
-        "A prompt shows ten examples (x, y) of one linear map and asks for the y of a new x. No model is trained: what "
-        "the paper prints for the layer is built as it stands, and asked.",
-        Example((("0.2", "x"), ("0.4", "y"), ("−0.5", "x"), ("−1", "y"), ("0.3", "query")), "0.6"),
+        _task,
+        EXAMPLE,
     ),
     beats=(
         Beat(
@@ -91,6 +99,7 @@ SCRIPT = Script(
             "sign",
             "A step can be too short or too long. Against its length the gain is a parabola.",
             marks=("lengths",),
+            view={"times": 1.0},
             do="Move “length of the step” (under View) below zero.",
             done=lambda view: view.times < 0,
             then=_turned,

@@ -4,8 +4,12 @@ from icl_core.diagram import Arrow, Box, Diagram
 from icl_core.papers.gdssm.shared.settings import Config
 
 ONE = (
-    "The window C holds a pair and the next x. {enters} picks which products of them enter the state Z; the decay A "
-    "says how much of it is kept from pair to pair; {reads} picks what reads the state, and β is the step's length."
+    "The window C holds a pair and the next x. Q picks which products of them enter the state Z; the decay A says how "
+    "much of it is kept from pair to pair; q picks what reads the state, and β is the step's length."
+)
+SCALAR = (
+    "The token c holds the product x y of a pair and the next x. Ψ picks what of it enters the state Z; the decay A "
+    "says how much of it is kept from pair to pair; Θ picks what reads the state, and β is the step's length."
 )
 SEVERAL = (
     "The window C holds a pair and the next x. Q picks the products that add up to ∑ y xᵀ in Z, Q̃ those that add up to "
@@ -25,9 +29,10 @@ def _state(config: Config) -> str:
 
 
 def _one(config: Config) -> Diagram:
-    enters, reads = ("Ψ", "Θ") if config.model == "1-D" else ("Q", "q")
-    window = Box("C", "C" if enters == "Q" else "c", 80, MIDDLE, "computed", "x, y, next x", width=120)
-    part, maps = None if config.f == 1 else 0, 0 if enters == "Q" else None  # of Ψ and Θ their product alone is drawn
+    scalar = config.model == "1-D"
+    read, holds, enters, reads = ("c", "x y, next x", "Ψ", "Θ") if scalar else ("C", "x, y, next x", "Q", "q")
+    window = Box("C", read, 80, MIDDLE, "computed", holds, width=120)
+    part, maps = None if config.f == 1 else 0, None if scalar else 0  # of Ψ and Θ their product alone is drawn
     boxes = (
         window,
         Box("Q", enters, 250, MIDDLE, "trained", "what enters", "weights", part=maps, rows=(0, 3)),
@@ -41,9 +46,9 @@ def _one(config: Config) -> Diagram:
     )
     arrows = [Arrow(*pair) for pair in (("C", "Q"), ("Q", "sum"), ("sum", "Z"), ("Z", "dot"), ("dot", "beta"))]
     back = (Arrow("Z", "a", ((490.0, TOP),)), Arrow("a", "sum", ((370.0, TOP),)))
-    read = (Arrow("C", "q", ((80.0, BOTTOM),)), Arrow("q", "dot", ((630.0, BOTTOM),)), Arrow("beta", "o"))
+    forth = (Arrow("C", "q", ((80.0, BOTTOM),)), Arrow("q", "dot", ((630.0, BOTTOM),)), Arrow("beta", "o"))
     more, lines = _skip() if config.skip else ((), ())
-    return Diagram(ONE.format(enters=enters, reads=reads), (*boxes, *more), (*arrows, *back, *read, *lines))
+    return Diagram(SCALAR if scalar else ONE, (*boxes, *more), (*arrows, *back, *forth, *lines))
 
 
 def _skip() -> tuple[tuple[Box, ...], tuple[Arrow, ...]]:

@@ -9,12 +9,12 @@ from icl_core.papers.gdssm.layer.draw import grafts, scale, stage
 from icl_core.papers.gdssm.layer.draw.state import held
 from icl_core.papers.gdssm.layer.settings import Config, View
 from icl_core.papers.gdssm.shared.read_run import compared, percent
-from icl_core.script import FIRST, LAST, Beat, Example, Question, Script, Task, Try
+from icl_core.papers.gdssm.shared.told import EXAMPLE
+from icl_core.script import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
 
-ALIKE, FEW = (
-    0.05,
-    3,
-)  # a state this near to the gradient is the gradient; the pairs that are read before it is asked for
+ALIKE = 0.05  # a state this near to the gradient is the gradient
+FEW = 3  # pairs that are read before it is asked for
+PARTS = ("one_a", "one_Q", "one_q", "one_beta")  # of the layer, which “Graft” replaces
 BESIDE, CURVES = "Trained beside constructed", "All curves"  # drawers
 LINE = "-1:-2, -0.8:-1.6, -0.6:-1.2, -0.4:-0.8, -0.2:-0.4, 0.2:0.4, 0.4:0.8, 0.6:1.2, 0.8:1.6, 1:2"
 
@@ -22,8 +22,7 @@ LINE = "-1:-2, -0.8:-1.6, -0.6:-1.2, -0.4:-0.8, -0.2:-0.4, 0.2:0.4, 0.4:0.8, 0.6
 def _becomes(run: Run) -> float | None:
     """The snapshot from which on the state after all pairs stays the gradient."""
     alike = [_off(run, View(snapshot=index)) < ALIKE for index in range(len(run.snapshot_steps))]
-    first = len(alike) - next((count for count, each in enumerate(reversed(alike)) if not each), len(alike))
-    return run.snapshot_steps[first] if first < len(alike) else None
+    return first_from(run.snapshot_steps, alike)
 
 
 def _off(run: Run, view: Any) -> float:
@@ -48,16 +47,16 @@ def _early_said(run: Run, view: Any) -> str:
     return f"After {view.token} pairs the state is {percent(_off(run, view))} off the gradient of those {view.token}."
 
 
-def _lost(run: Run, view: Any) -> tuple[float, float]:
-    """The loss before and after the replacements of the view."""
-    data = grafts.draw(run, view).data
-    assert data is not None
-    return float(data["loss"].iloc[0]), float(data["loss"].iloc[1])
+def _any_point(run: Run, view: Any) -> str:
+    return (
+        "So the layer can answer a query at any point of the prompt: its state is up to date after every pair, though "
+        f"the length of its step is the one for {run.config.N} pairs."
+    )
 
 
 def _grafted(run: Run, view: Any) -> str:
-    before, after = (written(loss) for loss in _lost(run, view))
-    formula = written(_lost(run, replace(view, one_Q="constructed"))[1])
+    before, after = (written(loss) for loss in grafts.after(run, view))
+    formula = written(grafts.after(run, replace(view, one_Q="constructed"))[1])
     return (
         f"The loss was {before} and is {after}; predicting zero loses {written(float(run['baseline/zero'][0]))}. Q "
         f"picks which products enter the state, and now none does. With the formula's Q, y times x, it would be "
@@ -87,7 +86,7 @@ def _close(run: Run, view: Any) -> str:
     away = compared(stage.above(run, view)[0])
     return (
         f"You have seen a layer turn into a learning rule: its loss ends {away} that of one step of gradient descent, "
-        "and its weights end as the ones that a person would write down for it."
+        "and its weights end as their construction, the ones that a person would write down."
     )
 
 
@@ -119,23 +118,22 @@ SCALE = Question(
 SCRIPT = Script(
     task=Task(
         _task,
-        Example(
-            (("0.2", "x"), ("0.4", "y"), ("−0.5", "x"), ("−1", "y"), ("0.4", "x"), ("0.8", "y"), ("0.3", "query")),
-            "0.6",
-        ),
+        EXAMPLE,
     ),
     beats=(
         Beat(
             "before",
-            "Before training. The layer reads the pairs one after the other and keeps a sum, its state (left). Beside "
-            "it is the sum of all y xᵀ, the gradient that one step of gradient descent needs. The two still differ.",
+            "Before training. The layer reads the pairs one after the other and keeps a sum, its state (left, times a "
+            "fitted factor). Beside it is the sum of all y xᵀ, the gradient that one step of gradient descent needs. "
+            "The two still differ, and so do the weights from their construction, the ones that a person would write "
+            "down.",
             at=FIRST,
             marks=("state", "exact"),
         ),
         Beat("becomes", _learned, at=_becomes, marks=("state", "exact", "difference")),
         Beat(
             "early",
-            "So the layer can answer a query at any point of the prompt: its state is up to date after every pair.",
+            _any_point,
             at=LAST,
             marks=("state", "exact", "difference"),
             view={"token": FEW},
@@ -146,6 +144,7 @@ SCRIPT = Script(
             "Which part of the layer does it? Take one away and see what is lost.",
             at=LAST,
             marks=("interventions",),
+            view=dict.fromkeys(PARTS, "trained"),
             drawer="Graft",
             do="Set Q to zero.",
             done=lambda view: view.one_Q == "zero",

@@ -8,6 +8,7 @@ from icl_core.experiment import Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.learns.read_run import base_place, curve, ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN
+from icl_core.papers.gdssm.learns.settings import Config
 from icl_core.papers.gdssm.shared.sequence_models.ends import LEFT, NEAR, watched
 from icl_core.script import HEADLINE, Beat, Example, Question, Script, Task, Try
 
@@ -18,19 +19,32 @@ def _others(run: Run) -> list[str]:
     return [id for id in run.names("models") if id != OWN]
 
 
-def _there(run: Run, place: int) -> int:
+def _task(config: Config) -> str:
+    asked = f"whose y is asked for: below after two examples of y = 2 x, in the models after {config.N}"
+    query = f"The last x is the query, {asked}."
+    if config.model == "1-D":
+        return (
+            "Each token holds the product x y of one example and the x that comes next, so that one of the two "
+            f"multiplications is done already. {query}"
+        )
+    return (
+        f"The tokens are x and y in turn, so that both multiplications are left to learn (below x y is given). {query}"
+    )
+
+
+def _count_there(run: Run, place: int) -> int:
     """How many other models reach one step at the width at `place`."""
     return sum(ratios(run, id)[:, place].mean() <= NEAR for id in _others(run))
 
 
 def _wider(run: Run, view: Any) -> int:
-    there = _there(run, WIDEST)
+    there = _count_there(run, WIDEST)
     return 0 if not there else 2 if there == len(_others(run)) else 1
 
 
 def _wider_said(run: Run, view: Any) -> str:
     x, count = widths(run), len(_others(run))
-    few, many = _there(run, 0), _there(run, WIDEST)
+    few, many = _count_there(run, 0), _count_there(run, WIDEST)
     return f"{few or 'None'} of {count} at width {x[0]:.2g}, {many or 'none'} of {count} at width {x[WIDEST]:.2g}."
 
 
@@ -94,9 +108,7 @@ SOONER = Question(
 
 SCRIPT = Script(
     task=Task(
-        "Each token holds the product x y of one example and the x that comes next, so that one of the two "
-        "multiplications is done already. The last x is the query, whose y is asked for: below after two examples of "
-        "y = 2 x, in the models after five.",
+        _task,
         Example((("0.08", "y"), ("−0.5", "x"), ("0.5", "y"), ("0.3", "query")), "0.6"),
     ),
     beats=(

@@ -9,9 +9,10 @@ from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear.draw import stage
 from icl_core.papers.gdssm.nonlinear.metrics import over
 from icl_core.papers.gdssm.nonlinear.read_run import gained_blind, learned, lines, model_at, nearest_sine
+from icl_core.papers.gdssm.nonlinear.settings import Config
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import percent, row_of
-from icl_core.script import FIRST, LAST, Beat, Example, Question, Script, Task, Try
+from icl_core.script import FIRST, LAST, Beat, Example, Question, Script, Task, Try, first_from
 
 WAVES, MLP = 0.9, "mlp"  # R² of sin x and of cos x from which on features hold them; the model that is asked for them
 NEAR = 0.05  # as good
@@ -23,8 +24,7 @@ OWN, FIGURE = "Your own points", "Figure 4 B"  # drawers
 def _waves(run: Run) -> float | None:
     """The snapshot from which on the MLP's features hold both waves, with the first seed."""
     held = [learned(model_at(run, MLP, index, 0)).r2.min() > WAVES for index in range(len(run.snapshot_steps))]
-    first = len(held) - next((count for count, each in enumerate(reversed(held)) if not each), len(held))
-    return run.snapshot_steps[first] if first < len(held) else None
+    return first_from(run.snapshot_steps, held)
 
 
 def _found(run: Run, view: Any) -> str:
@@ -84,6 +84,14 @@ def _close(run: Run, view: Any) -> str:
     )
 
 
+def _task(config: Config) -> str:
+    return (
+        f"A prompt shows {config.N} point{'s' * (config.N > 1)} (x, y) of one sine, with another amplitude and phase "
+        "in every prompt, and asks for the y at a new x. One step of gradient descent on x is a straight line: "
+        "something has to bend."
+    )
+
+
 OF_LINE = Question(
     "The models were trained on sines alone. Now the ten points of a prompt lie on a straight line. What does a model "
     "with an MLP draw through them?",
@@ -107,8 +115,7 @@ TRAINED = Question(
 
 SCRIPT = Script(
     task=Task(
-        "A prompt shows ten points (x, y) of one sine, with another amplitude and phase in every prompt, and asks for "
-        "the y at a new x. One step of gradient descent on x is a straight line: something has to bend.",
+        _task,
         Example(
             (
                 ("−2.8", "x"),

@@ -5,9 +5,10 @@ from typing import Any
 from icl_core.experiment import Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.shared.told import EXAMPLE
 from icl_core.papers.gdssm.sizes.metrics import worst
-from icl_core.papers.gdssm.sizes.settings import BASE
-from icl_core.script import Beat, Example, Question, Script, Task, Try
+from icl_core.papers.gdssm.sizes.settings import BASE, Config
+from icl_core.script import Beat, Question, Script, Task, Try
 
 
 def _loss(run: Run, f: int, N: int) -> float:
@@ -55,13 +56,21 @@ def _close(run: Run, view: Any) -> str:
     )
 
 
+def _task(config: Config) -> str:
+    holds = "each x and each y" if config.model == "N-D" else "each x"
+    return (
+        f"A prompt shows N examples (x, y) of one linear map and asks for the y of a new x, with f numbers in {holds}. "
+        "For every N and every f another layer is trained; below f is 1 and N is 2."
+    )
+
+
 MORE = Question(
     "One layer learns from ten examples in a prompt, another from forty. What becomes of the loss?",
     ("About a quarter: four times as many examples", "Less than half, but more than a quarter", "More than half"),
     _fourfold,
     _fourfold_said,
-    "A step adds up all examples, so that their noise averages out as N grows. It is still one step: its best loss "
-    "falls like f / (N + f), slower than 1 / N.",
+    "A step adds up all examples, so that what the other weights add averages out as N grows. It is still one step: "
+    "its best loss falls like f / (N + f), slower than 1 / N.",
     ("pairs", "gaps", "training"),
 )
 WIDER = Question(
@@ -69,16 +78,15 @@ WIDER = Question(
     ("A smaller one than with ten numbers", "The same", "A larger one"),
     _wider,
     _wider_said,
-    "A step has ten examples to tell twice as many weights from. What the examples say of one weight is noise for all "
-    "the others.",
+    "A step has ten examples to tell twice as many weights from. What the other weights "
+    "add to the labels hides each of them.",
     ("features", "gaps"),
 )
 
 SCRIPT = Script(
     task=Task(
-        "A prompt shows N examples (x, y) of one linear map and asks for the y of a new x, with f numbers in each x. "
-        "For every N and every f another layer is trained; below f is 1 and N is 2.",
-        Example((("0.2", "x"), ("0.4", "y"), ("−0.5", "x"), ("−1", "y"), ("0.3", "query")), "0.6"),
+        _task,
+        EXAMPLE,
     ),
     beats=(
         Beat(

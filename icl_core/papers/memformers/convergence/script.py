@@ -5,9 +5,9 @@ import numpy as np
 from icl_core.experiment import Run
 from icl_core.papers.memformers.convergence.settings import View
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.draw.preconditioner import distances_at, multiples
+from icl_core.papers.memformers.shared.draw.preconditioner import multiples
 from icl_core.papers.memformers.shared.told import EXAMPLE
-from icl_core.script import FIRST, LAST, Beat, Question, Script, Task, Try
+from icl_core.script import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
 
 CLOSE = 0.1  # from a multiple of Σ⁻¹, as a share of its size
 SAME = 0.1  # a share by which two steps may differ and count as one
@@ -20,20 +20,28 @@ def _best(run: Run) -> np.ndarray:
 
 
 def _found(run: Run) -> float | None:
-    """The first snapshot from which all layers of all seeds are close to a multiple of Σ⁻¹."""
-    far = [float(distances_at(run, index).max()) > CLOSE for index in range(len(run.snapshot_steps))]
-    return None if far[-1] else float(run.snapshot_steps[len(far) - far[::-1].index(True) if True in far else 0])
+    """The step from which on all layers of all seeds are close to a multiple of Σ⁻¹, at every evaluation."""
+    away = np.stack([run[f"curve/distance_{layer}"] for layer in range(run.config.layers)])  # [L, seeds, points]
+    farthest = away.max((0, 1))  # NaN where any is
+    return first_from(run["curve/step"], farthest <= CLOSE)
 
 
 def _steps(run: Run, view: View) -> str:
     *first, last = (written(float(each)) for each in _best(run))
-    return f"The best three are {', '.join(first)} and {last} times Σ⁻¹: the lines in the figure."
+    return (
+        f"The best three are {', '.join(first)} and {last} times Σ⁻¹. They are the lines in the figure, written 1/r: "
+        "each r is a root of the best polynomial."
+    )
 
 
 def _all_close(run: Run, view: View) -> str:
+    step, d = f"step {_found(run):,.0f}", run.config.d
+    late = (_found(run) or 0) > run.snapshot_steps[-2]  # the clock then stands at its end
+    when, since = ("At the end", f" (since {step})") if late else (f"From {step} on", "")
     return (
-        f"From step {_found(run):,.0f} on every layer, in every seed, is within {CLOSE:.0%} of a multiple of Σ⁻¹, the "
-        "inverse covariance of the x. Nobody told the model Σ; it has only seen prompts."
+        f"The model here is one of {run.config.layers} layers without memory. {when} the {d} × {d} matrix of every "
+        f"layer, in every seed, is within {CLOSE:.0%} of a multiple of Σ⁻¹, the inverse covariance of the x{since}. "
+        "Nobody told the model Σ; it has only seen prompts."
     )
 
 
@@ -43,6 +51,11 @@ def _landed(run: Run, view: View) -> str:
         f"The layers step by {', '.join(first)} and {last} times Σ⁻¹. Each dot has come to a line: theory knew these "
         "numbers before the training."
     )
+
+
+def _another(run: Run) -> float | None:
+    """The end of the training, if there is another seed to compare."""
+    return run.snapshot_steps[-1] if run.config.seeds >= OTHER else None
 
 
 def _seeds(run: Run) -> tuple[np.ndarray, np.ndarray]:
@@ -91,7 +104,7 @@ SCRIPT = Script(
         Beat(
             "seeds",
             "The set of steps is always the same; which layer takes which is left to chance.",
-            LAST,
+            _another,
             ("steps",),
             {"seed_shown": OTHER},
             ask=Question(

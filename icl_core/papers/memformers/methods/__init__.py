@@ -26,15 +26,16 @@ from icl_core.papers.memformers.shared.variants import VARIANTS
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: the deepest model's error at the step shown, beside conjugate gradient's and its floor."""
-    config, steps = run.config, run.snapshot_steps
+    """What you see: the deepest model's error at the step shown, beside conjugate gradient's and, once training has
+    begun, its floor."""
+    config, step = run.config, run.snapshot_steps[run.snapshot_at(view)]
     now = stage.now(run, view)
     over_cg, over_floor = (now - end(run, f"baseline/{name}") for name in ("cg", floor_of(config)[0]))
-    start = f"After {steps[run.snapshot_at(view)]} steps the error is"
+    start = f"{f'After {step:,} steps' if step else 'Before training'} the error is"
     best = f"{above(over_floor)} the best fixed steps"
     if config.n < config.d:
         return f"{start} {best}. The prompt is underdetermined: {config.n} examples for {config.d} unknowns."
-    beside = "" if VARIANTS[config.variant].moves_covariates else f" and {best}"
+    beside = "" if VARIANTS[config.variant].moves_covariates or not step else f" and {best}"
     return f"{start} {compared(over_cg)} conjugate gradient's{beside}."
 
 

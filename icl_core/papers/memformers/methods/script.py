@@ -9,16 +9,18 @@ from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.read_run import depth_of, end
 from icl_core.papers.memformers.shared.told import EXAMPLE, compared
-from icl_core.script import FIRST, HEADLINE, LAST, Beat, Question, Script, Task, Try
+from icl_core.script import FIRST, HEADLINE, LAST, Beat, Question, Script, Task, Try, first_at
 
 ALIKE = 0.1  # the logarithm of a ratio of errors: within 10% they count as equal
 
 
 def _passes(run: Run) -> float | None:
     """The first snapshot at which the deepest model is ahead of conjugate gradient."""
-    below = (index for index in range(len(run.snapshot_steps))
-             if stage.now(run, View(snapshot=index)) < end(run, "baseline/cg"))  # fmt: skip
-    return next((run.snapshot_steps[index] for index in below), None)
+    return first_at(run.snapshot_steps, (_over_cg_at(run, index) < 0 for index in range(len(run.snapshot_steps))))
+
+
+def _over_cg_at(run: Run, index: int) -> float:
+    return stage.now(run, View(snapshot=index)) - end(run, "baseline/cg")
 
 
 def _over_cg(run: Run) -> float:
@@ -31,20 +33,25 @@ def _without(run: Run) -> float:
 
 def _passed(run: Run, view: View) -> str:
     return (
-        f"By step {_passes(run):.0f} the large dot, the model of {run.config.layers} layers, is below conjugate "
-        "gradient's last point."
+        f"The figure shows log-losses, the logarithms of errors. By step {_passes(run):.0f} the large dot, the model "
+        f"of {run.config.layers} layers, is below conjugate gradient's last point. Dotted is the floor, the best that "
+        "fixed steps with one matrix can do."
     )
 
 
 def _ahead(run: Run, view: View) -> str:
-    return f"When training ends, its error is {compared(_over_cg(run))} CGD's."
+    step = _passes(run)
+    if step is None:
+        return f"When training ends, its error is {compared(_over_cg(run))} CGD's."
+    then = compared(_over_cg_at(run, run.snapshot_steps.index(int(step))))
+    return f"By step {step:.0f} its error is {then} CGD's. When training ends, it is {compared(_over_cg(run))} CGD's."
 
 
 def _even(run: Run, view: View) -> str:
     ends = [written(end(run, name)) for name in ("beside/linear/loss", "evaluated/loss")]
     return (
-        f"The linear transformer's error is {compared(_without(run))} the Memformer's: their logarithms, which "
-        f"the figure shows, are {ends[0]} and {ends[1]}."
+        f"The linear transformer's error is {compared(_without(run))} the Memformer's: when training ends, their "
+        f"logarithms, the log-losses of the figure, are {ends[0]} and {ends[1]}."
     )
 
 
@@ -52,7 +59,8 @@ def _decoded(run: Run, view: View) -> str:
     table, _ = optimiser.learned(run, view.seed_shown, depth_of(run, view), run.snapshot_at(view))
     return (
         "The trained model can be written as a table: each row is a layer's step, each column a gradient that it may "
-        f"use. {decode.memory(table):.0%} of its weight is left of the diagonal, on older gradients: that is memory."
+        f"use. {decode.memory(table):.0%} of its weight is left of the diagonal, on older gradients, those before the "
+        "layer's own: that is memory."
     )
 
 
@@ -71,8 +79,9 @@ AHEAD = Question(
     ("The model's", "Conjugate gradient's", "Neither: within 10%"),
     lambda run, view: 2 if abs(_over_cg(run)) < ALIKE else int(_over_cg(run) > 0),
     _ahead,
-    "All prompts share the covariance Σ of their x, and the model has learned Σ⁻¹, which CGD is not told. Give CGD Σ⁻¹ "
-    "as well (the dashed black line), and it is ahead again.",
+    "This model learns in whitened coordinates: the covariance Σ that the x of all prompts share is built in, and CGD "
+    "is not told it. Give CGD Σ⁻¹ as well (the lowest line, “CGD with Σ⁻¹”), and it is ahead again. Learned in the "
+    "original coordinates the model passes CGD, too (see Try).",
     (HEADLINE, "by_depth", "path", "depth", "trajectory", "training"),
 )
 MEMORY = Question(
@@ -96,16 +105,16 @@ SCRIPT = Script(
     beats=(
         Beat(
             "guess",
-            "A prompt shows pairs of x and label, made by hidden weights. Linear attention can step towards these by "
-            "gradient descent, once a layer. The blue path joins the layers' guesses on one prompt, the star is the "
-            "truth. Before training the path misses it.",
+            "Linear attention can step towards the hidden weights by gradient descent, once a layer. The blue path "
+            "joins the layers' guesses on one prompt, the star is the truth. Before training the path misses it.",
             FIRST,
             ("path",),
         ),
         Beat("ahead", _passed, _passes, ("by_depth", "path"), ask=AHEAD),
         Beat(
             "memory",
-            "With memory or without, the trained models end on the dotted line: the best that fixed steps can do.",
+            "With memory or without, the trained models end on the dotted line, the floor: the best that fixed steps "
+            "with one matrix can do. What memory brings is a faster training: see “What memory is worth”.",
             LAST,
             ("by_depth",),
             ask=MEMORY,
@@ -124,8 +133,8 @@ SCRIPT = Script(
         ),
         Beat(
             "close",
-            "You have seen a trained network turn out to be an optimiser: it knows Σ⁻¹, and a good step for each "
-            "layer. Trained to the end, it needs no memory for that.",
+            "You have seen a trained network turn out to be an optimiser: Σ⁻¹ was built in, and it has learned a good "
+            "step for each layer. Trained to the end, it needs no memory for that.",
             LAST,
             ("by_depth", "learned"),
         ),

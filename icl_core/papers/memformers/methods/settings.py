@@ -66,7 +66,7 @@ TEN = replace(FEW, batch=10)
 # name, title, config, what to see, group, seeds
 ROWS = (
     ("lfom", "A Memformer learns a method", LFOM,
-     "Watch the blue dot fall to the dotted floor, the best that fixed steps can do.", "Classroom", 5),
+     "Watch the blue dot fall to the dotted floor, the best that fixed steps with one matrix can do.", "Classroom", 5),
     ("all", "Every variant, trained to the end", replace(LFOM, beside="all"),
      "Three variants, with memory and without, meet on one floor. Only sharing Γ costs.", "Classroom", 5),
     ("coordinates", "Original against whitened coordinates",

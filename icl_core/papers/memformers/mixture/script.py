@@ -4,7 +4,7 @@ import numpy as np
 
 from icl_core.experiment import Run
 from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR
-from icl_core.papers.memformers.mixture.settings import View, mixture_of
+from icl_core.papers.memformers.mixture.settings import Config, View, mixture_of
 from icl_core.papers.memformers.shared.read_run import end
 from icl_core.papers.memformers.shared.told import compared
 from icl_core.script import HEADLINE, Beat, Example, Question, Script, Task, Try
@@ -40,15 +40,23 @@ def _better(run: Run, view: View) -> int:
 
 
 def _each(run: Run, view: View) -> str:
-    said = [f"{compared(float(apart))} the other's on {name}"
-            for apart, name in zip(_of_heads(run), mixture_of(run.config).names, strict=True)]  # fmt: skip
+    said = [f"{compared(float(apart))} the other's on the curve around {mean:g}".replace("-", "\N{MINUS SIGN}")
+            for apart, mean in zip(_of_heads(run), mixture_of(run.config).means, strict=True)]  # fmt: skip
     return f"A head with memory has an error {', '.join(said[:-1])} and {said[-1]}."
+
+
+def _task(config: Config) -> str:
+    curves = f"of {len(mixture_of(config).means)} bell curves"
+    drawn = f"{'the x of a prompt come' if config.prompts == 'components' else 'every x comes'} from one {curves}"
+    return (
+        f"Here x is a single number ({drawn}), and its label is x times a hidden weight. One head has been trained for "
+        "each curve; on prompts of all of them, only the gates that mix the heads are learned."
+    )
 
 
 SCRIPT = Script(
     task=Task(
-        "Here x is a single number, from one of three bell curves, and its label is x times a hidden weight. One head "
-        "has been trained for each curve; on prompts of all three, only the gates that mix the heads are learned.",
+        _task,
         Example(
             (("2", "x"), (" ↦ ", ""), ("6", "y"), ("  ", ""), ("−1", "x"), (" ↦ ", ""), ("−3", "y"), ("  ", ""),
              ("3", "query")),
@@ -100,7 +108,8 @@ SCRIPT = Script(
         ),
     ),
     tries=(
-        Try("Train the heads ten times as long: who is ahead now?", "trained longer", marks=("gated heads",)),
+        Try("Train the heads ten times as long, at five times the rate: who is ahead now?", "trained longer",
+            marks=("gated heads",)),
         Try("Take one layer: why are all methods equal there?", fields={"depth_shown": 1},
             marks=("gated heads", "gates shown")),
         Try("Give the gates prompts of one curve only: do they pick its head?", drawer="Gates and prompts",

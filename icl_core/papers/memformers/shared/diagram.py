@@ -6,7 +6,7 @@ from typing import Any
 from icl_core.diagram import Arrow, Box, Diagram
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
-MOST = 4  # layers that have room
+MOST = 4  # columns that have room, each for a layer
 LOW = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 PLAIN = (
     "The weights w that the prompt's label would be predicted with run along the bottom. Every layer looks at the "
@@ -26,20 +26,32 @@ def diagram(config: Any, opens: Mapping[str, Any]) -> Diagram:
     """The model of a config. `opens` says what shows a layer's matrix "A", of a layer counted from 0, what shows its
     "gradient", and what shows the "memory" and the "end"; what it leaves out has no drawing."""
     memory = VARIANTS[config.variant].memory
-    layers = [*range(min(config.layers, MOST - 1)), config.layers - 1] if config.layers > MOST else range(config.layers)
-    layers = list(layers)
-    wide = 880 / len(layers)
+    layers = [*range(MOST - 2), None, config.layers - 1] if config.layers > MOST else range(config.layers)
+    wide, before, kept = 880 / len(layers), "start", ""  # what was drawn last: of w, of the registers
     boxes, arrows = [Box("start", "w₀ = 0", 55, STREAM, width=90)], []
     for place, layer in enumerate(layers):
-        more, lines = _layer(config, opens, layer, 75 + wide * (place + 0.5), min(wide, 260), memory)
-        before = "start" if place == 0 else f"w{layers[place - 1]}"
+        x = 75 + wide * (place + 0.5)
+        if layer is None:
+            (more, lines), w, R = (_left_out(config, x, memory), []), "more", "R_more"
+        else:
+            (more, lines), w, R = _layer(config, opens, layer, x, min(wide, 260), memory), f"w{layer}", f"R{layer}"
+            lines = [*lines, Arrow(before, f"g{layer}", ((more[0].x, STREAM),))]
         boxes += more
-        arrows += [*lines, Arrow(before, f"w{layer}"), Arrow(before, f"g{layer}", ((more[0].x, STREAM),))]
+        arrows += [*lines, Arrow(before, w)]
         if memory != "none" and place:
-            arrows.append(Arrow(f"R{layers[place - 1]}", f"R{layer}"))
+            arrows.append(Arrow(kept, R))
+        before, kept = w, R
     boxes.append(Box("y", "w_L · x", 975, STREAM, "computed", "prediction", *_shown(opens.get("end")), width=110))
-    arrows.append(Arrow(f"w{layers[-1]}", "y"))
+    arrows.append(Arrow(before, "y"))
     return Diagram(PLAIN if memory == "none" else MEMORY, tuple(boxes), tuple(arrows), 1040, 350)
+
+
+def _left_out(config: Any, x: float, memory: str) -> list[Box]:
+    """What stands for the layers between those that are drawn."""
+    first, last = MOST - 1, config.layers - 1
+    says = f"layers {first} to {last}" if first < last else f"layer {first}"
+    rows = {"more": STREAM, **({"R_more": REGISTER} if memory != "none" else {})}
+    return [Box(name, "…", x, y, "computed", says, width=150, height=64) for name, y in rows.items()]
 
 
 def _layer(

@@ -27,11 +27,11 @@ def headline(run: Run, view: View) -> str:
     where = view.coordinates
     if not np.isfinite(float(typical(arrivals(run, CGD, where)).min())):
         return f"In {where} coordinates the CGD-like Memformer never comes within {WITHIN} of the floor."
-    memory, steps = (at_best(run, where, each) for each in (CGD, STEPPED))
-    if memory is None:
+    both, steps = (at_best(run, where, each) for each in (CGD, STEPPED))
+    if both is None:
         return f"In {where} coordinates the linear transformer never comes within {WITHIN} of the floor."
     return (
-        f"In {where} coordinates memory makes training {_shorter(memory)} shorter, step sizes alone "
+        f"In {where} coordinates step sizes and memory make training {_shorter(both)} shorter, step sizes alone "
         f"{worth.times(steps)}."
     )
 

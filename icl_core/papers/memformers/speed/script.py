@@ -12,7 +12,7 @@ from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 BOUNDS = (1.3, 4.0)  # of how many times sooner: no sooner below, far sooner above
 MORE = 1.25  # a factor from which memory is worth more, or less, elsewhere
-LARGE = 0.1  # a learning rate
+LARGE, ENOUGH = 0.1, 0.06  # a learning rate, and one from which on it is the nearest that was trained
 EVERYWHERE = (HEADLINE, "steps", "worth", "losses", "steps there", "every rate", "table")
 
 
@@ -22,11 +22,15 @@ def _factor(run: Run, coordinates: str, model: Timed = CGD, slower: Timed = LINE
     return found.mean if found is not None and np.isfinite(found.mean) else 1.0
 
 
+def _spread(run: Run, coordinates: str, slower: Timed = LINEAR) -> str:
+    """The lowest and the highest seed's factor of the CGD-like Memformer, in brackets."""
+    found = at_best(run, coordinates, CGD, slower)
+    return "" if found is None else f" ({found.values.min():.1f} to {found.values.max():.1f})"
+
+
 def _range(run: Run, coordinates: str) -> str:
-    """The factor in words, with the lowest and the highest seed's."""
-    found = at_best(run, coordinates, CGD, LINEAR)
-    spread = "" if found is None else f" ({found.values.min():.1f} to {found.values.max():.1f})"
-    return f"{times(_factor(run, coordinates))} sooner{spread}"
+    """The factor in words, with its spread."""
+    return f"{times(_factor(run, coordinates))} sooner{_spread(run, coordinates)}"
 
 
 def _sooner(run: Run, view: View) -> str:
@@ -40,18 +44,35 @@ def _parts(run: Run, view: View) -> str:
     alone, beyond = _factor(run, "original", STEPPED), _factor(run, "original", CGD, STEPPED)
     return (
         "Much of the gain is not memory. A Memformer also learns a step size α for every layer. A linear transformer "
-        f"with α alone (diamonds) arrives {times(alone)} sooner; memory adds a factor of {beyond:.1f}."
+        f"with α alone (diamonds) arrives {times(alone)} sooner; memory adds a factor of "
+        f"{beyond:.1f}{_spread(run, 'original', STEPPED)}."
     )
 
 
 def _elsewhere(run: Run, view: View) -> int:
-    ratio = _factor(run, "whitened") / _factor(run, "original")
+    ratio = _factor(run, "whitened", CGD, STEPPED) / _factor(run, "original", CGD, STEPPED)
     return int(np.digitize(ratio, (1 / MORE, MORE)))
 
 
 def _both(run: Run, view: View) -> str:
-    there = times(_factor(run, "original"))
-    return f"The Memformer now arrives {_range(run, 'whitened')}, against {there} in the original coordinates."
+    here, there = (_factor(run, coordinates, CGD, STEPPED) for coordinates in ("whitened", "original"))
+    return (
+        f"Memory now adds a factor of {here:.1f}{_spread(run, 'whitened', STEPPED)}, against {there:.1f}. With its α "
+        f"the Memformer arrives {_range(run, 'whitened')} than the linear transformer."
+    )
+
+
+def _needed(run: Run, coordinates: str, model: Timed) -> str:
+    """The training steps that a model needs in the median, at its best rate."""
+    return f"{typical(arrivals(run, model, coordinates)).min():,.0f}"
+
+
+def _eased(run: Run, view: View) -> str:
+    linear, cgd = ([_needed(run, each, model) for each in ("original", "whitened")] for model in (LINEAR, CGD))
+    return (
+        f"Where Σ⁻¹ need not be found, the linear transformer needs {linear[1]} steps in place of {linear[0]}, the "
+        f"Memformer {cgd[1]} in place of {cgd[0]}. What is left to learn is the steps, and there memory helps most."
+    )
 
 
 def _at_large(run: Run, view: View) -> str:
@@ -67,44 +88,43 @@ def _at_large(run: Run, view: View) -> str:
 
 SCRIPT = Script(
     task=Task(
-        "Models with memory and without learn to find a prompt's hidden weights from pairs of x and label, and all can "
-        f"reach the same least error, the floor. We count the training steps until they are within {WITHIN:.0%} of it.",
+        "Models with memory and without learn to find a prompt's hidden weights from pairs of x and label. We count "
+        f"the training steps until each is within {WITHIN:.0%} of its floor, the least error that it can reach.",
         EXAMPLE,
     ),
     beats=(
         Beat(
             "sooner",
-            "So memory buys time, not power. The left figure counts training steps at each learning rate; lower is "
-            "faster.",
+            "So a Memformer buys time, not power. The left figure counts training steps at each learning rate; lower "
+            "is faster.",
             None,
             ("steps",),
             {"coordinates": "original"},
             ask=Question(
-                "Trained to the end, models with memory and without are equally good. Does memory make the training "
-                "shorter?",
+                "Trained to the end, a Memformer and a linear transformer are equally good. Is the Memformer's "
+                "training shorter?",
                 ("No, less than 1.3 times", "Yes, 1.3 to 4 times", "Yes, more than 4 times"),
                 lambda run, view: int(np.digitize(_factor(run, "original"), BOUNDS)),
                 _sooner,
-                "Memory lets a later layer mend what an earlier one did, so that more settings of the numbers are "
-                "good, and training meets one of them sooner. This is how we read it; it is not proven.",
+                "A Memformer has more numbers that do the same work, so that more settings of them are good, and "
+                "training meets one of them sooner. This is how we read it; it is not proven.",
                 EVERYWHERE,
             ),
         ),
         Beat("alpha", _parts, None, ("worth",), {"coordinates": "original"}),
         Beat(
             "whitened",
-            "The directions of x that vary little slow everyone alike. Without them, what is left to learn is the "
-            "steps, and there memory helps most.",
+            _eased,
             None,
             ("steps", "worth"),
             {"coordinates": "whitened"},
             ask=Question(
-                "Now learn in whitened coordinates, in which all directions of x vary alike, so that Σ⁻¹ need not be "
-                "found. What is memory worth there?",
+                "Now learn in whitened coordinates, in which all directions of x vary alike, so that Σ⁻¹, the inverse "
+                "of their covariance, need not be found. What is memory alone worth there?",
                 ("Less than before", "About as much", "More than before"),
                 _elsewhere,
                 _both,
-                "In the original coordinates most steps go into finding Σ⁻¹, and memory is no help with that. "
+                "In the original coordinates most steps go into finding Σ⁻¹, and memory is little help with that. "
                 "Whitening takes this part away.",
                 EVERYWHERE,
             ),
@@ -117,7 +137,7 @@ SCRIPT = Script(
             {"rate": 0.01, "coordinates": "original"},
             "View",
             do="Set the learning rate to 0.1, below.",
-            done=lambda view: view.rate >= LARGE / 2,
+            done=lambda view: view.rate >= ENOUGH,
             then=_at_large,
         ),
         Beat(

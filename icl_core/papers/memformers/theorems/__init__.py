@@ -19,7 +19,7 @@ def headline(run: Run, view: View) -> str:
     """What you see: with a prompt's own coefficients the layers are conjugate gradient, with another's they are not."""
     own, other = (f"{run[f'others/loss/{name}'][-1]:.2g}" for name in ("own", "other"))
     return (
-        f"With a prompt's own step sizes the layers are conjugate gradient (error {own}); with another's they are not "
+        f"With a prompt's own α and γ the layers are conjugate gradient (error {own}); with another's they are not "
         f"(error {other})."
     )
 

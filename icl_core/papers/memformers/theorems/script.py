@@ -1,7 +1,7 @@
 """What is told of the theorems."""
 
 from icl_core.experiment import Run
-from icl_core.papers.memformers.shared.told import EXAMPLE, times
+from icl_core.papers.memformers.shared.told import EXAMPLE
 from icl_core.papers.memformers.theorems.draw.words import power
 from icl_core.papers.memformers.theorems.metrics import apart
 from icl_core.papers.memformers.theorems.settings import View
@@ -22,7 +22,7 @@ def _another(run: Run, view: View) -> int:
 def _other(run: Run, view: View) -> str:
     own, other, zero = _loss(run, "own"), _loss(run, "other"), float(run["others/loss/own"][0])
     return (
-        f"After {run.config.layers} layers the median error is {own:.2g} with a prompt's own step sizes, and "
+        f"After {run.config.layers} layers the median error is {own:.2g} with a prompt's own α and γ, and "
         f"{other:.2g} with another prompt's. Before the first layer it was {zero:.2g}."
     )
 
@@ -53,11 +53,11 @@ def _follows(run: Run, view: View) -> str:
 
 
 def _stationary(run: Run, view: View) -> str:
-    near = float(run["gradient/near"][-1] / run["gradient/construction"][-1])
+    near, right = (float(run[f"gradient/{place}"][-1]) for place in ("near", "construction"))
     return (
-        "What fixed numbers can do is another question. At the right multiples of Σ⁻¹ (orange) there is nothing left "
-        f"to gain by training: what is left of the gradient is sampling noise. A tenth away from there it "
-        f"is {times(near)} as large."
+        "What fixed numbers can do is another question. At the right multiples of Σ⁻¹ (orange) training stands still: "
+        f"on {run['gradient/size'][-1]:,} prompts the gradient is {right:.2g}, sampling noise that falls on with more "
+        f"prompts. A tenth away from there it stays at {near:.1f}, however many prompts one takes."
     )
 
 
@@ -76,12 +76,13 @@ SCRIPT = Script(
             None,
             ("differences",),
             ask=Question(
-                "Conjugate gradient computes its step sizes α and γ for each prompt. Put one prompt's α and γ into the "
-                "Memformer, and show it another prompt. How good is it?",
+                "Conjugate gradient computes a step size α and a memory γ, how much it keeps of its last step, for "
+                "each layer of each prompt. Put one prompt's α and γ into the Memformer, and show it another prompt. "
+                "How good is it?",
                 ("Nearly as good", "Worse, but better than at its start", "No better than at its start"),
                 _another,
                 _other,
-                "The step sizes belong to the prompt's own examples: a step that is right along one prompt's steep "
+                "The numbers belong to the prompt's own examples: a step that is right along one prompt's steep "
                 "direction is too long along another's.",
                 (HEADLINE, "differences", "losses", "distances"),
             ),
@@ -117,8 +118,8 @@ SCRIPT = Script(
         Beat("stationary", _stationary, None, ("gradient",)),
         Beat(
             "close",
-            "You have seen this paper through: what a Memformer can do is proven, what training finds is one fixed "
-            "method that knows Σ⁻¹, and what memory is worth is time.",
+            "You have seen what is proven: with a prompt's own numbers a Memformer is conjugate gradient. Fixed "
+            "numbers cannot be that for all prompts, and fixed numbers are what training finds.",
             None,
             ("paths", "differences", "gradient"),
         ),

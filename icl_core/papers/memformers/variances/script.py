@@ -3,10 +3,11 @@
 import numpy as np
 
 from icl_core.experiment import Run
+from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.told import EXAMPLE, compared
 from icl_core.papers.memformers.variances.draw.gates import by_method
 from icl_core.papers.memformers.variances.metrics import at_home, weighed
-from icl_core.papers.memformers.variances.settings import View, met_by
+from icl_core.papers.memformers.variances.settings import Config, View, met_by, trained_on
 from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 MOST = 0.6  # of a step: a head that takes more does the work alone
@@ -25,7 +26,7 @@ def _used(run: Run, view: View) -> int:
 
 
 def _taken(run: Run, view: View) -> str:
-    *first, last = (f"{abs(each):.2f}" for each in np.round(_shares(run), 2))
+    *first, last = (written(float(each)) for each in _shares(run))
     return (
         f"For a variance of {met_by(run.config)[MIDDLE]:g}, between those of heads 1 and 2, the heads take "
         f"{', '.join(first)} and {last} of a step: the last one alone works."
@@ -62,11 +63,18 @@ def _explodes(run: Run, view: View) -> str:
     )
 
 
+def _task(config: Config) -> str:
+    sizes = " or ".join(", ".join(f"{each:g}" for each in trained_on(config)).rsplit(", ", 1))
+    along = "along directions of its own" if config.rotations == "own" else "along the same directions as the others'"
+    return (
+        f"Each model, called a head, has learned prompts of one size of x (variance {sizes}), stretched {along}. "
+        "Prompts of other sizes come; the heads stay as they are, and gates learn how much of each to use."
+    )
+
+
 SCRIPT = Script(
     task=Task(
-        "Three models, called heads, have each learned prompts of one size of x (variance 1, 2 or 3), stretched along "
-        "directions of their own. Prompts of other sizes come; the heads stay as they are, and three gates learn how "
-        "much of each to use.",
+        _task,
         EXAMPLE,
     ),
     beats=(
@@ -90,7 +98,7 @@ SCRIPT = Script(
         Beat("starts", _everywhere, None, ("starts",)),
         Beat(
             "equal",
-            "Without learned gates three heads take three steps at once, two of them in wrong directions.",
+            "Equal gates mix in the steps of two heads whose directions are wrong.",
             None,
             ("losses",),
             drawer="Every method",

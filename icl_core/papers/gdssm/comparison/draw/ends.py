@@ -26,7 +26,8 @@ def ends(run: Run, view: Any) -> Panel:
         "See who lies at the grey line, one step of gradient descent, or left of it: a mean over seeds within "
         f"{percent(NEAR - 1)} counts as there. A model that learned nothing from its prompt lies at predicting zero. "
         "If a training had not come to its end, this stands under the name. All are evaluated on the same "
-        f"{train.TEST_SET[1]:,} fresh tasks. {beside_the_paper(run)}" + style.astray(run, run["evaluated/loss"]),
+        f"{train.TEST_SET[1]:,} fresh tasks; those of the curves are others, so that their lines lie a little "
+        f"elsewhere. {beside_the_paper(run)}" + style.astray(run, run["evaluated/loss"]),
         _rows(run),
         data=_table(run),
     )

@@ -12,6 +12,7 @@ from icl_core.figures import Curve, mean_of
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.read_run import curves
 from icl_core.papers.gdssm.shared.sequence_models import Model, model, train
+from icl_core.papers.gdssm.shared.sequence_models import ends as ends_of
 from icl_core.papers.gdssm.shared.sequence_models.ends import watched
 
 
@@ -24,12 +25,20 @@ def training(run: Run, view: Any) -> Panel:
     so_far = f"{len(losses)} of {len(run.names('models'))} models so far" if losses else "No model so far"
     return Panel(
         _late(x, means, levels[0]) if run.finished else so_far,
-        f"Means over the seeds, on {train.WATCHED[1]} held-out tasks. Look for plateaus: a model that finds the "
-        "products falls suddenly, and one that does not stays level. Slow learners may still be improving. Colours are "
-        "those of the names in the panel beside." + style.told(lost),
+        f"Means over the seeds, on {train.WATCHED[1]} held-out tasks{_elsewhere(run)}. Look for plateaus: a model "
+        "that finds the products falls suddenly, and one that does not stays level. Slow learners may still be "
+        "improving. Colours are those of the names in the panel beside." + style.told(lost),
         _falling(x, losses, levels, view.single_seeds, not run.finished),
         data=pd.DataFrame({"step": x} | {label: mean.round(4) for label, mean in means.items()}),
     )
+
+
+def _elsewhere(run: Run) -> str:
+    """Why the reference lines are not where the panel beside has them."""
+    if not run.finished:
+        return ""
+    here, there = (f"{each[1]:.3f}" for each in (watched(run), ends_of.levels(run)))
+    return f" (one step loses {here} on these, and {there} on the {train.TEST_SET[1]:,} of the panel beside)"
 
 
 def _falling(

@@ -14,6 +14,7 @@ from icl_core.figures.style import PAPER
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, train
 from icl_core.papers.gdssm.shared.read_run import constructed_of, row_of, trained_at
+from icl_core.papers.gdssm.shared.task import Tasks
 
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
 MANY_LAYERS = (
@@ -26,8 +27,7 @@ def draw(run: Run, view: Any) -> Panel:
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     trained, start, constructed = trained_at(run, snapshot, row), trained_at(run, 0, row), constructed_of(run)
     operated, said = surgery.graft(trained, start, constructed, view, run.config)
-    slow = 4 if run.config.recurrence == "full" else 1  # a decay an entry costs f times as much
-    tasks = train.held_out(run.config, (TASKS[0] // slow, TASKS[1] // slow)).to("cpu")
+    tasks = _held_out(run)
     found = [float(models.losses(each, tasks)[0]) for each in (trained, operated, constructed)]
     labels = ["trained", "after the graft", "constructed"]
     first = tasks.part(0, 1)
@@ -43,6 +43,20 @@ def draw(run: Run, view: Any) -> Panel:
         f"after the graft {written(outputs[1])}, the construction {written(outputs[2])}. {len(tasks):,} held-out "
         f"tasks; step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )
+
+
+def after(run: Run, view: Any) -> tuple[float, float]:
+    """The loss before and after the replacements that the view asks for."""
+    snapshot, row = run.snapshot_at(view), row_of(run, view)
+    trained, start = trained_at(run, snapshot, row), trained_at(run, 0, row)
+    operated, _ = surgery.graft(trained, start, constructed_of(run), view, run.config)
+    before, left = (float(models.losses(each, _held_out(run))[0]) for each in (trained, operated))
+    return before, left
+
+
+def _held_out(run: Run) -> Tasks:
+    slow = 4 if run.config.recurrence == "full" else 1  # a decay an entry costs f times as much
+    return train.held_out(run.config, (TASKS[0] // slow, TASKS[1] // slow)).to("cpu")
 
 
 def _bars(labels: list[str], losses: list[float], zero: float) -> Figure:

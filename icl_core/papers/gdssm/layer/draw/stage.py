@@ -42,7 +42,7 @@ def _map(index: int, title: Callable[[Held], str], caption: str, run: Run, view:
 
 
 def _after(found: Held) -> str:
-    return f"State × {written(found.factor, 2)}, after {found.shown} pair{'s' * (found.shown > 1)}"
+    return f"State, scaled by {written(found.factor, 2)}, after {found.shown} pair{'s' * (found.shown > 1)}"
 
 
 def _sum(found: Held) -> str:

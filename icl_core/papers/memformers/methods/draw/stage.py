@@ -49,12 +49,13 @@ def depth(run: Run, view: View) -> Panel:
     x, L, reached = run["depth/layers"], run.config.layers, now(run, view)
     key, _ = losses.floor_of(run.config)
     ended = 1.0 if run.snapshot_at(view) == len(run.snapshot_steps) - 1 else np.nan  # before, nobody is trained
+    begun = 1.0 if run.snapshot_at(view) else np.nan  # what can be reached is not told before it is asked
     series = [
         Curve("CGD", x, log_of(run["baseline/cg"]), "conjugate gradient", markers=True),
-        Curve("with Σ⁻¹", x, log_of(run["baseline/pcg"]), "conjugate gradient", "dash", markers=True),
+        Curve("CGD with Σ⁻¹", x, begun * log_of(run["baseline/pcg"]), "conjugate gradient", "dash", markers=True),
         Curve("trained", x, ended * log_of(run["evaluated/loss"]), "trained", markers=True),
         *(Curve(name, x, ended * y, kind, "dash", markers=True) for name, x, y, kind in _beside(run, x)),
-        Curve("floor", x, log_of(run[f"baseline/{key}"]), "floor"),
+        Curve("floor", x, begun * log_of(run[f"baseline/{key}"]), "floor"),
     ]
     zero = float(np.log(run.config.d))
     figure, ringed = over_layers(series, "log-loss", by_depth.limits(run, zero), zero, HEIGHT), printed.fresh(run)
@@ -63,8 +64,11 @@ def depth(run: Run, view: View) -> Panel:
         f"{L} layer{'s' * (L > 1)}: log-loss {written(reached)}, CGD's {written(end(run, 'baseline/cg'))}",
         "Log-loss is the logarithm of the squared error: one less is an error 2.7 times smaller. The large dot is the "
         "deepest model as it trains. Blue and dashed lines, models trained for each depth, are drawn when training "
-        "ends. Black is conjugate gradient, dashed where it is given Σ⁻¹; dotted is the floor, the best of fixed steps "
-        "with one matrix. Without training the dot stays at predicting zero." + by_depth.RINGS * bool(ringed),
+        "ends. Conjugate gradient (CGD) computes its steps anew for every prompt, so that no fixed steps reach it "
+        "where it is given Σ⁻¹ as well (“CGD with Σ⁻¹”). Dotted is the floor, the best of fixed steps with one matrix; "
+        "both are drawn from the first step on. Without training the dot stays at predicting zero."
+        + by_depth.RINGS
+        * bool(ringed),
         fitted(figure.add_trace(_dot(L, reached))),
     )
 
@@ -166,6 +170,8 @@ def path(run: Run, view: View) -> Panel:
     depth, plane = depth_of(run, view), list(trajectory.axes(run.config.d, view))
     problem, every = trajectory.solved(run, view, depth)
     _, finished = trajectory.solved(run, replace(view, snapshot=len(run.snapshot_steps) - 1), depth)
+    if "construction" in every and not run.snapshot_at(view):  # what can be reached is not told before it is asked
+        every = {**every, "construction": every["construction"][:1].expand_as(every["construction"])}
     names = [name for name in DRAWN if name in every]
     lost = {name: problem.losses(every[name]) for name in names}
     tracks, ends = ([_track(name, of[name], plane, lost[name]) for name in names] for of in (every, finished))
@@ -178,7 +184,8 @@ def path(run: Run, view: View) -> Panel:
         f"One prompt: error {own}, CGD's {cg}",
         "Each dot is a layer's guess at the hidden weights, from the start to the star w*, in the plane of two "
         "eigenvectors of Σ; rings are lines of equal error. Who knows Σ⁻¹ heads for the star. Gradient descent falls "
-        "down the steep side, then creeps along the valley. Without training the blue path misses the star.",
+        "down the steep side, then creeps along the valley. The construction, a model with the best fixed steps put "
+        "in, is drawn from the first training step on. Without training the blue path misses the star.",
         fitted(figures.paths(tracks, bowl, titles[0], titles[1], at=depth, corners=corners)),
     )
 
