@@ -6,6 +6,7 @@ from icl_core.experiment import Claim, Metric, Run
 from icl_core.papers.gdssm.comparison.claims import (
     ONLY,
     OTHERS,
+    PLAIN_MAMBA,
     PRODUCTS_GIVEN,
     REACHES,
     SMALL_GRIFFIN,
@@ -27,6 +28,7 @@ OF_CLAIM = {
     SOFTMAX: ("softmax-2",),
     SMALL_TRANSFORMER: ("linear-2",),
     SMALL_MAMBA: ("mamba",),
+    PLAIN_MAMBA: ("mamba",),
     SMALL_GRIFFIN: ("griffin",),
     PRODUCTS_GIVEN: ("linear-1",),
 }
