@@ -93,8 +93,7 @@ def _close(run: Run, view: Any) -> str:
     return (
         f"You have seen that a step of gradient descent is not the GD-SSM's alone: on these small tasks {len(there)} "
         f"other models come there too, with at least {float(f'{times:.2g}'):,.0f} times as many numbers"
-        f"{_later(run, there)}. The paper's “only” is about ten dimensions, which take more training than is shown "
-        "here."
+        f"{_later(run, there)}. The paper's “only” is about ten dimensions: “Try” leads there."
     )
 
 
@@ -153,6 +152,7 @@ SCRIPT = Script(
         Beat("close", _close, marks=("ends",)),
     ),
     tries=(
+        Try("Ten dimensions, the products given, as in Figure 4 C: who is there now?", preset="1-D", marks=("ends",)),
         Try("Stop after 500 steps: who is there already?", preset="classroom", marks=("ends",)),
         Try(
             "Half the width, in class: who suffers first?",
