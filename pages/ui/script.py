@@ -56,7 +56,11 @@ def show(setting: Setting, run: Run, found: Sequence[Beat]) -> None:
 
 
 def _beat(setting: Setting, run: Run, beat: Beat) -> None:
-    question = asked.open_question(run, beat)
+    question, here = asked.open_question(run, beat), tour.stop(setting, beat)
+    if tour.arrives(tour.asked(setting), here):
+        if bridge := tour.between(tour.asked(setting), here)[0]:
+            line(setting, bridge)
+        _task(setting)
     if question is not None:
         line(setting, question.ask)
         asked.ask(setting, run, beat, question)
@@ -66,13 +70,9 @@ def _beat(setting: Setting, run: Run, beat: Beat) -> None:
     done = beat.done is not None and beat.done(setting.view)
     own = script.seen_at(beat, run, address.base_view(setting.experiment, setting.preset))  # whatever is moved since
     words = [script.said(beat.say, run, own), *([beat.do] if beat.do and not done else [])]
-    here = tour.stop(setting, beat)
-    before, after = tour.between(tour.asked(setting), here)
-    if before:
-        line(setting, before)
     line(setting, " ".join(words if not done else [script.said(beat.then or beat.say, run, setting.view)]))
-    if after:
-        line(setting, after)
+    if end := tour.between(tour.asked(setting), here)[1]:
+        line(setting, end)
 
 
 def _task(setting: Setting) -> None:
@@ -83,4 +83,6 @@ def _task(setting: Setting) -> None:
         changed = [] if setting.refused else forms.differences(setting.config, setting.preset.config)
         if changed:
             line(setting, f"Changed: {'; '.join(changed)}.")
+        if setting.lesson and setting.lesson.predict and "beat" not in st.query_params:
+            line(setting, "Press Start. The lesson asks for a prediction before it shows what comes of it.")
         line(setting, script.task_of(task, setting.config), f'<span class="example">{pieces}{answer}</span>')

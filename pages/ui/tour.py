@@ -79,6 +79,13 @@ def of_beat(base: object, beat: Beat) -> dict[str, str]:
     return fields | ({"drawer": beat.drawer} if beat.drawer else {})
 
 
+def arrives(name: str, here: Stop) -> bool:
+    """Whether a stop of a tour is the first of its experiment in a row: its task is told there."""
+    found = stops(name) if name else []
+    at = found.index(here) if here in found else -1
+    return at == 0 or (at > 0 and found[at - 1][:2] != here[:2])
+
+
 def between(name: str, here: Stop) -> tuple[str, str]:
     """What the tour through all papers says before and after the beat of a stop: where it comes to another paper, and
     at its end."""

@@ -67,14 +67,13 @@ def _why_far(run: Run) -> str:
 EXERCISES = (
     Exercise(
         "rate",
-        "The state is a sum over the ten pairs. With which number η/N must it be multiplied for the best step? "
-        "To three decimals.",
+        "The state is a sum over the ten pairs. A step of gradient descent is that sum times η/N, the learning rate "
+        "over the number of pairs. Which η/N is the best? Within 0.002.",
         "for η/N",
         _rate,
-        0.0015,
+        0.002,
         _best,
-        "Open “Trained beside constructed”: the note under the weights names η/N. Or compute 1/(σ²(N − 2 + 1.8 + f)) "
-        "with σ² = 1/3 and N = f = 10.",
+        "Open “Trained beside constructed”: the note under the weights names η/N.",
     ),
     Exercise(
         "decay",

@@ -109,7 +109,7 @@ def _later(run: Run, there: list[Entry]) -> str:
 
 WHO = Question(
     "The paper finds that of all recurrent models only its own reaches one step of gradient descent. Here x has only "
-    "three numbers. How many of S5, Mamba and Griffin reach it?",
+    "three numbers. S5, Mamba and Griffin are three other recurrent models: how many of them reach it?",
     ("None of them", "One of them", "Two, or all three"),
     _who,
     _who_said,
@@ -136,7 +136,8 @@ SCRIPT = Script(
         Beat(
             "who",
             "Every dot is a training from other random weights, at the loss where it ended. The grey line is one step "
-            "of gradient descent.",
+            "of gradient descent. A linear transformer of one layer stays far from it here: x and y come as tokens of "
+            "their own, and it needs a layer to bring them together.",
             marks=("ends",),
             ask=WHO,
         ),

@@ -39,9 +39,10 @@ def _all_close(run: Run, view: View) -> str:
     late = (_found(run) or 0) > run.snapshot_steps[-2]  # the clock then stands at its end
     when, since = ("At the end", f" (since {step})") if late else (f"From {step} on", "")
     return (
-        f"The model here is one of {run.config.layers} layers without memory. {when} the {d} × {d} matrix of every "
-        f"layer, in every seed, is within {CLOSE:.0%} of a multiple of Σ⁻¹, the inverse covariance of the x{since}. "
-        "Nobody told the model Σ; it has only seen prompts."
+        f"Another model, with {run.config.layers} layers and no memory. A layer multiplies its step by a {d} × {d} "
+        f"matrix. {when} each of them, in each of {run.config.seeds} trainings, is within {CLOSE:.0%} of a multiple of "
+        f"Σ⁻¹, the inverse covariance of the x{since}: then a step goes equally far along every direction. Nobody told "
+        "the model Σ."
     )
 
 

@@ -50,8 +50,8 @@ def _ahead(run: Run, view: View) -> str:
 def _even(run: Run, view: View) -> str:
     ends = [written(end(run, name)) for name in ("beside/linear/loss", "evaluated/loss")]
     return (
-        f"The linear transformer's error is {compared(_without(run))} the Memformer's: when training ends, their "
-        f"logarithms, the log-losses of the figure, are {ends[0]} and {ends[1]}."
+        f"Without memory (a linear transformer) the error is {compared(_without(run))} that with memory (a Memformer): "
+        f"when training ends, their log-losses are {ends[0]} and {ends[1]}."
     )
 
 
@@ -114,7 +114,8 @@ SCRIPT = Script(
         Beat(
             "memory",
             "With memory or without, the trained models end on the dotted line, the floor: the best that fixed steps "
-            "with one matrix can do. What memory brings is a faster training: see “What memory is worth”.",
+            "with one matrix can do. What memory brings is a faster training, the subject of "
+            "another experiment, “What memory is worth”.",
             LAST,
             ("by_depth",),
             ask=MEMORY,
