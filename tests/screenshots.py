@@ -18,6 +18,7 @@ PAGES = {
     "methods": "memformers",
     "convergence": "memformers?experiment=convergence",
     "gdssm": "gdssm",
+    "lessons": "lessons",
     "claims": "claims",
     "runs": "runs",
 }
@@ -32,7 +33,7 @@ def main(address: str = ADDRESS) -> None:
         for name, path in PAGES.items():
             page.goto(f"{address}/{path}")
             page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-            if name not in ("claims", "runs"):
+            if name not in ("lessons", "claims", "runs"):
                 page.wait_for_selector(".js-plotly-plot .main-svg")
             page.wait_for_load_state("networkidle")
             page.wait_for_timeout(1500)  # the clock brings the panels to its snapshot
