@@ -3,12 +3,17 @@
 import math
 from itertools import pairwise
 
+import numpy as np
 import pytest
 import torch
 
-from icl_core.papers.birth.counting import model, train
+from icl_core import registry
+from icl_core.experiment import CannotDraw, Run, names
+from icl_core.papers.birth.counting import model, stages, train
 from icl_core.papers.birth.counting.chains import STRATEGIES, draw_chains, followers, predictions, sample, walk
-from icl_core.papers.birth.counting.settings import Config
+from icl_core.papers.birth.counting.read_run import read
+from icl_core.papers.birth.counting.settings import Config, View
+from icl_core.runs import store
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -130,3 +135,37 @@ def test_what_is_lost_against_bayes_is_the_divergence_from_it():
     lost = (found["loss"][0] - bayes).mean(1)
     error = float(lost.std() / len(lost) ** 0.5)
     assert abs(float(lost.mean()) - float(found["kl_bigram"].mean())) < 4 * error
+
+
+def made(uniform: list[float], unigram: list[float], bigram: list[float], previous: list[float]) -> Run:
+    curves = {"kl_uniform": uniform, "kl_unigram": unigram, "kl_bigram": bigram, "previous": previous}
+    tensors = {f"curve/{name}": np.array([row]) for name, row in curves.items()}
+    steps = np.arange(0, 10 * len(uniform), 10)
+    return Run(Config(), {**tensors, "curve/step": steps, "names/strategies": names(STRATEGIES)})
+
+
+def test_stages_are_those_of_the_nearest_strategy():
+    run = made([0.0, 0.3, 0.4, 0.4], [0.2, 0.1, 0.2, 0.2], [0.4, 0.2, 0.1, 0.05], [0.1, 0.2, 0.5, 0.9])
+    assert stages.nearest(run) == ["uniform", "unigram", "bigram", "bigram"]
+    assert stages.spans(run) == [("uniform", 0, 10), ("unigram", 10, 20), ("bigram", 20, 30)]
+    assert stages.milestones(run) == {"unigrams": 10, "bigrams": 20, "looks back": 20}
+    assert stages.in_order(run, 0)
+    swapped = made([0.0, 0.3, 0.4], [0.2, 0.2, 0.1], [0.4, 0.1, 0.2], [0.1, 0.1, 0.1])
+    assert not stages.in_order(swapped, 0)
+    assert stages.looks_back(swapped) is None
+
+
+def test_the_classroom_counts_single_states_then_pairs():
+    experiment = registry.experiment("birth.counting")
+    header = store.default().preset("birth.counting", "classroom")
+    run = store.default().load(header) if header else None
+    assert run is not None and experiment.script is not None
+    beats, view = {beat.name: beat for beat in experiment.script.beats}, experiment.view()
+    for name, begins in (("unigrams", "How often each state occurs"), ("jump", "With the jump")):
+        asked = beats[name].ask
+        assert asked is not None and asked.choices[asked.right(run, view)].startswith(begins)
+    shown = read(run, View())
+    single, pairs = (shown.strategies[name][-1].argmax() for name in ("unigram", "bigram"))
+    assert single != pairs == shown.model[-1].argmax()  # the default example tells them apart
+    with pytest.raises(CannotDraw, match="must be made of the states ABC, got 'D'"):
+        read(run, View(sequence="ABD"))

@@ -18,7 +18,6 @@ from icl_core.papers.birth.counting.stages import at_step, milestones
 from icl_core.papers.birth.counting.train import DENSE, EVERY, WATCHED, run
 from icl_core.training.loop import evaluations
 
-
 CALLED = {
     "uniform": "a uniform guess",
     "unigram": "unigrams: the model counts single states",

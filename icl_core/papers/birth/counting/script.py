@@ -98,7 +98,7 @@ TASK = Task(
     "probabilities that are new in every sequence. The model must find them by counting what followed what.",
     Example(
         (("A", "trigger"), ("B", "output"), ("C", ""), ("A", "trigger"), ("B", "output"), ("B", ""), ("A", "query")),
-        "B, most likely",
+        "B",
     ),
 )
 

@@ -25,16 +25,14 @@ def distances(run: Run, view: View) -> Panel:
             Curve(f"{NAMES[n]}, seed {seed}", run["curve/step"], run[f"curve/kl_{n}"][seed], "seed") for n, seed in rows
         ]
     top = max(float(np.nanmax(run[f"curve/kl_{name}"])) for name in ids)
-    figure = figures.curves(
-        series, "training step", "KL(strategy || model), nats", y_range=(0, 1.08 * top), at=_at(run, view)
-    )
+    figure = figures.curves(series, "training step", "distance (KL), nats", y_range=(0, 1.08 * top), at=_at(run, view))
     for name, start, end in spans(run):
         shade = {"type": "rect", "x0": start, "x1": end, "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
         figure.add_shape(**shade, line={"width": 0}, fillcolor=figures.colour(KINDS.get(name, GREY)), opacity=SHADE)
     return Panel(
         _nearest_title(run),
-        "How far the model's prediction is from each strategy's, the mean over held-out sequences. The background has "
-        "the colour of the nearest. Uniform: every state alike. Unigrams: how often each state has occurred in the "
+        "KL(strategy || model): how far predictions are from each strategy's, on held-out sequences. The background is "
+        "in the colour of the nearest. Uniform: every state alike. Unigrams: how often each state has occurred in the "
         "sequence. Bigrams: how often each has followed the state here. A model that learns nothing stays at uniform.",
         figure,
         data=_table(run, [f"kl_{name}" for name in ids]),
@@ -50,16 +48,16 @@ def _nearest_title(run: Run) -> str:
         names = nearest(run)
         return f"So far nearest to {NAMES[names[-1]]}" if names else "Distances so far"
     steps = ((NAMES[name], becomes(run, name)) for name in run.names("strategies")[1:])
-    found = [f"{name} from step {step:.0f}" for name, step in steps if step is not None]
-    return f"Nearest: {', '.join(['uniform', *found])}"
+    found = ", ".join(f"{name} at step {step:.0f}" for name, step in steps if step is not None)
+    return found[:1].upper() + found[1:] or "Nearest to uniform all along"
 
 
 def looks(run: Run, view: View) -> Panel:
     """Layer 1's attention on the position before, and the last layer's on what followed the same state."""
     at = _at(run, view)
     series = [
-        Curve("layer 1 on the position before", run["curve/step"], run["curve/previous"], "layer 1"),
-        Curve(f"layer {run.config.layers} on followers", run["curve/step"], run["curve/followers"], "layer 2", "dash"),
+        Curve("layer 1: one back", run["curve/step"], run["curve/previous"], "layer 1"),
+        Curve(f"layer {run.config.layers}: followers", run["curve/step"], run["curve/followers"], "layer 2", "dash"),
     ]
     even = {"even": "previous", "even, followers": "followers"} if run.finished else {}
     lines = [(label, float(run[f"baseline/even_{name}"][0]), "floor") for label, name in even.items()]
@@ -82,7 +80,7 @@ def losses(run: Run, view: View) -> Panel:
         [("ln k", float(np.log(run.config.k)), "floor")],
     )
     return Panel(
-        f"The loss ends at {mean_of(run['curve/loss'])[-1]:.3f} nats" if run.finished else "The loss so far",
+        f"The loss falls to {run['evaluated/loss'].mean():.3f} nats" if run.finished else "The loss so far",
         "Cross-entropy on the held-out sequences that are looked at during the training. If nothing were learned, it "
         "would stay at ln k, the loss of a uniform guess.",
         figures.curves(series, "training step", "loss, nats", at=_at(run, view), lines=lines),
