@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from icl_core import registry
 from icl_core.experiment import Run, names
 from icl_core.papers.birth.length import train
 from icl_core.papers.birth.length.claims import SGD
@@ -16,6 +17,7 @@ from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.papers.birth.shared.train import begun, held_out, task_of
+from icl_core.runs import store
 from tests.recorder import Recorder
 
 STEPS = np.arange(0, 1001, 10)
@@ -89,3 +91,13 @@ def test_more_seeds_change_no_other():
             both = two[f"curve/{measure}_{optimiser}"]
             assert both.shape[:2] == (2, len(lengths_of(Config())))
             np.testing.assert_array_equal(both[:1], one[f"curve/{measure}_{optimiser}"])
+
+
+def test_the_answers_are_those_of_the_classroom():
+    experiment = registry.experiment("birth.length")
+    header = store.default().preset("birth.length", "classroom")
+    run = store.default().load(header) if header else None
+    assert run is not None and experiment.script is not None
+    asked = {beat.name: beat.ask for beat in experiment.script.beats if beat.ask}
+    for name, begins in (("wait", "About as long"), ("positions", "About four times as long")):
+        assert asked[name].choices[asked[name].right(run, experiment.view())] == begins

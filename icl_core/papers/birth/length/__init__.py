@@ -9,7 +9,7 @@ positions to store, but it also repeats its triggers more often.
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.length import claims
 from icl_core.papers.birth.length.draw import curves, growth
-from icl_core.papers.birth.length.draw.growth import WHAT
+from icl_core.papers.birth.length.draw.growth import SHORT
 from icl_core.papers.birth.length.metrics import metrics
 from icl_core.papers.birth.length.script import SCRIPT
 from icl_core.papers.birth.length.settings import OPTIMISERS, PRESETS, Config, View, lengths_of
@@ -21,8 +21,8 @@ from icl_core.training.loop import evaluations
 def headline(run: Run, view: View) -> str:
     """What you see: how the time grows with the length, with each optimiser."""
     ids = run.names("optimisers")
-    found = " and ".join(f"{written(slope(run, view.until, name))} ({OPTIMISERS.get(name, name)})" for name in ids)
-    return f"Steps until {WHAT[view.until]} grow with slope {found}; quadratic growth has slope 2."
+    found = ", ".join(f"{written(slope(run, view.until, name))} with {OPTIMISERS.get(name, name)}" for name in ids)
+    return f"Steps to {SHORT[view.until]} grow with slope {found}; quadratic would be 2."
 
 
 def cost(config: Config) -> float:
@@ -48,7 +48,8 @@ EXPERIMENT = Experiment(
         Drawing("growth", growth.growth, ("until",), wide=True, moving=False),
         Drawing("even", growth.even, (), moving=False),
         Drawing("accuracy", curves.accuracy, ("optimiser_shown",), live=True, moving=False),
-        Drawing("recall", curves.recall, ("until", "optimiser_shown"), live=True, moving=False),
+        Drawing("w_k2", curves.w_k2, ("optimiser_shown",), live=True, moving=False),
+        Drawing("w_k1", curves.w_k1, ("optimiser_shown",), live=True, moving=False),
         Drawing("table", growth.table, (), "Every slope", moving=False),
     ),
     presets=PRESETS,

@@ -10,7 +10,7 @@ from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 BOUNDS = (1.5, 3.0)  # of how many times as long: about as long below, about four times above
 CHOICES = ("About as long", "About twice as long", "About four times as long")
-SEEN = ("growth", "accuracy", "recall", HEADLINE, "table")
+SEEN = ("growth", "accuracy", "w_k2", "w_k1", HEADLINE, "table")
 
 
 def _task(config: Config) -> str:
@@ -51,10 +51,10 @@ def _shares(run: Run, view: View) -> str:
     )
 
 
-def _adamw(run: Run, view: View) -> str:
+def _matches(run: Run, view: View) -> str:
     return (
-        f"With AdamW the slopes are {written(slope(run, 'accuracy', 'adamw'))} for accuracy and "
-        f"{written(slope(run, 'W_K1', 'adamw'))} for W_K¹."
+        f"For W_K², which stores a pair for every character, the slopes are {written(slope(run, 'W_K2', 'sgd'))} with "
+        f"SGD and {written(slope(run, 'W_K2', 'adamw'))} with AdamW. The number of characters stays the same."
     )
 
 
@@ -79,18 +79,18 @@ BEATS = (
     Beat("why", _shares, None, ("even", "growth"), {"until": "accuracy", "optimiser_shown": "sgd"}),
     Beat(
         "positions",
-        "W_K¹ has a pair to store for every position. Its time is shown now.",
+        "Of all that is measured here, this comes nearest to the square of the length.",
         None,
-        ("growth", "recall"),
-        {"until": "W_K1", "optimiser_shown": "sgd"},
+        ("growth", "w_k1"),
+        {"until": "W_K1", "optimiser_shown": "adamw"},
         ask=Question(
             "W_K¹ stores, for each position, the one before it. We wait until it recalls half of the first quarter of "
-            "them. Twice the length, with SGD: how much longer?",
+            "them. Twice the length, with AdamW: how much longer?",
             CHOICES,
-            lambda run, view: _longer(run, "W_K1", "sgd"),
-            _answer("W_K1", "sgd"),
+            lambda run, view: _longer(run, "W_K1", "adamw"),
+            _answer("W_K1", "adamw"),
             "Twice the length means twice as many pairs to store, and more keys among which the right one must win. In "
-            "short sequences they are stored long before the head works; in long ones the head waits for them.",
+            "short sequences they are stored long before accuracy is 80%, in long ones at about the same time.",
             SEEN,
         ),
     ),
@@ -100,14 +100,14 @@ BEATS = (
         None,
         ("growth",),
         {"until": "accuracy", "optimiser_shown": "sgd"},
-        do="Set the optimiser to AdamW, in “View”.",
-        done=lambda view: view.optimiser_shown == "adamw",
-        then=_adamw,
+        do="In “View”, wait for W_K² instead.",
+        done=lambda view: view.until == "W_K2",
+        then=_matches,
     ),
 )
 
 TRIES = (
-    Try("Wait for W_K² instead: half of its pairs", fields={"until": "W_K2"}, marks=("growth", "recall")),
+    Try("Wait for W_K¹, with SGD", fields={"until": "W_K1"}, marks=("growth", "w_k1")),
     Try("One trigger a sequence: does the length matter more?", fields={"K": 1}, marks=("growth", "even")),
     Try("See every slope", drawer="Every slope", marks=("table",)),
     Try("Four lengths, with the vocabulary of the paper", "all lengths", marks=("growth",)),

@@ -11,8 +11,14 @@ from icl_core.figures.style import PAPER, axis, colour, layout, legend
 from icl_core.papers.birth.length.settings import OPTIMISERS, View
 from icl_core.papers.birth.length.times import LEVELS, QUADRATIC, slope, times, written
 
-KINDS = {"sgd": "trained", "adamw": "construction"}  # the colours of the optimisers, by id
+KINDS = {"sgd": "trained", "adamw": "layer 4"}  # the colours of the optimisers, by id
 SYMBOLS = {"sgd": "circle", "adamw": "square"}
+TICKED = tuple(digit * 10**power for power in range(6) for digit in (1, 2, 5))
+SHORT = {
+    "accuracy": "80% accuracy",
+    "W_K2": "half of W_K²",
+    "W_K1": "half of W_K¹ early",
+}
 WHAT = {  # what is waited for, by the id of its measure
     "accuracy": "accuracy in context is 80%",
     "W_K2": "W_K² recalls half of its pairs",
@@ -37,6 +43,8 @@ def growth(run: Run, view: View) -> Panel:
     figure.update_xaxes(axis("sequence length, T (log scale)", **ranged((lengths[0] / 1.2, lengths[-1] * 1.2), True)))
     figure.update_xaxes(tickvals=lengths, ticktext=[f"{length:.0f}" for length in lengths])
     figure.update_yaxes(axis("steps (log scale)", **ranged(limits, True)))
+    ticks = [each for each in TICKED if limits[0] <= each <= limits[1]]
+    figure.update_yaxes(tickvals=ticks, ticktext=[f"{each:,}" for each in ticks])
     found = "; ".join(f"{OPTIMISERS.get(name, name)} {written(slope(run, view.until, name))}" for name in ids)
     return Panel(
         f"Slopes: {found}",
@@ -80,7 +88,7 @@ def even(run: Run, view: View) -> Panel:
     """The share of even attention that falls on the answer, by length."""
     lengths, shares = run["task/lengths"], run["task/even"]
     return Panel(
-        f"Even attention finds {shares[0]:.0%} at T = {lengths[0]}, {shares[-1]:.0%} at {lengths[-1]}",
+        f"Even attention: {shares[0]:.0%} to {shares[-1]:.0%} on the answer",
         "Before a head forms, attention is spread evenly. The bars are the share of it that falls on what followed the "
         "trigger before, the mean over the positions where it counts. If there were one place to find whatever the "
         "length, the share would halve with every doubling. Here a longer sequence repeats its triggers more often.",
