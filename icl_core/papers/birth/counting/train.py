@@ -23,7 +23,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     same on more sequences, and by position [seeds, T] `evaluated/loss_at`; `baseline/*`, what the strategies and the
     chain itself achieve there and where even attention would look; `snapshot/*` and `final/*` of the first seed."""
     only = phases.Phase("counting", config.steps, partial(_train, config), partial(_curves, config))
-    return phases.run([only], progress, partial(phases.curves, "counting"))["counting"]
+    return phases.run([only], progress, _live)["counting"]
 
 
 def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
@@ -46,6 +46,11 @@ def _train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str,
     problem = loop.Problem(parameters, gradient, evaluate, adam, generators, loss="loss")
     state = loop.train(problem, config.steps, loop.evaluations(config.steps, EVERY, DENSE), resumed, report)
     return {**_curves(config, state), **state.batches(), **_kept(state), **_evaluated(config, parameters)}
+
+
+def _live(made: phases.Made) -> Tensors:
+    """What there is to draw of a run that is still going."""
+    return {name: array for name, array in made["counting"].items() if name.startswith(("curve/", "names/"))}
 
 
 def _generator(seed: int) -> torch.Generator:

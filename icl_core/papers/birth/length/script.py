@@ -51,6 +51,12 @@ def _shares(run: Run, view: View) -> str:
     )
 
 
+def _stores(run: Run, view: View) -> str:
+    longer = doubling(run, "W_K1", "adamw")
+    told = f"With AdamW that takes {longer:.1f} times as long for twice the length." if np.isfinite(longer) else ""
+    return f"W_K¹ has a pair to store for every position. {told}".strip()
+
+
 def _matches(run: Run, view: View) -> str:
     return (
         f"For W_K², which stores a pair for every character, the slopes are {written(slope(run, 'W_K2', 'sgd'))} with "
@@ -79,7 +85,7 @@ BEATS = (
     Beat("why", _shares, None, ("even", "growth"), {"until": "accuracy", "optimiser_shown": "sgd"}),
     Beat(
         "positions",
-        "Of all that is measured here, this comes nearest to the square of the length.",
+        _stores,
         None,
         ("growth", "w_k1"),
         {"until": "W_K1", "optimiser_shown": "adamw"},

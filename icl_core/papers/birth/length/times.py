@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from icl_core.experiment import Run
+from icl_core.figures import written as number
 from icl_core.papers.birth.shared.seeds import seeds_error
 
 # A model of one layer, without a head, gets little more than half of the predictions right (the induction head's
@@ -62,4 +63,4 @@ def written(found: Slope | None) -> str:
     """A slope in words."""
     if found is None:
         return "unknown"
-    return f"{found.mean:.2f}" + (f" ± {found.error:.2f}" if found.error is not None else "")
+    return number(found.mean, 2) + (f" ± {number(found.error, 2)}" if found.error is not None else "")
