@@ -149,7 +149,8 @@ def test_stages_are_those_of_the_nearest_strategy():
     run = made([0.0, 0.3, 0.4, 0.4], [0.2, 0.1, 0.2, 0.2], [0.4, 0.2, 0.1, 0.05], [0.1, 0.2, 0.5, 0.9])
     assert stages.nearest(run) == ["uniform", "unigram", "bigram", "bigram"]
     assert stages.spans(run) == [("uniform", 0, 10), ("unigram", 10, 20), ("bigram", 20, 30)]
-    assert stages.milestones(run) == {"unigrams": 10, "bigrams": 20, "looks back": 20}
+    assert stages.milestones(run) == {"unigrams": 10, "bigrams": 20}
+    assert stages.looks_back(run) == 20
     assert stages.in_order(run, 0)
     swapped = made([0.0, 0.3, 0.4], [0.2, 0.2, 0.1], [0.4, 0.1, 0.2], [0.1, 0.1, 0.1])
     assert not stages.in_order(swapped, 0)

@@ -131,7 +131,7 @@ BEATS = (
             _when,
             "What layer 1 copies helps only once layer 2 uses it, and layer 2 can use only what is copied. So the two "
             "pull each other up, slowly at first and then all at once.",
-            ("looks", "first", MARKS),
+            ("looks", "first"),
         ),
     ),
     Beat("counts", _counts, LAST, ("second", "next")),

@@ -53,10 +53,8 @@ def looks_back(run: Run, seed: int | None = None) -> float | None:
 
 
 def milestones(run: Run) -> dict[str, float]:
-    """The steps at which a better strategy becomes the nearest, and at which layer 1 looks one back."""
+    """The steps at which a better strategy becomes the nearest."""
     found = {NAMES[name]: becomes(run, name) for name in run.names("strategies")[1:]}
-    if run.config.layers == 2:
-        found["looks back"] = looks_back(run)
     return {name: step for name, step in found.items() if step is not None}
 
 
