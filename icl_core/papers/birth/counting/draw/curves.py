@@ -81,8 +81,8 @@ def losses(run: Run, view: View) -> Panel:
     )
     return Panel(
         f"The loss falls to {run['evaluated/loss'].mean():.3f} nats" if run.finished else "The loss so far",
-        "Cross-entropy on the held-out sequences that are looked at during the training. If nothing were learned, it "
-        "would stay at ln k, the loss of a uniform guess.",
+        "Cross-entropy on held-out sequences during the training; the title has it on more of them at the end. If "
+        "nothing were learned, it would stay at ln k, the loss of a uniform guess.",
         figures.curves(series, "training step", "loss, nats", at=_at(run, view), lines=lines),
         data=_table(run, ["loss"]),
     )  # fmt: skip
