@@ -16,7 +16,7 @@ PAPER = Paper(
         "looks for the earlier occurrence and repeats what followed there. Three of its matrices turn out to be "
         "associative memories, sums of outer products that you can read pair by pair."
     ),
-    experiments={"induction": 3, "constructed": 3},
+    experiments={"induction": 3, "constructed": 3, "counting": 1, "length": 1},
     glossary=(
         ("W_E", "w_E(k)", "embedding of character k, random and frozen"),
         ("P", "p_t", "embedding of position t, random and frozen"),
@@ -30,10 +30,17 @@ PAPER = Paper(
         ("K", "K", "number of triggers in a sequence"),
         ("unigram, bigram", "π_u, π_b", "how often a character occurs, and how often one follows another"),
         ("recall", "R(W, W*)", "share of its pairs that a matrix gets right, asked on its own, eq. 9"),
+        (
+            "bigrams in context",
+            "(n_ij + 1) / (n_i + k)",
+            "how often state j has followed i so far: what counting pairs predicts",
+        ),
+        ("KL", "KL(p || q)", "how far the prediction q is from p, in nats; 0 if they are equal"),
         ("loss", "−ln p", "p: probability given to the right character; in nats, and one nat is a factor e = 2.7"),
     ),
     picture=("birth.induction", "order", draw),
     opening=OPENING,
+    tour=("induction", "constructed", "counting", "length"),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
     lesson=LESSON,
     order=1,

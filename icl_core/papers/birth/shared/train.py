@@ -1,5 +1,6 @@
 """Trains the simplified transformer of Section 4.2 once on the bigram task."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -54,11 +55,9 @@ def training_phase(name: str, config: Config, keep: bool, label: str) -> phases.
 
 
 def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
-    first = torch.Generator().manual_seed(config.seed)
-    weights = initialise(config.N, config.d, config.T, first, config.scale, config.feed_forward).to(device.device())
-    generator = torch.Generator().manual_seed(10_000 + config.seed)
-    problem = _problem(config, weights, generator)
-    state = loop.train(problem, config.steps, loop.evaluations(config.steps, *EVALUATIONS), resumed, report, keep)
+    weights, generator = begun(config)
+    trained = problem(config, weights, generator, _watch(config, weights))
+    state = loop.train(trained, config.steps, loop.evaluations(config.steps, *EVALUATIONS), resumed, report, keep)
     measures = evaluate(weights, held_out(task_of(config), EVALUATED), config.layers)  # on more than while it trained
     evaluated = {f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()}
     found = {**_curves(state), **evaluated}
@@ -69,15 +68,32 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
     return {**found, **state.kept(at), **frozen}
 
 
-def _problem(config: Config, weights: Weights, generator: torch.Generator) -> loop.Problem:
+def begun(config: Config) -> tuple[Weights, torch.Generator]:
+    """The first weights of a config's seed, and the generator of its batches."""
+    first = torch.Generator().manual_seed(config.seed)
+    weights = initialise(config.N, config.d, config.T, first, config.scale, config.feed_forward).to(device.device())
+    return weights, torch.Generator().manual_seed(10_000 + config.seed)
+
+
+def problem(
+    config: Config, weights: Weights, generator: torch.Generator, watch: Callable[[int], loop.Measures]
+) -> loop.Problem:
+    """The training of `weights`, in place, on fresh batches; `watch` is what its evaluations measure."""
     task = task_of(config)
-    own, elsewhere = held_out(task, WATCHED), _elsewhere(config)
 
     def step(index: int):
         batch = sample(task, config.batch, generator, device.device())
         train = trained_names(config, index)
         gradients, measures = gradient.loss_and_gradient(weights, batch, config.positions, train, config.layers)
         return gradients, {name: measures[name] for name in RECORDED}
+
+    parameters = {name: getattr(weights, name) for name in sorted(trained_names(config, config.freeze_until))}
+    return loop.Problem(parameters, step, watch, partial(_optimiser, config), (generator,))
+
+
+def _watch(config: Config, weights: Weights) -> Callable[[int], loop.Measures]:
+    task = task_of(config)
+    own, elsewhere = held_out(task, WATCHED), _elsewhere(config)
 
     def watch(index: int) -> dict[str, float]:
         measures = evaluate(weights, own, config.layers)
@@ -87,8 +103,7 @@ def _problem(config: Config, weights: Weights, generator: torch.Generator) -> lo
             **{f"recall_{name}": value for name, value in probes.recalls(weights, task).items()},
         }
 
-    parameters = {name: getattr(weights, name) for name in sorted(trained_names(config, config.freeze_until))}
-    return loop.Problem(parameters, step, watch, partial(_optimiser, config), (generator,))
+    return watch
 
 
 def _elsewhere(config: Config) -> dict[str, Batch]:

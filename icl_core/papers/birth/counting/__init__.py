@@ -1,0 +1,71 @@
+"""Copying is not always enough. Here every sequence comes from a Markov chain of its own: what comes next is random,
+but some states follow others more often, and only the sequence itself tells how often. The best predictor counts pairs.
+You watch a small transformer come to it in three stages, which Edelman et al. (2024) found: it guesses uniformly, then
+it counts single states (unigrams), then it jumps to pairs (bigrams), as layer 1 learns to look one back.
+
+Play the training and watch the background change its colour. Then take one layer away, or take chains in which
+single states tell nothing.
+"""
+
+from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.birth.counting import claims
+from icl_core.papers.birth.counting.diagram import diagram
+from icl_core.papers.birth.counting.draw import curves, stage
+from icl_core.papers.birth.counting.metrics import metrics
+from icl_core.papers.birth.counting.script import CURVES, SCRIPT
+from icl_core.papers.birth.counting.settings import PRESETS, Config, View
+from icl_core.papers.birth.counting.stages import at_step, milestones
+from icl_core.papers.birth.counting.train import DENSE, EVERY, WATCHED, run
+from icl_core.training.loop import evaluations
+
+CALLED = {
+    "uniform": "a uniform guess",
+    "unigram": "unigrams: the model counts single states",
+    "bigram": "bigrams: the model counts pairs",
+}
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: the strategy that the predictions are nearest to at the step shown."""
+    step = run.snapshot_steps[run.snapshot_at(view)]
+    away = {name: at_step(run, f"kl_{name}", step) for name in run.names("strategies")}
+    name = min(away, key=lambda each: away[each])
+    when = f"After {step} step{'s' * (step != 1)}" if step else "Before training"
+    return f"{when}, predictions are nearest to {CALLED[name]} ({away[name]:.3f} nats away)."
+
+
+def cost(config: Config) -> float:
+    """Giga-operations: the stream with five matrices a layer, queries with keys and distances, and values."""
+    token = config.layers * 2 * (5 * config.d**2 + 3 * config.T * config.d + 10 * config.T)
+    looks = len(evaluations(config.steps, EVERY, DENSE)) * WATCHED
+    return config.seeds * config.T * token * (3 * config.batch * config.steps + looks) / 1e9
+
+
+SHOWN = ("sequence", "sample")
+
+EXPERIMENT = Experiment(
+    name="counting",
+    title="From copying to counting",
+    about=__doc__ or "",
+    config=Config,
+    view=View,
+    run=run,
+    claims=claims.ALL,
+    metrics=metrics,
+    drawings=(
+        Drawing("distances", curves.distances, ("single_seeds",), live=True, wide=True),
+        Drawing("next", stage.following, (*SHOWN, "position")),
+        Drawing("looks", curves.looks, (), live=True),
+        Drawing("first", stage.first, SHOWN, applies=lambda config: config.layers == 2),
+        Drawing("second", stage.second, (*SHOWN, "position")),
+        Drawing("losses", curves.losses, (), CURVES, live=True),
+        Drawing("positions", curves.positions, (), CURVES, moving=False),
+    ),
+    presets=PRESETS,
+    headline=headline,
+    cost=cost,
+    milestones=milestones,
+    goes_on=lambda config: True,
+    script=SCRIPT,
+    diagram=diagram,
+)

@@ -1,0 +1,60 @@
+"""How long until the head stands, and how does that grow with the length of the sequences? Musat et al. (2025) find
+that the time grows with the square of the context length. Here the simplified transformer of this paper learns its task
+from sequences of several lengths, with SGD and with AdamW, and you see the steps on log axes beside a slope of 2.
+
+Change what is waited for: right predictions, or half of what a matrix has to store. A longer sequence has more
+positions to store, but it also repeats its triggers more often.
+"""
+
+from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.birth.length import claims
+from icl_core.papers.birth.length.draw import curves, growth
+from icl_core.papers.birth.length.draw.growth import SHORT
+from icl_core.papers.birth.length.metrics import metrics
+from icl_core.papers.birth.length.script import SCRIPT
+from icl_core.papers.birth.length.settings import OPTIMISERS, PRESETS, Config, View, lengths_of
+from icl_core.papers.birth.length.times import slope, written
+from icl_core.papers.birth.length.train import DENSE, EVERY, WATCHED, run
+from icl_core.training.loop import evaluations
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: how the time grows with the length, with each optimiser."""
+    ids = run.names("optimisers")
+    found = ", ".join(f"{written(slope(run, view.until, name))} with {OPTIMISERS.get(name, name)}" for name in ids)
+    return f"Steps to {SHORT[view.until]} grow with slope {found}; quadratic would be 2."
+
+
+def cost(config: Config) -> float:
+    """Giga-operations of all trainings: maps, matrices and outputs where the loss counts, and the evaluations."""
+    each = [
+        T * (config.batch * config.steps + len(evaluations(config.steps, EVERY, DENSE)) * WATCHED / 3)
+        * (6 * T * config.d + 16 * config.d**2 + 2 * config.N * config.d)
+        for T in lengths_of(config)
+    ]  # fmt: skip
+    return len(OPTIMISERS) * config.seeds * sum(each) / 1e9
+
+
+EXPERIMENT = Experiment(
+    name="length",
+    title="Time to the head",
+    about=__doc__ or "",
+    config=Config,
+    view=View,
+    run=run,
+    claims=claims.ALL,
+    metrics=metrics,
+    drawings=(
+        Drawing("growth", growth.growth, ("until",), wide=True, moving=False),
+        Drawing("even", growth.even, (), moving=False),
+        Drawing("accuracy", curves.accuracy, ("optimiser_shown",), live=True, moving=False),
+        Drawing("w_k2", curves.w_k2, ("optimiser_shown",), live=True, moving=False),
+        Drawing("w_k1", curves.w_k1, ("optimiser_shown",), live=True, moving=False),
+        Drawing("table", growth.table, (), "Every slope", moving=False),
+    ),
+    presets=PRESETS,
+    headline=headline,
+    cost=cost,
+    goes_on=lambda config: True,
+    script=SCRIPT,
+)

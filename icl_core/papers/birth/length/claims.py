@@ -1,0 +1,33 @@
+"""What Musat et al. find, held against these trainings, and what is found here."""
+
+from functools import partial
+
+from icl_core.experiment import Claim
+
+SEVERAL = range(3, 6)  # seeds: one decides nothing
+quadratic = partial(
+    Claim,
+    kind="ours",
+    source="Musat et al. 2025",
+    at={"seeds": SEVERAL},
+    near=2.0,
+    tolerance=0.5,
+)
+TEXT = (
+    "Musat et al. find that the time until an induction head emerges grows with the square of the context length. "
+    "Here, with {}: the slope of log steps until accuracy is 80% against log T; 2 would be quadratic."
+)
+
+SGD = quadratic(id="quadratic-sgd", label="slope of the time to 80%, SGD", text=TEXT.format("SGD"))
+ADAMW = quadratic(id="quadratic-adamw", label="slope of the time to 80%, AdamW", text=TEXT.format("AdamW"))
+POSITIONS = Claim(
+    id="positions-slower",
+    label="slope of W_K¹ less that of accuracy, AdamW",
+    kind="ours",
+    text="The time of W_K¹, which stores a pair for every position, grows faster with the length than accuracy's.",
+    source="not in a paper",
+    at={"seeds": SEVERAL},
+    at_least=0.0,
+)
+
+ALL = (SGD, ADAMW, POSITIONS)

@@ -1,0 +1,38 @@
+"""The claims, measured."""
+
+import numpy as np
+
+from icl_core.experiment import Claim, Metric, Run
+from icl_core.papers.birth.length import claims
+from icl_core.papers.birth.length.times import slope, slopes, times
+from icl_core.papers.birth.shared.seeds import seeds_error
+
+NEVER = "Not every training comes so far at every length."
+
+
+def metrics(run: Run) -> list[Metric]:
+    """The slopes, their means over seeds."""
+    return [_slope(run, claims.SGD, "sgd"), _slope(run, claims.ADAMW, "adamw"), _apart(run)]
+
+
+def _slope(run: Run, claim: Claim, optimiser: str) -> Metric:
+    found = slope(run, "accuracy", optimiser)
+    if found is None:
+        return Metric(claim, None, unfinished=NEVER)
+    return Metric(claim, found.mean, found.error, reason=_shares(run) if claim.slack(found.mean) < 0 else "")
+
+
+def _shares(run: Run) -> str:
+    """What this run has measured of the signal from which the head starts."""
+    told = ", ".join(f"{share:.0%} at T = {T}" for T, share in zip(run["task/lengths"], run["task/even"], strict=True))
+    return f"Even attention finds what followed the trigger: {told}. Longer sequences repeat their triggers more often."
+
+
+def _apart(run: Run) -> Metric:
+    """Seed by seed, of those that arrive everywhere by both measures."""
+    first, second = (times(run, measure, "adamw") for measure in ("W_K1", "accuracy"))
+    both = np.isfinite(first).all(1) & np.isfinite(second).all(1)
+    if not both.any():
+        return Metric(claims.POSITIONS, None, unfinished=NEVER)
+    apart = slopes(run["task/lengths"], first[both]) - slopes(run["task/lengths"], second[both])
+    return Metric(claims.POSITIONS, float(apart.mean()), seeds_error(apart))

@@ -1,0 +1,190 @@
+"""Sequences of random Markov chains, what counting predicts of them, and the attention that learns to count."""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core import registry
+from icl_core.experiment import CannotDraw, Run, names
+from icl_core.papers.birth.counting import model, stages, train
+from icl_core.papers.birth.counting.chains import STRATEGIES, draw_chains, followers, predictions, sample, walk
+from icl_core.papers.birth.counting.read_run import read
+from icl_core.papers.birth.counting.settings import Config, View
+from icl_core.runs import store
+from tests.recorder import Recorder
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+def test_sequences_follow_the_chains_that_were_drawn():
+    chains = draw_chains(4, 3, "dirichlet", generator())
+    tokens = walk(chains, 20_001, generator(1))
+    for chain, walked in zip(chains, tokens, strict=True):
+        counts = torch.zeros(3, 3).double()
+        counts.index_put_((walked[:-1], walked[1:]), torch.ones(20_000).double(), accumulate=True)
+        left = counts.sum(1, keepdim=True)
+        error = (chain * (1 - chain) / left).sqrt()
+        assert ((counts / left - chain).abs() < 5 * error + 1e-9).all()
+
+
+def test_rows_are_drawn_from_a_dirichlet_distribution():
+    rows = draw_chains(40_000, 3, "dirichlet", generator())[:, 0]
+    torch.testing.assert_close(rows.sum(-1), torch.ones(40_000).double())
+    assert rows.mean(0).sub(1 / 3).abs().max() < 0.01
+    assert rows.var(0).tolist() == pytest.approx([(1 / 3) * (2 / 3) / 4] * 3, rel=0.05)
+
+
+def test_balanced_chains_visit_all_states_equally_often():
+    chains = draw_chains(500, 4, "balanced", generator())
+    ones = torch.ones(500, 4).double()
+    torch.testing.assert_close(chains.sum(-1), ones)
+    torch.testing.assert_close(chains.sum(-2), ones, atol=1e-2, rtol=0)
+
+
+def test_predictions_are_what_counting_one_by_one_gives():
+    tokens, k = sample(3, 12, 4, "dirichlet", generator()), 4
+    found = predictions(tokens, k)
+    assert tuple(found) == STRATEGIES
+    for row, sequence in enumerate(tokens.tolist()):
+        for t, here in enumerate(sequence):
+            seen = sequence[: t + 1]
+            after = [b for a, b in pairwise(seen) if a == here]
+            for j in range(k):
+                assert found["uniform"][row, t, j] == 1 / k
+                assert found["unigram"][row, t, j] == pytest.approx((seen.count(j) + 1) / (t + 1 + k))
+                assert found["bigram"][row, t, j] == pytest.approx((after.count(j) + 1) / (len(after) + k))
+
+
+def test_counting_pairs_is_bayes_rule():
+    """Against the mean over many chains of the prior, each weighted by how likely it makes the sequence."""
+    tokens = sample(1, 9, 3, "dirichlet", generator(5))[0]
+    chains = draw_chains(400_000, 3, "dirichlet", generator(6))
+    likely = chains[:, tokens[:-1], tokens[1:]].prod(1)
+    bayes = (likely[:, None] * chains[:, tokens[-1]]).sum(0) / likely.sum()
+    torch.testing.assert_close(predictions(tokens[None], 3)["bigram"][0, -1], bayes, atol=5e-3, rtol=0)
+
+
+def test_counting_pairs_loses_least_on_data():
+    tokens = sample(4000, 65, 3, "dirichlet", generator(2))
+    losses = [-p.gather(-1, tokens[:, 1:, None]).log().mean() for p in predictions(tokens[:, :-1], 3).values()]
+    assert losses[0] > losses[1] + 0.02 and losses[1] > losses[2] + 0.05
+
+
+def test_followers_come_after_an_earlier_occurrence():
+    sequence = [0, 1, 0, 0, 2, 1]
+    found = followers(torch.tensor([sequence]))[0]
+    for query, here in enumerate(sequence):
+        for key in range(len(sequence)):
+            assert found[query, key] == (1 <= key <= query and sequence[key - 1] == here)
+
+
+def naive(parameters: dict[str, torch.Tensor], tokens: list[int], layers: int) -> torch.Tensor:
+    """Logits of one sequence, one query at a time."""
+    x = [parameters["W_E"][token] for token in tokens]
+    d = len(x[0])
+    for layer in range(1, layers + 1):
+        W_Q, W_K, W_V, W_O, R = (parameters[f"{part}{layer}"] for part in (*model.PARTS, "R"))
+        after = []
+        for t, here in enumerate(x):
+            weights = torch.stack([(here @ W_Q) @ (x[s] @ W_K + R[t - s]) / math.sqrt(d) for s in range(t + 1)]).exp()
+            mixed = sum(weights[s] * x[s] for s in range(t + 1)) / weights.sum()
+            after.append(here + mixed @ W_V @ W_O)
+        x = after
+    return torch.stack([each @ parameters["W_U"].T for each in x])
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_model_and_its_gradient_are_those_of_the_loops(layers):
+    first = [model.initialise(3, 8, 10, layers, generator(seed)) for seed in (1, 2)]
+    seeds = [{name: 3 * tensor.double() for name, tensor in each.items()} for each in first]
+    stacked = {name: torch.stack([each[name] for each in seeds]).requires_grad_() for name in seeds[0]}
+    tokens = torch.stack([sample(2, 10, 3, "dirichlet", generator(seed)) for seed in (3, 4)])  # [seeds, batch, T]
+    logits, maps = model.forward(stacked, tokens)
+    assert len(maps) == layers
+    torch.testing.assert_close(maps[0].sum(-1), torch.ones(2, 2, 10).double())
+    (logits.logsumexp(-1)).sum().backward()
+    for index, each in enumerate(seeds):
+        leaves = {name: tensor.clone().requires_grad_() for name, tensor in each.items()}
+        expected = torch.stack([naive(leaves, row, layers) for row in tokens[index].tolist()])
+        torch.testing.assert_close(logits[index], expected, rtol=0, atol=1e-5)
+        expected.logsumexp(-1).sum().backward()
+        for name, leaf in leaves.items():
+            found = stacked[name].grad
+            assert found is not None and leaf.grad is not None
+            torch.testing.assert_close(found[index], leaf.grad, rtol=0, atol=1e-5)
+
+
+def test_a_shorter_sequence_sees_the_same():
+    parameters = {name: each[None] for name, each in model.initialise(3, 8, 16, 2, generator()).items()}
+    tokens = sample(2, 16, 3, "dirichlet", generator(1))[None]
+    whole, start = (model.forward(parameters, tokens[..., :n])[0] for n in (16, 5))
+    torch.testing.assert_close(whole[:, :, :5], start)
+
+
+def test_what_is_lost_against_bayes_is_the_divergence_from_it():
+    """In expectation the loss less that of the best possible predictor is KL(bigram || model)."""
+    config = Config(k=3, T=32, d=8)
+    parameters = {name: 2 * each[None] for name, each in model.initialise(3, 8, 32, 2, generator(1)).items()}
+    tokens = train.held_out(config, 6000)
+    found = train.measures(config, parameters, tokens)
+    bayes = train.cross_entropy(predictions(tokens[:, :-1], 3)["bigram"].log(), tokens[:, 1:])
+    lost = (found["loss"][0] - bayes).mean(1)
+    error = float(lost.std() / len(lost) ** 0.5)
+    assert abs(float(lost.mean()) - float(found["kl_bigram"].mean())) < 4 * error
+
+
+def made(uniform: list[float], unigram: list[float], bigram: list[float], previous: list[float]) -> Run:
+    curves = {"kl_uniform": uniform, "kl_unigram": unigram, "kl_bigram": bigram, "previous": previous}
+    tensors = {f"curve/{name}": np.array([row]) for name, row in curves.items()}
+    steps = np.arange(0, 10 * len(uniform), 10)
+    return Run(Config(), {**tensors, "curve/step": steps, "names/strategies": names(STRATEGIES)})
+
+
+def test_stages_are_those_of_the_nearest_strategy():
+    run = made([0.0, 0.3, 0.4, 0.4], [0.2, 0.1, 0.2, 0.2], [0.4, 0.2, 0.1, 0.05], [0.1, 0.2, 0.5, 0.9])
+    assert stages.nearest(run) == ["uniform", "unigram", "bigram", "bigram"]
+    assert stages.spans(run) == [("uniform", 0, 10), ("unigram", 10, 20), ("bigram", 20, 30)]
+    assert stages.milestones(run) == {"unigrams": 10, "bigrams": 20}
+    assert stages.looks_back(run) == 20
+    assert stages.in_order(run, 0)
+    swapped = made([0.0, 0.3, 0.4], [0.2, 0.2, 0.1], [0.4, 0.1, 0.2], [0.1, 0.1, 0.1])
+    assert not stages.in_order(swapped, 0)
+    assert stages.looks_back(swapped) is None
+
+
+def test_the_classroom_counts_single_states_then_pairs():
+    experiment = registry.experiment("birth.counting")
+    header = store.default().preset("birth.counting", "classroom")
+    run = store.default().load(header) if header else None
+    assert run is not None and experiment.script is not None
+    beats, view = {beat.name: beat for beat in experiment.script.beats}, experiment.view()
+    for name, begins in (("unigrams", "How often each state occurs"), ("jump", "With the jump")):
+        asked = beats[name].ask
+        assert asked is not None and asked.choices[asked.right(run, view)].startswith(begins)
+    shown = read(run, View())
+    single, pairs = (shown.strategies[name][-1].argmax() for name in ("unigram", "bigram"))
+    assert single != pairs == shown.model[-1].argmax()  # the default example tells them apart
+    with pytest.raises(CannotDraw, match="must be made of the states ABC, got 'D'"):
+        read(run, View(sequence="ABD"))
+
+
+def test_a_run_that_is_still_going_can_be_drawn():
+    experiment = registry.experiment("birth.counting")
+    config = Config(steps=10, T=32, d=8, batch=16)
+    shown: list[dict[str, np.ndarray]] = []
+
+    class Watching(Recorder):
+        def report(self, done, total, loss, live, state):
+            shown.append(live())
+
+    train.run(config, Watching())
+    for tensors in filter(None, shown):
+        run = Run(config, tensors, finished=False)
+        for drawing in experiment.drawings:
+            if drawing.live:
+                assert drawing.draw(run, experiment.view()).title

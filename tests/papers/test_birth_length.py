@@ -1,0 +1,120 @@
+"""When the head stands, and how that grows with the length of the sequences."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core import registry
+from icl_core.experiment import Run, names
+from icl_core.papers.birth.length import train
+from icl_core.papers.birth.length.claims import SGD
+from icl_core.papers.birth.length.metrics import metrics
+from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
+from icl_core.papers.birth.length.times import crossing, doubling, slope, slopes, times
+from icl_core.papers.birth.shared import probes
+from icl_core.papers.birth.shared.gradient import evaluate
+from icl_core.papers.birth.shared.task import make_task, sample
+from icl_core.papers.birth.shared.train import begun, held_out, task_of
+from icl_core.runs import store
+from tests.recorder import Recorder
+
+STEPS = np.arange(0, 1001, 10)
+
+
+def made(arrived: dict[str, list[list[float]]]) -> Run:
+    """A run whose curves reach their level at the given steps, [seeds, lengths] for each optimiser."""
+    tensors = {"curve/step": STEPS, "task/lengths": np.array([32, 64, 128]), "names/optimisers": names(OPTIMISERS)}
+    tensors["task/even"] = np.array([0.2, 0.2, 0.2])
+    for optimiser, seeds in arrived.items():
+        curves = [[np.clip(STEPS / step, 0, 1) for step in row] for row in seeds]
+        tensors |= {f"curve/{m}_{optimiser}": level * np.array(curves) for m, level in
+                    (("accuracy", 0.8), ("W_K2", 0.5), ("W_K1", 0.5))}  # fmt: skip
+    return Run(Config(seeds=len(arrived["sgd"])), tensors)
+
+
+def test_a_crossing_lies_on_the_line_between_two_evaluations():
+    assert crossing(np.array([0, 10, 20]), np.array([0.0, 0.6, 1.0]), 0.8) == pytest.approx(15)
+    assert crossing(np.array([0, 10]), np.array([0.9, 1.0]), 0.8) == 0
+    assert crossing(np.array([0, 10]), np.array([0.1, 0.2]), 0.8) == np.inf
+
+
+def test_a_power_law_has_its_power_as_slope():
+    lengths = np.array([32, 64, 128, 256])
+    for power in (0.0, 1.0, 2.0):
+        assert slopes(lengths, 3.0 * lengths[None] ** power) == pytest.approx([power])
+    assert len(slopes(lengths, np.array([[10, 20, np.inf, 80]]))) == 0
+
+
+def test_quadratic_growth_would_be_found():
+    run = made({"sgd": [[50, 200, 800], [60, 240, 960], [40, 160, 640]], "adamw": [[100, 100, 100]] * 3})
+    found = slope(run, "accuracy", "sgd")
+    assert found is not None and found.mean == pytest.approx(2, abs=0.01)
+    assert doubling(run, "accuracy", "sgd") == pytest.approx(4, abs=0.05)
+    first = metrics(run)[0]
+    assert first.claim is SGD and first.verdict(run.config) == "found here"
+    assert metrics(run)[1].verdict(run.config) == "not found here"
+
+
+def test_a_training_that_never_arrives_decides_nothing():
+    run = made({"sgd": [[50, 200, 1e9]] * 3, "adamw": [[100, 100, 100]] * 3})
+    assert times(run, "accuracy", "sgd")[0, 2] == np.inf
+    assert slope(run, "accuracy", "sgd") is None
+    assert metrics(run)[0].value is None
+
+
+def test_even_attention_is_shared_out_over_all_keys():
+    batch = sample(make_task(N=16, K=4, T=20), 30, torch.Generator().manual_seed(0))
+    shares = []
+    for row, tokens in enumerate(batch.inputs.tolist()):
+        for t in range(20):
+            if batch.in_context[row, t]:
+                shares.append(sum(tokens[s - 1] == tokens[t] for s in range(1, t + 1)) / (t + 1))
+    assert train.even_share(batch) == pytest.approx(np.mean(shares))
+
+
+def test_what_is_watched_is_what_the_probes_measure():
+    config = training(Config(N=16, d=32, K=4), "adamw", 32, 0)
+    weights, _ = begun(config)
+    batch = held_out(task_of(config), 16)
+    found, recalls = train._watch(config, weights, batch, 0), probes.recalls(weights, task_of(config))
+    assert found["accuracy"] == pytest.approx(evaluate(weights, batch)["accuracy"])
+    assert (found["W_K2"], found["W_K1"]) == (recalls["W_K2"], recalls["W_K1_early"])
+
+
+def test_more_seeds_change_no_other():
+    few = Config(N=16, d=32, K=4, batch=16, steps=10)
+    one, two = (train.run(replace(few, seeds=seeds), Recorder()) for seeds in (1, 2))
+    for measure in train.MEASURES:
+        for optimiser in OPTIMISERS:
+            both = two[f"curve/{measure}_{optimiser}"]
+            assert both.shape[:2] == (2, len(lengths_of(Config())))
+            np.testing.assert_array_equal(both[:1], one[f"curve/{measure}_{optimiser}"])
+
+
+def test_the_answers_are_those_of_the_classroom():
+    experiment = registry.experiment("birth.length")
+    header = store.default().preset("birth.length", "classroom")
+    run = store.default().load(header) if header else None
+    assert run is not None and experiment.script is not None
+    asked = {beat.name: beat.ask for beat in experiment.script.beats if beat.ask}
+    for name, begins in (("wait", "About as long"), ("positions", "About four times as long")):
+        assert asked[name].choices[asked[name].right(run, experiment.view())] == begins
+
+
+def test_a_run_that_is_still_going_can_be_drawn():
+    experiment = registry.experiment("birth.length")
+    config = Config(N=16, d=32, K=4, batch=16, steps=10)
+    shown: list[dict[str, np.ndarray]] = []
+
+    class Watching(Recorder):
+        def report(self, done, total, loss, live, state):
+            shown.append(live())
+
+    train.run(config, Watching())
+    for tensors in filter(None, shown):
+        run = Run(config, tensors, finished=False)
+        for drawing in experiment.drawings:
+            if drawing.live:
+                assert drawing.draw(run, experiment.view()).title
