@@ -1,0 +1,140 @@
+"""The full transformer against loops, against the simplified one, and its heads under ablation."""
+
+import math
+
+import pytest
+import torch
+
+from icl_core.papers.birth.shared import model as simplified
+from icl_core.papers.birth.shared.task import make_task, sample
+from icl_core.papers.birth.transformer.gradient import evaluate, loss_and_gradient
+from icl_core.papers.birth.transformer.model import forward, initialise, layers_of
+
+N, T, D = 20, 24, 12
+
+
+def setting(layers=2, mlp=True, layer_norm=False, batch=4, K=3, length=T, scale="code"):
+    generator = torch.Generator().manual_seed(7)
+    weights = initialise(N, D, length, layers, generator, scale, mlp, layer_norm)
+    if layer_norm:  # gains of one and biases of zero would not show which is which
+        weights |= {name: one + 0.3 * torch.randn(D, generator=generator) for name, one in weights.items()
+                    if name.startswith(("gain", "bias"))}  # fmt: skip
+    task = make_task(N=N, K=K, T=length)
+    return {name: each.double() for name, each in weights.items()}, sample(task, batch, generator)
+
+
+def normed(x, weights, where):
+    if f"gain_{where}" not in weights:
+        return x
+    mean = sum(float(value) for value in x) / D
+    variance = sum((float(value) - mean) ** 2 for value in x) / D
+    return weights[f"gain_{where}"] * (x - mean) / math.sqrt(variance + 1e-5) + weights[f"bias_{where}"]
+
+
+def naive(weights, tokens, heads):
+    """Logits of one sequence, one position, one head and one key at a time."""
+    x = [weights["W_E"][token] + weights["P"][t] for t, token in enumerate(tokens)]
+    wide = D // heads
+    for layer in range(1, layers_of(weights) + 1):
+        read, written = [normed(each, weights, f"attention{layer}") for each in x], []
+        for t in range(len(x)):
+            update = torch.zeros(D, dtype=torch.float64)
+            for head in range(heads):
+                at = slice(head * wide, (head + 1) * wide)
+                W_Q, W_K, W_V = (weights[f"{name}{layer}"][at] for name in ("W_Q", "W_K", "W_V"))
+                scores = [torch.exp((W_Q @ read[t]) @ (W_K @ read[s]) / math.sqrt(wide)) for s in range(t + 1)]
+                mixed = sum(score / sum(scores) * read[s] for s, score in enumerate(scores))
+                update = update + weights[f"W_O{layer}"][:, at] @ (W_V @ mixed)
+            written.append(x[t] + update)
+        x = written
+        if f"W_in{layer}" in weights:
+            hidden = [(weights[f"W_in{layer}"] @ normed(each, weights, f"mlp{layer}")).clamp(min=0) for each in x]
+            x = [each + weights[f"W_out{layer}"] @ h for each, h in zip(x, hidden, strict=True)]
+    return torch.stack([weights["W_U"] @ normed(each, weights, "out") for each in x])
+
+
+@pytest.mark.parametrize(
+    "layers, heads, mlp, layer_norm", [(1, 1, True, False), (2, 3, True, True), (3, 2, False, False)]
+)
+def test_forward_equals_the_loops(layers, heads, mlp, layer_norm):
+    weights, batch = setting(layers, mlp, layer_norm)
+    found = forward(weights, batch.inputs, heads)
+    torch.testing.assert_close(found.logits[0], naive(weights, batch.inputs[0].tolist(), heads), rtol=0, atol=1e-5)
+    assert len(found.attention) == len(found.outputs) == layers
+    for attention in found.attention:
+        assert attention.shape == (4, heads, T, T) and (attention.triu(1) == 0).all()
+        torch.testing.assert_close(attention.sum(-1), torch.ones(4, heads, T, dtype=torch.float64))
+    assert found.outputs[0].shape == (4, heads, T, D // heads)
+
+
+@pytest.mark.parametrize("positions", ["all", "in_context"])
+def test_gradient_equals_central_differences_of_the_loops(positions):
+    weights, batch = setting(layer_norm=True, length=6, K=6, batch=2)
+    counted = torch.ones_like(batch.in_context) if positions == "all" else batch.in_context
+    assert counted.any()
+    found, measures = loss_and_gradient(weights, batch, 2, positions, list(weights), chunk=1)
+
+    def loss(changed):
+        logits = torch.stack([naive(changed, row.tolist(), 2) for row in batch.inputs])
+        return float(torch.nn.functional.cross_entropy(logits[counted], batch.targets[counted]))
+
+    assert measures["loss"] == pytest.approx(loss(weights), abs=1e-8)
+    for name, matrix in weights.items():
+        at = int(found[name].abs().argmax())  # where it matters
+        step = torch.zeros(matrix.numel(), dtype=torch.float64).index_fill(0, torch.tensor(at), 1e-5).view_as(matrix)
+        up, down = (loss({**weights, name: matrix + sign * step}) for sign in (1, -1))
+        assert float(found[name].flatten()[at]) == pytest.approx((up - down) / 2e-5, abs=1e-5), name
+
+
+def test_gradient_does_not_depend_on_chunks_and_leaves_out_what_is_frozen():
+    weights, batch = setting(batch=5)
+    whole, measures = loss_and_gradient(weights, batch, 2, "all", list(weights))
+    part, again = loss_and_gradient(weights, batch, 2, "all", ["W_Q1", "W_out2"], chunk=2)
+    assert part.keys() == {"W_Q1", "W_out2"} and measures == pytest.approx(again)
+    for name, slope in part.items():
+        torch.testing.assert_close(slope, whole[name])
+
+
+def as_full(small: simplified.Weights) -> dict[str, torch.Tensor]:
+    """The simplified model as a full one: W_Q = I, W_V and W_O as they are, and relu(x) − relu(−x) = x."""
+    d, one = small.d, torch.eye(small.d, dtype=torch.float64)
+    none, up = torch.zeros(2 * d, d, dtype=torch.float64), torch.cat([one, -one])
+    assert small.W_F is not None
+    return {
+        "W_E": small.W_E, "P": small.P, "W_U": small.W_U,
+        "W_Q1": one, "W_K1": small.W_K1, "W_V1": small.R1, "W_O1": one,
+        "W_in1": torch.cat([up, none]), "W_out1": torch.zeros(d, 4 * d, dtype=torch.float64),
+        "W_Q2": one, "W_K2": small.W_K2, "W_V2": small.V2, "W_O2": small.W_O2,
+        "W_in2": torch.cat([up, none]), "W_out2": torch.cat([small.W_F, -small.W_F, none.T], 1),
+    }  # fmt: skip
+
+
+def test_with_one_head_identity_queries_and_a_linear_layer_it_is_the_simplified_model():
+    generator = torch.Generator().manual_seed(3)
+    small = simplified.initialise(N, D, T, generator, "code").to(torch.float64)
+    batch = sample(make_task(N=N, K=3, T=T), 5, generator)
+    logits, first, second = simplified.forward(small, batch.inputs)
+    found = forward(as_full(small), batch.inputs, 1)
+    torch.testing.assert_close(found.logits, logits, rtol=0, atol=1e-5)
+    assert first is not None
+    for attention, expected in zip(found.attention, (first, second), strict=True):
+        torch.testing.assert_close(attention[:, 0], expected, rtol=0, atol=1e-5)
+
+
+def test_evaluation_equals_the_plain_model():
+    weights, batch = setting(batch=9)
+    logits = forward(weights, batch.inputs, 2).logits
+    right = (logits.argmax(-1) == batch.targets).double()
+    loss = torch.nn.functional.cross_entropy(logits.mT, batch.targets, reduction="none")
+    found = evaluate(weights, batch, 2)
+    assert found["accuracy"] == pytest.approx(float(right[batch.in_context].mean()))
+    assert found["global_loss"] == pytest.approx(float(loss[batch.global_].mean()))
+
+
+def test_initial_scales():
+    generator = torch.Generator().manual_seed(0)
+    paper, code = (initialise(65, 128, 64, 1, generator, scale) for scale in ("paper", "code"))
+    assert float(paper["W_E"].std()) == pytest.approx(128**-0.5, rel=0.05)
+    assert float(paper["W_out1"].std()) == pytest.approx(512**-0.5, rel=0.05)
+    assert float(code["P"].std()) == pytest.approx(1, rel=0.05)
+    assert float(code["W_out1"].abs().max()) <= 512**-0.5 and float(code["W_U"].abs().max()) <= 128**-0.5
