@@ -7,7 +7,7 @@ import torch
 
 from icl_core.papers.birth.shared import behaviour
 from icl_core.papers.birth.shared.behaviour import EVEN, INDUCTION, OTHER, PREVIOUS, UNIFORM, Behaviour, role
-from icl_core.papers.birth.shared.task import make_task, sample
+from icl_core.papers.birth.shared.task import Batch, make_task, sample
 
 
 def maps(batch: int, heads: int, T: int) -> torch.Tensor:
@@ -61,9 +61,13 @@ def planted(tokens: torch.Tensor) -> torch.Tensor:
     return found / found.sum(-1, keepdim=True)
 
 
+def summed(attention: torch.Tensor, batch: Batch) -> Behaviour:
+    return behaviour.summary(behaviour.measure(attention, batch.inputs), batch.in_context, batch.global_)
+
+
 def test_planted_heads_are_called_what_they_are():
     batch = sample(make_task(T=64), 16, torch.Generator().manual_seed(3))
-    found = behaviour.behaviour(planted(batch.inputs), batch.inputs, batch.in_context, batch.global_)
+    found = summed(planted(batch.inputs), batch)
     assert isinstance(found, Behaviour) and found.previous.shape == (4,)
     for mass in (found.previous[0], found.triggers[1], found.others[1]):
         assert float(mass) == pytest.approx(1)
@@ -78,7 +82,7 @@ def test_a_head_that_knows_its_triggers_differs_from_one_that_does_not():
     batch = sample(make_task(T=64, triggers="fixed"), 16, torch.Generator().manual_seed(3))
     both, even = planted(batch.inputs)[:, 1:3].unbind(1)
     knows = torch.where(batch.in_context[:, :, None], both, even)
-    found = behaviour.behaviour(knows[:, None], batch.inputs, batch.in_context, batch.global_)
+    found = summed(knows[:, None], batch)
     assert float(found.triggers) == pytest.approx(1)
     assert float(found.others) == pytest.approx(float(found.others_even))
 

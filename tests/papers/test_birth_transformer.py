@@ -1,13 +1,16 @@
 """The full transformer against loops, against the simplified one, and its heads under ablation."""
 
 import math
+from itertools import pairwise
 
 import pytest
 import torch
 
 from icl_core.papers.birth.shared import model as simplified
 from icl_core.papers.birth.shared.task import make_task, sample
-from icl_core.papers.birth.transformer.gradient import evaluate, loss_and_gradient
+from icl_core.papers.birth.transformer.ablation import Bench, replacing
+from icl_core.papers.birth.transformer.gradient import loss_and_gradient
+from icl_core.papers.birth.transformer.looking import evaluate
 from icl_core.papers.birth.transformer.model import forward, initialise, layers_of
 
 N, T, D = 20, 24, 12
@@ -138,3 +141,54 @@ def test_initial_scales():
     assert float(paper["W_out1"].std()) == pytest.approx(512**-0.5, rel=0.05)
     assert float(code["P"].std()) == pytest.approx(1, rel=0.05)
     assert float(code["W_out1"].abs().max()) <= 512**-0.5 and float(code["W_U"].abs().max()) <= 128**-0.5
+
+
+def bench(weights, K=2, heads=2):
+    task = make_task(N=N, K=K, T=T)
+    return Bench(weights, task, sample(task, 40, torch.Generator().manual_seed(5)), heads)
+
+
+def test_replacing_a_head_by_its_mean_changes_nothing_if_it_does_nothing():
+    weights, _ = setting(3, layer_norm=True)
+    weights["W_V2"][:6] = 0  # head 1 of layer 2 writes zero at every position
+    weights["W_O1"][:, 6:] = 0  # what head 2 of layer 1 reads, nobody writes
+    found = bench(weights)
+    whole = found.judge([], "mean")
+    for way in ("mean", "zero"):
+        assert found.judge([(2, 1)], way) == pytest.approx(whole, nan_ok=True)
+        assert found.judge([(1, 2)], way) == pytest.approx(whole, nan_ok=True)
+    assert found.judge([(1, 2)], "patch") == pytest.approx(found.judge([], "patch"))
+    assert found.judge([(1, 1)], "zero")["global_loss"] != pytest.approx(whole["global_loss"])
+
+
+def test_means_are_those_over_sequences():
+    weights, _ = setting()
+    found = bench(weights)
+    outputs = forward(weights, found.batch.inputs, 2).outputs
+    torch.testing.assert_close(found.mean[1], outputs[1].mean(0))
+
+
+def test_all_heads_patched_and_the_token_itself_left_are_the_corrupted_run_at_the_queries():
+    """Without a feed-forward layer, and the queries' own tokens being equal, the heads carry all that differs."""
+    weights, _ = setting(mlp=False)
+    found = bench(weights)
+    assert 10 < len(found.clean.inputs) < 40
+    every = [(layer, head) for layer in (1, 2) for head in (1, 2)]
+    source = torch.stack(forward(weights, found.corrupted.inputs, 2).outputs)
+    patched = forward(weights, found.clean.inputs, 2, replacing(every, source)).logits
+    expected = forward(weights, found.corrupted.inputs, 2).logits
+    inside = found.clean.in_context
+    assert inside.any()
+    torch.testing.assert_close(patched[inside], expected[inside])
+
+
+def test_a_corrupted_sequence_differs_in_its_outputs_alone():
+    found = bench(setting()[0])
+    clean, twin = found.clean, found.corrupted
+    for row in range(len(clean.inputs)):
+        triggers = clean.triggers[row].tolist()
+        other = dict(zip(triggers, twin.outputs[row].tolist(), strict=True))
+        assert not set(other.values()) & ({*triggers, *clean.outputs[row].tolist()})
+        tokens = clean.tokens[row].tolist()
+        expected = [other.get(before, after) for before, after in pairwise(tokens)]
+        assert twin.tokens[row].tolist() == [tokens[0], *expected]

@@ -70,6 +70,15 @@ def by_position(values: Float[Tensor, "batch *heads T"]) -> Float[Tensor, "*head
     return values.nanmean(0)
 
 
+class Measures(NamedTuple):
+    """Every measure at every query, [batch, *heads, T]; `even` is what a uniform attention has on followers."""
+
+    previous: Tensor
+    followers: Tensor
+    even: Tensor
+    uniformity: Tensor
+
+
 class Behaviour(NamedTuple):
     """The measures of some heads, [*heads] each; those on followers at triggers that have come before, and at other
     characters that come again."""
@@ -82,22 +91,23 @@ class Behaviour(NamedTuple):
     others_even: Tensor
 
 
-def behaviour(
-    attention: Float[Tensor, "batch *heads T T"], tokens: Int[Tensor, "batch T"],
-    in_context: Bool[Tensor, "batch T"], others: Bool[Tensor, "batch T"],
-) -> Behaviour:  # fmt: skip
-    """What every head does on a batch: `in_context` and `others` are the queries that are triggers and that are none
-    (`Batch.in_context`, `Batch.global_`)."""
+def measure(attention: Float[Tensor, "batch *heads T T"], tokens: Int[Tensor, "batch T"]) -> Measures:
+    """All measures of some sequences: those of several chunks can be put end to end before they are averaged."""
     spread = tokens.reshape(len(tokens), *[1] * (attention.dim() - 3), -1)
     followers = on_followers(attention, spread)
-    even = by_chance(spread).expand(followers.shape)
+    return Measures(on_previous(attention), followers, by_chance(spread).expand_as(followers), uniformity(attention))
+
+
+def summary(found: Measures, in_context: Bool[Tensor, "batch T"], others: Bool[Tensor, "batch T"]) -> Behaviour:
+    """What every head does: `in_context` and `others` are the queries that are triggers and that are none
+    (`Batch.in_context`, `Batch.global_`)."""
     return Behaviour(
-        average(on_previous(attention)),
-        average(followers, in_context),
-        average(followers, others),
-        average(uniformity(attention)),
-        average(even, in_context),
-        average(even, others),
+        average(found.previous),
+        average(found.followers, in_context),
+        average(found.followers, others),
+        average(found.uniformity),
+        average(found.even, in_context),
+        average(found.even, others),
     )
 
 

@@ -1,4 +1,4 @@
-"""The loss of the full transformer, its gradient by autograd, and what a model achieves, in chunks of sequences."""
+"""The loss of the full transformer and its gradient by autograd, in chunks of sequences that fit the cache."""
 
 from collections.abc import Collection
 
@@ -7,9 +7,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
-from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.task import Batch
-from icl_core.papers.birth.transformer.model import Change, Weights, forward
+from icl_core.papers.birth.transformer.model import Weights, forward
 
 TOKENS = 2048  # of a chunk
 
@@ -58,23 +57,3 @@ def _measures(
         "global_loss": mean(loss, batch.global_),
         "in_context_accuracy": mean(right, batch.in_context),
     }
-
-
-@torch.no_grad()
-def evaluate(weights: Weights, batch: Batch, heads: int, change: Change | None = None) -> dict[str, float]:
-    """What the model achieves on held-out sequences: accuracy and loss in context, accuracy_new where the target is not
-    the input itself, global loss; each with its standard error under its name with `_error`."""
-    losses, hits = [], []
-    for rows in torch.arange(len(batch.inputs)).split(chunk_of(batch)):
-        logits = forward(weights, batch.inputs[rows], heads, change).logits
-        targets = batch.targets[rows]
-        losses.append(F.cross_entropy(logits.mT, targets, reduction="none"))
-        hits.append(logits.argmax(-1) == targets)
-    loss, right = torch.cat(losses), torch.cat(hits)
-    found = {
-        "accuracy": share(right, batch.in_context),
-        "accuracy_new": share(right, batch.in_context & (batch.targets != batch.inputs)),
-        "in_context_loss": share(loss, batch.in_context),
-        "global_loss": share(loss, batch.global_),
-    }
-    return {name: pair[0] for name, pair in found.items()} | {f"{name}_error": pair[1] for name, pair in found.items()}

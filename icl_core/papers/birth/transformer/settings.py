@@ -1,0 +1,98 @@
+"""What is trained of the full transformer (Config), what is drawn of it (View), and presets."""
+
+from dataclasses import replace
+
+from icl_core import device
+from icl_core.experiment import Preset
+from icl_core.knobs import BadSetting, choice, settings, slider, text, toggle
+from icl_core.papers.birth.shared.settings import (
+    MODEL,
+    OPTIMISERS,
+    OUTPUTS,
+    POSITIONS,
+    REPEATS,
+    SCALES,
+    TASK,
+    TRAINING,
+    TRIGGERS,
+)
+
+REPLACED = {
+    "mean": "its mean output",
+    "zero": "zero",
+    "patch": "its output on the sequence with other outputs",
+}
+
+
+@settings
+class Config:
+    """What is trained; Section 3 and Appendix E. The paper's size is d = 128, T = 256, batches of 512."""
+
+    triggers: str = choice(
+        "triggers", TRIGGERS, default="random", group=TASK, help="what follows a trigger must be read from the context"
+    )
+    K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
+    outputs: str = choice(
+        "outputs", OUTPUTS, default="uniform", group=TASK, help="how the character that follows a trigger is drawn"
+    )
+    N: int = slider(
+        "vocabulary, N", 16, 65, default=65, group=TASK, help="the N most frequent characters of Shakespeare"
+    )
+    T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
+    no_repeat: bool = toggle(
+        "no output repeats its trigger",
+        default=False,
+        group=TASK,
+        help="if outputs may repeat their triggers, a sequence can get stuck on one character",
+    )
+    d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
+    layers: int = slider("layers", 1, 4, default=2, group=MODEL, help="with one layer nothing looks one character back")
+    heads: int = slider("heads a layer", 1, 8, default=1, group=MODEL, help="each is d / heads wide")
+    mlp: bool = toggle("feed-forward, 4d wide, ReLU", default=True, group=MODEL)
+    layer_norm: bool = toggle("layer norm", default=False, group=MODEL, help="before each part, and before W_U")
+    scale: str = choice("initial scale", SCALES, default="code", group=MODEL)
+    frozen: bool = toggle("embeddings frozen", default=False, group=TRAINING, help="W_E, the positions and W_U")
+    positions: str = choice("loss on", POSITIONS, default="all", group=TRAINING)
+    optimiser: str = choice("optimiser", OPTIMISERS, default="adamw", group=TRAINING)
+    learning_rate: float = slider("learning rate", 0.0001, 2.0, default=0.003, log=True, group=TRAINING)
+    batch: int = slider("sequences a batch", 16, 512, default=32, step=16, group=TRAINING)
+    steps: int = slider("steps", 10, 5000, default=600, step=10, group=TRAINING)
+    seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
+    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+
+    def check(self) -> None:
+        """Refuse heads of a broken width, and what does not fit the memory."""
+        if self.d % self.heads:
+            raise BadSetting(f"heads must divide the width, {self.d}, got {self.heads}")
+        at_once = max(1, 2**11 // self.T)  # sequences
+        maps = 4 * at_once * self.T * self.layers * (6 * self.heads * self.T + 24 * self.d)
+        needed = maps + 4 * 80 * self.parameters + 4 * 16 * self.batch * self.T
+        device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the model has, but for layer norm's."""
+        return (4 + 8 * self.mlp) * self.layers * self.d**2 + (2 * self.N + self.T) * self.d
+
+
+@settings
+class View:
+    """What is drawn of a trained model, or asked of it."""
+
+    snapshot: int = slider("training step", 0, 31, default=31)
+    layer: int = slider("layer", 1, 4, default=2, at_most="layers")
+    head: int = slider("head", 1, 8, default=1, at_most="heads")
+    sequence: str = text("your own sequence (empty: a random one)", 256, default="")
+    marked: str = text("its triggers (empty: all that come again)", 10, default="")
+    sample: int = slider("random sequence, number", 0, 99, default=0)
+    length: int = slider("positions shown", 8, 256, default=40)
+    replaced: str = text("heads to replace, as layer.head", 100, default="1.1")
+    by: str = choice("put in their place", REPLACED, default="mean")
+
+
+FASTEST = Config()
+FIGURE_2 = Config(K=3, T=256, optimiser="sgd", learning_rate=0.2, batch=512, steps=2000)
+FIGURE_10 = replace(FIGURE_2, layer_norm=True)
+FIGURE_11 = replace(FIGURE_2, heads=4)
+
+PRESETS = (Preset("fastest", "A full transformer", FASTEST, "Everything is trained at once.", seeds=3),)
