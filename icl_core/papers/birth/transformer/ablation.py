@@ -73,6 +73,9 @@ class Bench:
         self.mean = means(weights, batch, heads)
         self.clean = uncorrupted(batch)
         self.corrupted = corrupted(task, self.clean)
+        with torch.no_grad():
+            runs = [torch.stack(found.outputs) for _, _, found in passes(weights, self.corrupted, heads)]
+        self.other = torch.cat(runs, 1)  # head outputs on the corrupted sequences [L, batch, H, T, d_H]
 
     def judge(self, which: Iterable[tuple[int, int]], by: str) -> dict[str, float]:
         """The `MEASURES` after the replacement `by`, one of `WAYS`, of some heads; none is the model as it is."""
@@ -87,8 +90,8 @@ class Bench:
     def _patched(self, which: list[tuple[int, int]]) -> dict[str, float]:
         clean, twin, guesses, losses = self.clean, self.corrupted, [], []
         for rows in torch.arange(len(clean.inputs)).split(chunk_of(clean)):
-            source = torch.stack(forward(self.weights, twin.inputs[rows], self.heads).outputs)
-            logits = forward(self.weights, clean.inputs[rows], self.heads, replacing(which, source)).logits
+            change = replacing(which, self.other[:, rows])
+            logits = forward(self.weights, clean.inputs[rows], self.heads, change).logits
             guesses.append(logits.argmax(-1))
             losses.append(F.cross_entropy(logits.mT, clean.targets[rows], reduction="none"))
         guess, loss = torch.cat(guesses), torch.cat(losses)
