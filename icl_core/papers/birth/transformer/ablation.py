@@ -18,7 +18,7 @@ from icl_core.papers.birth.transformer.gradient import chunk_of
 from icl_core.papers.birth.transformer.looking import evaluate, passes
 from icl_core.papers.birth.transformer.model import Change, Weights, forward
 
-POSITIONS = 2**13  # held-out positions that a replacement is judged on
+POSITIONS = 2**14  # held-out positions that a replacement is judged on
 WAYS = ("mean", "zero", "patch")
 MEASURES = ("accuracy", "accuracy_error", "global_loss", "other")  # "other": says what follows in the corrupted one
 

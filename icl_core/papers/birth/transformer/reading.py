@@ -2,6 +2,7 @@
 what it attends to and predicts in context."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -9,6 +10,7 @@ from torch import Tensor
 
 from icl_core.experiment import names
 from icl_core.papers.birth.shared.baselines import unusual
+from icl_core.papers.birth.shared.behaviour import by_position, on_previous
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.sequence import Shown, choose
 from icl_core.papers.birth.shared.task import Batch, Task
@@ -16,33 +18,40 @@ from icl_core.papers.birth.shared.train import WATCHED, held_out, task_of
 from icl_core.papers.birth.transformer.ablation import MEASURES, POSITIONS, Bench, each_alone
 from icl_core.papers.birth.transformer.looking import head_names, passes
 from icl_core.papers.birth.transformer.model import Weights, forward
-from icl_core.papers.birth.transformer.settings import Config, View
+from icl_core.papers.birth.transformer.settings import Config
 
 LENGTH = 64  # positions of the example
-WANTED = 6  # of its predictions at least are asked of the context
+LOOKED, WANTED = 40, 5  # of its first positions so many at least are asked of the context
 ATTENDS = ("guess", "agrees", "right", "where_right", "where_wrong", "bigram")
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A random sequence by its number, as `choose` asks for it."""
+
+    sample: int
+    length: int = LENGTH
+    sequence: str = ""
+    marked: str = ""
+
+
 def example(task: Task) -> Shown:
-    """The sequence on the stage: the first that asks the context often and has no output that is a trigger, which may
-    lock a sequence in a circle; the drawers' random sequences count from it."""
-    return choose(task, View(sample=example_number(task), length=LENGTH))
+    """The sequence on the stage: the first of a hundred that asks the context often enough and has no output that is a
+    trigger, which may lock a sequence in a circle."""
+    every = [choose(task, Asked(number)) for number in range(100)]
+    good = (each for each in every if int(each.in_context[:LOOKED].sum()) >= WANTED and _free(each))
+    return next(good, every[0])
 
 
-def example_number(task: Task) -> int:
-    """Its number among the random sequences."""
-    for number in range(100):
-        shown = choose(task, View(sample=number, length=LENGTH))
-        if int(shown.in_context.sum()) >= WANTED and not set(shown.truth) & set(shown.truth.values()):
-            return number
-    return 0
+def _free(shown: Shown) -> bool:
+    return not set(shown.truth) & set(shown.truth.values())
 
 
 @torch.no_grad()
 def example_readings(config: Config, snapshots: Sequence[Weights]) -> dict[str, np.ndarray]:
     """Of the example at every snapshot: `reading/attention` [snapshots, heads, T (T + 1) / 2], the maps' lower halves
-    row by row; `reading/predicted`, an index into `names/characters`, and its `/probability` [snapshots, T];
-    `example/in_context` and `example/truth` [T], -1 where the context does not tell."""
+    row by row in parts of 255; `reading/predicted`, an index into `names/characters`, and its `/probability`
+    [snapshots, T]; `example/in_context` and `example/truth` [T], -1 where the context does not tell."""
     task = task_of(config)
     shown = example(task)
     inputs, inside = shown.inputs, shown.in_context.numpy()
@@ -52,7 +61,7 @@ def example_readings(config: Config, snapshots: Sequence[Weights]) -> dict[str, 
     chances = np.stack([each.logits[0].softmax(-1).cpu().numpy() for each in found])  # [snapshots, T, N]
     truth = [shown.truth[token] if known else -1 for token, known in zip(inputs.tolist(), inside, strict=True)]
     return {
-        "reading/attention": np.array(maps, np.float16),
+        "reading/attention": np.rint(255 * np.array(maps)).astype(np.uint8),
         "reading/predicted": chances.argmax(-1).astype(np.int16),
         "reading/probability": chances.max(-1).astype(np.float16),
         "example/in_context": inside,
@@ -85,11 +94,17 @@ def head_effects(config: Config, weights: Weights) -> dict[str, np.ndarray]:
 def attending(config: Config, weights: Weights) -> dict[str, np.ndarray]:
     """`attends/values` in the order of `names/attends`, over in-context predictions: how often the guess `unusual` is
     right; how often the model names the same; how often it is right, in all, where the guess is, where it is not; how
-    often it names the likeliest bigram."""
+    often it names the likeliest bigram. And `position/previous` [heads, T], the mass on t - 1 at every position."""
     task = task_of(config)
-    batch = held_out(task, WATCHED)
-    model = torch.cat([found.logits.argmax(-1) for _, _, found in passes(weights, batch, config.heads)])
-    return {"attends/values": _compared(task, batch, model), "names/attends": names(ATTENDS)}
+    batch, guesses, masses = held_out(task, WATCHED), [], []
+    for _, _, found in passes(weights, batch, config.heads):
+        guesses.append(found.logits.argmax(-1))
+        masses.append(on_previous(torch.cat(found.attention, 1)))
+    return {
+        "attends/values": _compared(task, batch, torch.cat(guesses)),
+        "names/attends": names(ATTENDS),
+        "position/previous": by_position(torch.cat(masses)).cpu().numpy().astype(np.float32),
+    }
 
 
 def _compared(task: Task, batch: Batch, model: Tensor) -> np.ndarray:

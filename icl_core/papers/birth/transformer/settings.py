@@ -45,18 +45,18 @@ class Config:
         group=TASK,
         help="if outputs may repeat their triggers, a sequence can get stuck on one character",
     )
-    d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
+    d: int = slider("width, d", 16, 512, default=64, step=16, group=MODEL)
     layers: int = slider("layers", 1, 4, default=2, group=MODEL, help="with one layer nothing looks one character back")
-    heads: int = slider("heads a layer", 1, 8, default=1, group=MODEL, help="each is d / heads wide")
+    heads: int = slider("heads a layer", 1, 8, default=4, group=MODEL, help="each is d / heads wide")
     mlp: bool = toggle("feed-forward, 4d wide, ReLU", default=True, group=MODEL)
     layer_norm: bool = toggle("layer norm", default=False, group=MODEL, help="before each part, and before W_U")
     scale: str = choice("initial scale", SCALES, default="code", group=MODEL)
     frozen: bool = toggle("embeddings frozen", default=False, group=TRAINING, help="W_E, the positions and W_U")
     positions: str = choice("loss on", POSITIONS, default="all", group=TRAINING)
     optimiser: str = choice("optimiser", OPTIMISERS, default="adamw", group=TRAINING)
-    learning_rate: float = slider("learning rate", 0.0001, 2.0, default=0.003, log=True, group=TRAINING)
+    learning_rate: float = slider("learning rate", 0.0001, 2.0, default=0.004, log=True, group=TRAINING)
     batch: int = slider("sequences a batch", 16, 512, default=32, step=16, group=TRAINING)
-    steps: int = slider("steps", 10, 5000, default=600, step=10, group=TRAINING)
+    steps: int = slider("steps", 10, 5000, default=800, step=10, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
@@ -82,17 +82,52 @@ class View:
     snapshot: int = slider("training step", 0, 31, default=31)
     layer: int = slider("layer", 1, 4, default=2, at_most="layers")
     head: int = slider("head", 1, 8, default=1, at_most="heads")
-    sequence: str = text("your own sequence (empty: a random one)", 256, default="")
+    sequence: str = text("your own sequence (empty: the example)", 256, default="")
     marked: str = text("its triggers (empty: all that come again)", 10, default="")
-    sample: int = slider("random sequence, number", 0, 99, default=0)
-    length: int = slider("positions shown", 8, 256, default=40)
     replaced: str = text("heads to replace, as layer.head", 100, default="1.1")
     by: str = choice("put in their place", REPLACED, default="mean")
 
 
-FASTEST = Config()
-FIGURE_2 = Config(K=3, T=256, optimiser="sgd", learning_rate=0.2, batch=512, steps=2000)
-FIGURE_10 = replace(FIGURE_2, layer_norm=True)
-FIGURE_11 = replace(FIGURE_2, heads=4)
+HEADS = Config()
+ONE_HEAD = replace(HEADS, heads=1)
+FIXED = replace(ONE_HEAD, triggers="fixed", steps=400)
+ONE_LAYER = replace(FIXED, layers=1, learning_rate=0.01, steps=800)
+FIGURE_2 = Config(
+    K=3, T=256, d=128, heads=1, optimiser="sgd", learning_rate=0.2, batch=512, steps=2000
+)  # Section 3 and Appendix E
+FIGURE_10, FIGURE_11 = replace(FIGURE_2, layer_norm=True), replace(FIGURE_2, heads=4)
 
-PRESETS = (Preset("fastest", "A full transformer", FASTEST, "Everything is trained at once.", seeds=3),)
+# name, title, config, what to see
+CLASSROOM = (
+    (
+        "heads",
+        "Two layers of four heads",
+        HEADS,
+        "Which head does what? One layer shares the work, the other does not.",
+    ),
+    ("one head", "Two layers of one head", ONE_HEAD, "With a single head a layer, each has its task."),
+    ("fixed", "Fixed triggers", FIXED, "A head that knows its triggers looks back for these alone."),
+    ("one layer", "One layer fails", ONE_LAYER, "A single layer can count characters, not look back."),
+)
+PAPER = (
+    ("random, paper size", "Random triggers", FIGURE_2, "The paper's transformer, all of it trained."),
+    ("fixed, paper size", "Fixed triggers", replace(FIGURE_2, triggers="fixed"), "The same with fixed triggers."),
+    ("one layer, paper size", "One layer", replace(FIGURE_2, layers=1), "How far one layer gets."),
+    ("one layer, fixed, paper size", "One layer, fixed triggers", replace(FIGURE_2, layers=1, triggers="fixed"),
+     "How far one layer gets that may know its triggers."),
+)  # fmt: skip
+FIGURES = (
+    ("figure 10", "With layer norm", FIGURE_10, "Does the training look as it did without?"),
+    ("figure 11", "Four heads", FIGURE_11, "Which of them look one back, which find what followed?"),
+)
+
+
+def _presets(rows: tuple, group: str, seeds: int, shipped: bool) -> tuple[Preset, ...]:
+    return tuple(Preset(name, title, config, about, group, seeds, shipped) for name, title, config, about in rows)
+
+
+PRESETS = (
+    *_presets(CLASSROOM, "Classroom", 1, True),
+    *_presets(PAPER, "Paper's setting", 3, False),
+    *_presets(FIGURES, "Figures", 3, False),
+)

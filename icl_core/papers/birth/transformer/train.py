@@ -24,10 +24,12 @@ from icl_core.training.several_seeds import padded
 EVALUATIONS = 5, 20  # every so many steps at first, and so many of these
 ONE_LAYER, FIRST = "one_layer", "seed 0"
 EMBEDDINGS = frozenset(("W_E", "P", "W_U"))
-BEHAVIOUR = ("previous", "triggers", "others", "uniformity")  # of every head at every evaluation
-# A single layer is trained to its end more easily with AdamW; at most so long, beside a longer training of two.
+# of every head at every evaluation; `_even` is what a uniform attention would have there
+BEHAVIOUR = ("previous", "triggers", "others", "uniformity", "triggers_even", "others_even")
+
+# A single layer learns slowly with SGD; so it is trained the same way beside all, twice as long but at most so long.
 ONE = {"optimiser": "adamw", "learning_rate": 0.01, "heads": 1, "layers": 1, "seeds": 1}
-ONE_STEPS, ONE_BATCH = 400, 64
+ONE_STEPS, ONE_BATCH = 800, 64
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
@@ -58,7 +60,7 @@ def _trainings(config: Config) -> dict[str, Config]:
 
 def one_layer(config: Config) -> Config:
     """A single layer of one head on the same task."""
-    return replace(config, **ONE, steps=min(config.steps, ONE_STEPS), batch=min(config.batch, ONE_BATCH))
+    return replace(config, **ONE, steps=min(2 * config.steps, ONE_STEPS), batch=min(config.batch, ONE_BATCH))
 
 
 def _label(config: Config, name: str) -> str:
@@ -79,7 +81,7 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
     final = {name: tensor.half().float() for name, tensor in weights.items()}
     found = {**_curves(state), **_evaluated(config, final)}
     if not keep:
-        return {**found, **attending(config, final)} if config.layers == 1 else found
+        return {**found, **attending(config, final)} if config.layers == 1 else found  # the single layer beside more
     path = [name for name in state.curve if name.startswith(("accuracy", "previous_", "triggers_"))]
     chosen = loop.spread(state.moving(*path))
     every = [{**weights, **_tensors(state.snapshots[index])} for index in chosen]
@@ -166,5 +168,6 @@ def _beside(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     values = {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}
     if single is None:
         return values
-    loss = {"one_layer/in_context_loss": single["batch/in_context_loss"]}
-    return {**values, **loss, **{f"one_layer/{name}": single[name] for name in single if name.startswith("attends/")}}
+    kept = {name: single[f"evaluated/{name}"][0] for name in BEHAVIOUR}  # of its only head
+    kept |= {"in_context_loss": single["batch/in_context_loss"], "attends": single["attends/values"]}
+    return {**values, **{f"one_layer/{name}": np.atleast_1d(array) for name, array in kept.items()}}
