@@ -27,7 +27,10 @@ def headline(run: Run, view: View) -> str:
     back, found = (len(of_role(shown, role)) for role in (PREVIOUS, INDUCTION))
     when = f"After {step} steps" if step else "Before training"
     right = f"{stage.accuracy_at(run, step):.0%} are right in context"
-    return f"{when}, {right}. Heads that look one back: {back}; that find what followed: {found}; all: {len(shown)}."
+    heads = (
+        f"{back} of {len(shown)} heads look{'s' * (back == 1)} one back, {found} find{'s' * (found == 1)} what followed"
+    )
+    return f"{when}, {right}: {heads}." if len(shown) > 1 else f"{when}, {right}, with a single head."
 
 
 def cost(config: Config) -> float:

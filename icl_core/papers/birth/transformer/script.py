@@ -7,7 +7,7 @@ from icl_core.papers.birth.transformer.draw.replaced import judged, named
 from icl_core.papers.birth.transformer.draw.stage import accuracy_at
 from icl_core.papers.birth.transformer.read_run import forms, last_heads, of_role
 from icl_core.papers.birth.transformer.settings import View
-from icl_core.script import FIRST, LAST, MARKS, Beat, Question, Script, Task, Try
+from icl_core.script import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Script, Task, Try
 
 ONE, REPLACE, CURVES, SINGLE = "One head", "Replace heads", "All curves", "One layer"  # the drawers
 SECOND = "2.1, 2.2, 2.3, 2.4"
@@ -44,12 +44,18 @@ def _which_back(run: Run, view: View) -> str:
     )
 
 
+def _formed(run: Run) -> float | None:
+    """The step by which some head looks one back and some finds what followed."""
+    steps = [forms(run, role) for role in (PREVIOUS, INDUCTION)]
+    return max(step for step in steps if step is not None) if None not in steps else None
+
+
 def _found(run: Run, view: View) -> str:
     heads = of_role(last_heads(run), INDUCTION)
     names = ", ".join(head.name for head in heads)
     return (
-        f"Then layer 2 finds what followed. Here {len(heads)} of its heads come to do it ({names}): with random "
-        "starts, each finds its own way to the copy that layer 1 has made."
+        f"Layer 2 finds what followed, and there {len(heads)} heads come to do it ({names}). Neither layer is of use "
+        "without the other: they grow together."
     )
 
 
@@ -109,7 +115,7 @@ BEATS = (
         "back",
         "One head is enough to look one back: once it has put a copy of the previous character into the stream, a "
         "second copy is of little use.",
-        lambda run: forms(run, PREVIOUS),
+        _formed,
         ("maps", "doing"),
         ask=Question(
             "Layer 1 has four heads. How many of them come to look one back?",
@@ -118,10 +124,10 @@ BEATS = (
             _which_back,
             "Every head could learn it. But whichever is ahead takes the loss down, and with it the others' reason to "
             "follow. The paper sees the same in its Figure 11.",
-            ("maps", "doing", "needed", MARKS),
+            ("maps", "doing", "needed", HEADLINE, MARKS),
         ),
     ),
-    Beat("find", _found, lambda run: forms(run, INDUCTION), ("maps", "doing")),
+    Beat("find", _found, LAST, ("maps", "doing")),
     Beat(
         "needed",
         "What one head does alone, nobody makes up for. What several heads share, the others can do without one.",

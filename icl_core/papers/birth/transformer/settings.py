@@ -17,11 +17,7 @@ from icl_core.papers.birth.shared.settings import (
     TRIGGERS,
 )
 
-REPLACED = {
-    "mean": "its mean output",
-    "zero": "zero",
-    "patch": "its output on the sequence with other outputs",
-}
+REPLACED = {"mean": "its mean output", "zero": "zero", "patch": "from another sequence"}
 
 
 @settings

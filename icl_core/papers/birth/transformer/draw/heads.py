@@ -23,10 +23,10 @@ from icl_core.papers.birth.transformer.read_run import (
 )
 from icl_core.papers.birth.transformer.settings import View
 
-SHOWN = 40  # positions of a small map: more would be less than three pixels each
+SHOWN = 32  # positions of a small map: more would be less than three pixels each
 SHORT = {PREVIOUS: "one back", INDUCTION: "followers"}
-APART, ABOVE = 0.03, 0.14  # of maps, as shares of the width and of the height
-MARGIN = {"t": 26, "b": 24, "l": 30, "r": 10}
+APART, ABOVE = 0.03, 0.1  # of maps, as shares of the width and of the height
+MARGIN = {"t": 22, "b": 6, "l": 6, "r": 6}
 SCALE = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "showscale": False}
 
 

@@ -5,8 +5,9 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
-from icl_core.figures import Curve, mean_of
+from icl_core.figure import Figure, Trace
+from icl_core.figures import Curve, colour, mean_of
+from icl_core.figures.style import axis, layout
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, beyond
 from icl_core.papers.birth.transformer.read_run import KINDS, heads_shown, last_heads
 from icl_core.papers.birth.transformer.settings import View
@@ -15,6 +16,7 @@ FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
 BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best possible"}
 MARGIN = {"l": 56, "r": 14, "t": 26, "b": 46}
 LEGEND = {"x": -0.06, "y": 1.01, "font": {"size": 13}}
+SIDES = {"a count is right": "where_right", "a count is wrong": "where_wrong"}
 LEGENDS = {PREVIOUS: "one back", INDUCTION: "followers"}
 
 
@@ -63,7 +65,7 @@ def doing(run: Run, view: View) -> Panel:
     x, series, shown = run["curve/step"], [], set()
     for index, head in enumerate(last_heads(run)):
         label = LEGENDS.get(head.role, "neither")
-        series.append(Curve(label, x, _doing(run, index, head.role), KINDS.get(head.role, figures.colour("seed"))))
+        series.append(Curve(label, x, _doing(run, index, head.role), KINDS.get(head.role, colour("seed"))))
     figure = figures.curves(
         series, "training step", "share of attention", y_range=(0, 1.02), at=step(run, view), height=300
     )
@@ -104,7 +106,7 @@ def needed(run: Run, view: View) -> Panel:
     """Accuracy with each head alone replaced by its mean output, after the training."""
     heads, found = last_heads(run), run["effect/mean"]
     whole, left = float(found[0, 0]), found[1:, 0].tolist()
-    kinds = [KINDS.get(head.role, figures.colour("seed")) for head in heads]
+    kinds = [KINDS.get(head.role, colour("seed")) for head in heads]
     figure = figures.bars(
         [head.name for head in heads], left, "in-context accuracy", errors=found[1:, 1].tolist(), kinds=kinds,
         y_range=(0, 1.05), lines=[("all heads", whole, "trained")], text="value" if len(heads) < 5 else "none",
@@ -124,22 +126,24 @@ def needed(run: Run, view: View) -> Panel:
 def counting(run: Run, view: View) -> Panel:
     """Where naming the character that comes up more often than usual is right, and where it is not."""
     alone, model = attends(run)
-    guess = (alone or model)["guess"]
-    sides = {"where the count is right": "where_right", "where it is wrong": "where_wrong"}
-    found = {} if alone is None else {f"one layer, {name}": alone[key] for name, key in sides.items()}
-    who = "one layer" if run.config.layers == 1 else "this model"
-    found |= {f"{who}, {name}": model[key] for name, key in sides.items()}
-    kinds = ["layer 4", "layer 4", "trained", "trained"][-len(found) :]
-    seen, y_title = alone or model, "in-context accuracy"
-    figure = figures.bars(list(found), list(found.values()), y_title, kinds=kinds, y_range=(0, 1.05), height=300)
+    shown = {"one layer": ("layer 4", alone)} if alone else {}
+    shown |= {"this model" if alone else "one layer": ("trained", model)}
+    figure = Figure(layout=layout(300, MARGIN, barmode="group", bargap=0.3))
+    for name, (kind, found) in shown.items():
+        values = [found[side] for side in SIDES.values()]
+        texts = [f"{value:.0%}" for value in values]
+        bar = Trace("bar", x=list(SIDES), y=values, name=name, marker={"color": colour(kind)}, text=texts)
+        figure.add_trace(bar.update(hovertemplate="%{y:.3g}", textposition="outside", cliponaxis=False))
+    figure.update_yaxes(axis("in-context accuracy", range=[0, 1.1])).update_xaxes(axis(showgrid=False))
+    seen = alone or model
     return Panel(
         f"One layer where a count fails: {seen['where_wrong']:.0%} right",
         "A trigger's output comes whenever its trigger does. So a guess can do without order: name the character that "
-        f"has come up most beyond its usual frequency. It is right {guess:.0%} of the time. The bars show how often "
-        "the models are right where this guess is, and where it is not, after the training. Without a head that looks "
-        "one back the second bar stays near zero.",
-        figure.update_layout(margin=MARGIN),
-        data=pd.DataFrame({"where": list(found), "accuracy": list(found.values())}),
+        f"has come up most beyond its usual frequency. It is right {seen['guess']:.0%} of the time. The bars show how "
+        "often the models are right where this count is, and where it is not, after the training. Without a head that "
+        "looks one back the second bar stays near zero.",
+        figure.update_layout(legend={"orientation": "h"} | LEGEND | {"yanchor": "bottom"}),
+        data=pd.DataFrame({name: [found[side] for side in SIDES.values()] for name, (_, found) in shown.items()}),
     )
 
 
