@@ -22,7 +22,8 @@ TASK = Task(
 def _start(run: Run, view: View) -> str:
     return (
         f"Now everything is trained: embeddings, queries, values, feed-forward layers, and {run.config.heads} heads a "
-        f"layer. Before training no head looks anywhere in particular, and {accuracy_at(run, 0):.0%} is right."
+        f"layer. Before training no head looks anywhere in particular; {accuracy_at(run, 0):.0%} of the predictions "
+        "are right."
     )
 
 
@@ -54,8 +55,8 @@ def _found(run: Run, view: View) -> str:
     heads = of_role(last_heads(run), INDUCTION)
     names = ", ".join(head.name for head in heads)
     return (
-        f"Layer 2 finds what followed, and there {len(heads)} heads come to do it ({names}). Neither layer is of use "
-        "without the other: they grow together."
+        f"Layer 2 finds what followed, and there {len(heads)} heads come to do it: {names}. Such a model is redundant: "
+        "from its maps alone you cannot tell which head matters."
     )
 
 

@@ -87,7 +87,7 @@ class View:
 HEADS = Config()
 ONE_HEAD = replace(HEADS, heads=1)
 FIXED = replace(ONE_HEAD, triggers="fixed", steps=400)
-ONE_LAYER = replace(FIXED, layers=1, learning_rate=0.01, steps=800)
+ONE_LAYER = replace(FIXED, layers=1, learning_rate=0.005, steps=800)
 FIGURE_2 = Config(
     K=3, T=256, d=128, heads=1, optimiser="sgd", learning_rate=0.2, batch=512, steps=2000
 )  # Section 3 and Appendix E

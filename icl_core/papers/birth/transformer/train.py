@@ -28,7 +28,7 @@ EMBEDDINGS = frozenset(("W_E", "P", "W_U"))
 BEHAVIOUR = ("previous", "triggers", "others", "uniformity", "triggers_even", "others_even")
 
 # A single layer learns slowly with SGD; so it is trained the same way beside all, twice as long but at most so long.
-ONE = {"optimiser": "adamw", "learning_rate": 0.01, "heads": 1, "layers": 1, "seeds": 1}
+ONE = {"optimiser": "adamw", "learning_rate": 0.005, "heads": 1, "layers": 1, "seeds": 1}
 ONE_STEPS, ONE_BATCH = 800, 64
 
 

@@ -23,8 +23,8 @@ def losses(run: Run, view: View) -> Panel:
     return Panel(
         f"In-context loss falls from {first:.2f} to {last:.2f} nats" if run.finished else "Losses so far",
         "In-context loss: where only the context tells the next character. Global loss: where bigrams do, that is, "
-        "which character often follows which. Bigrams are learned first; a model that never looks back gets no "
-        "further.",
+        "which character often follows which. Which of them falls first? In a model that never looks back only the "
+        "global loss comes down far.",
         figures.curves(series, "training step", "cross-entropy, nats", at=step(run, view)),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )

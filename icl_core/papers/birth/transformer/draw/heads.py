@@ -41,18 +41,12 @@ def maps(run: Run, view: View) -> Panel:
         _add(figure, weights[index, : len(tokens), : len(tokens)], tokens, _place(index, len(heads), across, head))
     back, found = (len(of_role(heads, role)) for role in (PREVIOUS, INDUCTION))
     return Panel(
-        f"{_count(back)} one back, {_count(found).lower()} for what followed",
+        f"{back} look{'s' * (back == 1)} one back, {found} find{'s' * (found == 1)} what followed",
         f"A map for every head, layer.head, on the first {len(tokens)} characters of one random sequence: each row "
         "shows where a character looks. The label says what the head does over many sequences: “one back” with its "
         "attention on the previous character, “followers” with its attention, beyond chance, on what followed the same "
         "trigger earlier. A head that does neither has none.",
         figure,
-    )
-
-
-def _count(heads: int) -> str:
-    return f"{('No', 'One', 'Two', 'Three', 'Four')[heads] if heads < 5 else heads} head{'s' * (heads != 1)} look" + (
-        "s" * (heads == 1)
     )
 
 

@@ -137,7 +137,7 @@ def counting(run: Run, view: View) -> Panel:
     figure.update_yaxes(axis("in-context accuracy", range=[0, 1.1])).update_xaxes(axis(showgrid=False))
     seen = alone or model
     return Panel(
-        f"One layer where a count fails: {seen['where_wrong']:.0%} right",
+        f"Where a count fails: one layer {seen['where_wrong']:.0%}",
         "A trigger's output comes whenever its trigger does. So a guess can do without order: name the character that "
         f"has come up most beyond its usual frequency. It is right {seen['guess']:.0%} of the time. The bars show how "
         "often the models are right where this count is, and where it is not, after the training. Without a head that "
