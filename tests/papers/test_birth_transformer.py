@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from icl_core.papers.birth.shared import model as simplified
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role
+from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.papers.birth.transformer.ablation import Bench, replacing
 from icl_core.papers.birth.transformer.gradient import loss_and_gradient
-from icl_core.papers.birth.transformer.looking import evaluate
+from icl_core.papers.birth.transformer.looking import evaluate, look
 from icl_core.papers.birth.transformer.model import forward, initialise, layers_of
 
 N, T, D = 20, 24, 12
@@ -122,6 +124,17 @@ def test_with_one_head_identity_queries_and_a_linear_layer_it_is_the_simplified_
     assert first is not None
     for attention, expected in zip(found.attention, (first, second), strict=True):
         torch.testing.assert_close(attention[:, 0], expected, rtol=0, atol=1e-5)
+
+
+def test_the_papers_construction_is_called_what_it_is():
+    """Its two heads, in the full model: one looks one back, the other finds what followed."""
+    task = make_task(N=16, K=3, T=32)
+    drawn = simplified.initialise(16, 64, 32, torch.Generator().manual_seed(0), embeddings="orthonormal")
+    built = construct(drawn, task).to(torch.float64)
+    batch = sample(task, 64, torch.Generator().manual_seed(1))
+    found = look(as_full(built), batch, 1)[1]
+    measures = zip(found.previous, found.triggers, found.triggers_even, found.uniformity, strict=True)
+    assert [role(*map(float, each)) for each in measures] == [PREVIOUS, INDUCTION]
 
 
 def test_evaluation_equals_the_plain_model():
