@@ -195,6 +195,13 @@ def test_all_heads_patched_and_the_token_itself_left_are_the_corrupted_run_at_th
     torch.testing.assert_close(patched[inside], expected[inside])
 
 
+def test_where_every_output_is_a_trigger_nothing_is_patched():
+    weights, _ = setting()
+    found = bench(weights, K=10)
+    assert not found.patches and math.isnan(found.judge([(1, 1)], "patch")["accuracy"])
+    assert found.judge([(1, 1)], "mean")["accuracy"] >= 0
+
+
 def test_a_corrupted_sequence_differs_in_its_outputs_alone():
     found = bench(setting()[0])
     clean, twin = found.clean, found.corrupted

@@ -44,17 +44,24 @@ def replacing(which: Collection[tuple[int, int]], by: Float[Tensor, "L batch H T
     return change
 
 
-def uncorrupted(batch: Batch) -> Batch:
-    """The sequences none of whose outputs is a trigger, so that others can take their places."""
+def uncorrupted(task: Task, batch: Batch) -> Batch:
+    """The sequences none of whose outputs is a trigger and that leave enough characters for others to take their
+    places; maybe none."""
     clash = (batch.outputs[:, :, None] == batch.triggers[:, None, :]).flatten(1).any(1)
-    return batch.take((~clash).nonzero()[:, 0], batch.tokens.device)
+    room = (~_taken(task, batch)).sum(1).to(clash.device) >= batch.triggers.shape[1]
+    return batch.take((~clash & room).nonzero()[:, 0], batch.tokens.device)
+
+
+def _taken(task: Task, batch: Batch) -> Tensor:
+    """The characters that are triggers or outputs, [batch, N] bool on the CPU."""
+    none = torch.zeros(len(batch.tokens), task.N, dtype=torch.bool)
+    return none.scatter_(1, batch.triggers.cpu(), True).scatter_(1, batch.outputs.cpu(), True)
 
 
 def corrupted(task: Task, batch: Batch, seed: int = 0) -> Batch:
     """The same sequences with other outputs, drawn evenly among characters that are neither triggers nor the old
     outputs; every output is replaced, the first too."""
-    taken = torch.zeros(len(batch.tokens), task.N, dtype=torch.bool)
-    taken.scatter_(1, batch.triggers.cpu(), True).scatter_(1, batch.outputs.cpu(), True)
+    taken = _taken(task, batch)
     K = batch.triggers.shape[1]
     drawn = torch.multinomial((~taken).double(), K, generator=torch.Generator().manual_seed(seed))
     drawn = drawn.to(batch.tokens.device)
@@ -71,17 +78,26 @@ class Bench:
     def __init__(self, weights: Weights, task: Task, batch: Batch, heads: int) -> None:
         self.weights, self.heads, self.batch = weights, heads, batch
         self.mean = means(weights, batch, heads)
-        self.clean = uncorrupted(batch)
+        self.clean = uncorrupted(task, batch)
+        if self.patches:
+            self._corrupt(task)
+
+    @property
+    def patches(self) -> bool:
+        """Whether there are sequences with which others can be corrupted."""
+        return len(self.clean.tokens) > 0
+
+    @torch.no_grad()
+    def _corrupt(self, task: Task) -> None:
         self.corrupted = corrupted(task, self.clean)
-        with torch.no_grad():
-            runs = [torch.stack(found.outputs) for _, _, found in passes(weights, self.corrupted, heads)]
+        runs = [torch.stack(found.outputs) for _, _, found in passes(self.weights, self.corrupted, self.heads)]
         self.other = torch.cat(runs, 1)  # head outputs on the corrupted sequences [L, batch, H, T, d_H]
 
     def judge(self, which: Iterable[tuple[int, int]], by: str) -> dict[str, float]:
         """The `MEASURES` after the replacement `by`, one of `WAYS`, of some heads; none is the model as it is."""
         chosen = list(which)
         if by == "patch":
-            return self._patched(chosen)
+            return self._patched(chosen) if self.patches else dict.fromkeys(MEASURES, float("nan"))
         mean = self.mean[:, None] if by == "mean" else torch.zeros_like(self.mean)[:, None]
         found = evaluate(self.weights, self.batch, self.heads, replacing(chosen, mean))
         return {name: found[name] for name in MEASURES if name in found} | {"other": float("nan")}

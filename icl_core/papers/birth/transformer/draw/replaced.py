@@ -47,6 +47,8 @@ def draw(run: Run, view: View) -> Panel:
     """Accuracy before and after, and with a patch, how often the other sequence's output is said."""
     which, patch = asked(run, view), view.by == "patch"
     before, after = judged(run, [], view.by), judged(run, which, view.by)
+    if np.isnan(before["accuracy"]):
+        raise CannotDraw("no sequence here leaves its triggers free for other outputs: take fewer triggers")
     bars = {"all heads": before["accuracy"], "replaced": after["accuracy"]}
     errors = [before["accuracy_error"], after["accuracy_error"]]
     if patch:
