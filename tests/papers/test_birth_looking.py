@@ -9,6 +9,7 @@ import torch
 from icl_core.papers.birth.constructed import evaluated
 from icl_core.papers.birth.induction import looking
 from icl_core.papers.birth.shared import probes
+from icl_core.papers.birth.shared.behaviour import following
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import initialise
@@ -61,7 +62,7 @@ def test_held_out_sequences_repeat_as_often_as_the_task_does(T):
 
 def test_what_follows_is_what_stood_after_the_same_token():
     tokens = torch.tensor([[7, 3, 7, 7, 5]])
-    follows = looking.following(tokens)[0]
+    follows = following(tokens)[0]
     assert {(t, s) for t, s in follows.nonzero().tolist()} == {(2, 1), (3, 1), (3, 3)}
 
 

@@ -16,7 +16,7 @@ PAPER = Paper(
         "looks for the earlier occurrence and repeats what followed there. Three of its matrices turn out to be "
         "associative memories, sums of outer products that you can read pair by pair."
     ),
-    experiments={"induction": 3, "constructed": 3, "counting": 1, "length": 1},
+    experiments={"induction": 3, "constructed": 3, "transformer": 1, "counting": 1, "length": 1},
     glossary=(
         ("W_E", "w_E(k)", "embedding of character k, random and frozen"),
         ("P", "p_t", "embedding of position t, random and frozen"),
@@ -29,6 +29,8 @@ PAPER = Paper(
         ("W_F", "W_F", "linear feed-forward layer: learns which character often follows which"),
         ("K", "K", "number of triggers in a sequence"),
         ("unigram, bigram", "π_u, π_b", "how often a character occurs, and how often one follows another"),
+        ("head", "1.1, 2.3", "layer.head: one of a layer's attention maps, with values of its own"),
+        ("W_Q", "W_Q", "queries: learned in the full transformer, elsewhere left out"),
         ("recall", "R(W, W*)", "share of its pairs that a matrix gets right, asked on its own, eq. 9"),
         (
             "bigrams in context",
@@ -40,7 +42,7 @@ PAPER = Paper(
     ),
     picture=("birth.induction", "order", draw),
     opening=OPENING,
-    tour=("induction", "constructed", "counting", "length"),
+    tour=("induction", "constructed", "transformer", "counting", "length"),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
     lesson=LESSON,
     order=1,

@@ -11,6 +11,7 @@ from torch import Tensor
 from icl_core.experiment import Run
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import Config
+from icl_core.papers.birth.shared.behaviour import following
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import Weights, forward
 from icl_core.papers.birth.shared.task import Batch, Task
@@ -54,14 +55,6 @@ def _looked(weights: Weights, tokens: Int[Tensor, "batch T"], layers: int) -> tu
         previous[:, 1:] = first.diagonal(-1, 1, 2)
     uniform = follows.float().sum(2) / torch.arange(1, tokens.shape[1] + 1)
     return logits.argmax(-1), previous, (second * follows).sum(2), uniform
-
-
-def following(tokens: Int[Tensor, "batch T"]) -> Bool[Tensor, "batch T T"]:
-    """[b, t, s]: the key s, no later than the query t, follows an earlier occurrence of the query's token."""
-    same = tokens[:, :, None] == tokens[:, None, :]  # (batch, t, s)
-    shifted = torch.zeros_like(same)
-    shifted[:, :, 1:] = same[:, :, :-1]
-    return shifted & torch.ones(tokens.shape[1], tokens.shape[1], dtype=torch.bool).tril()
 
 
 def errors_by_first(found: Looked) -> dict[str, tuple[float, float]]:

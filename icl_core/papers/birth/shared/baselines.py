@@ -46,6 +46,13 @@ def best_in_context(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor,
     return predicted
 
 
+def unusual(task: Task, inputs: Int[Tensor, "batch T"]) -> Float[Tensor, "batch T N"]:
+    """How much more often than usual each token has come up so far: its count less what pi_u lets expect. The largest
+    names a trigger's output without a look at the order of the tokens: it comes whenever its trigger does."""
+    count = torch.nn.functional.one_hot(inputs.cpu(), task.N).double().cumsum(1)  # (batch, T, N)
+    return count - torch.arange(1, inputs.shape[1] + 1)[:, None] * task.unigram
+
+
 def accuracies(task: Task, batch: Batch) -> dict[str, float]:
     """Accuracies on in-context positions to draw beside a model's: of `best_in_context`, and of repeating the token
     just read, as an output may equal its trigger, and such a sequence repeats it to the end. With suffix _new where

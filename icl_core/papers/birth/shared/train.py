@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,8 +26,8 @@ POOL = 8  # of so many sequences one is held out
 PATH = ("accuracy", "recall_W_O2", "recall_W_K2", "recall_W_K1")  # along which the snapshots lie
 
 
-def task_of(config: Config) -> Task:
-    """The bigram task that a config asks for."""
+def task_of(config: Any) -> Task:
+    """The bigram task that the settings of any of the experiments ask for."""
     return make_task(config.N, config.K, config.T, config.triggers, config.outputs, config.no_repeat)
 
 

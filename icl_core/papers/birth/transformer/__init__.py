@@ -1,0 +1,81 @@
+"""The whole transformer, with nothing frozen: queries, values, embeddings, feed-forward layers, up to four layers of up
+to eight heads. It solves the same task with the same mechanism, and now you have to find out which head does what. Each
+head is labelled by what it does over many sequences: how much of its attention is on the previous character, and how
+much on what followed an earlier occurrence of the same character.
+
+Play the training and watch the labels appear. In "Replace heads" you take heads away, or give them what they found in
+another sequence, and see what the model can no longer say. "One layer" shows why a single layer fails.
+"""
+
+from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from icl_core.papers.birth.transformer import claims
+from icl_core.papers.birth.transformer.diagram import diagram
+from icl_core.papers.birth.transformer.draw import curves, heads, replaced, stage
+from icl_core.papers.birth.transformer.metrics import metrics, milestones
+from icl_core.papers.birth.transformer.read_run import heads_shown, of_role
+from icl_core.papers.birth.transformer.script import CURVES, ONE, REPLACE, SCRIPT, SINGLE
+from icl_core.papers.birth.transformer.settings import PRESETS, Config, View
+from icl_core.papers.birth.transformer.train import EVALUATIONS, one_layer, run
+from icl_core.training.loop import evaluations
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: the model's accuracy at the step shown, and what its heads do."""
+    snapshot = run.snapshot_at(view)
+    step, shown = run.snapshot_steps[snapshot], heads_shown(run, snapshot)
+    back, found = (len(of_role(shown, role)) for role in (PREVIOUS, INDUCTION))
+    when = f"After {step} steps" if step else "Before training"
+    right = f"{stage.accuracy_at(run, step):.0%} are right in context"
+    heads = (
+        f"{back} of {len(shown)} heads look{'s' * (back == 1)} one back, {found} find{'s' * (found == 1)} what followed"
+    )
+    return f"{when}, {right}: {heads}." if len(shown) > 1 else f"{when}, {right}, with a single head."
+
+
+def cost(config: Config) -> float:
+    """Giga-operations of a run: its trainings with their evaluations, and a single layer's."""
+    found = config.seeds * _training(config)
+    return (found + (_training(one_layer(config)) if config.layers > 1 else 0)) / 1e9
+
+
+def _training(config: Config) -> float:
+    """Operations of a training; an evaluation is forward alone, a third of a step, on 256 sequences, and 1,024 last."""
+    attention = 2 * config.layers * config.T * config.d
+    per_token = 6 * (attention + (4 + 8 * config.mlp) * config.layers * config.d**2 + config.N * config.d)
+    looks = 256 * len(evaluations(config.steps, *EVALUATIONS)) + 1024 + 128 * 3 * config.layers * config.heads
+    return config.T * per_token * (config.batch * config.steps + looks / 3)
+
+
+EXPERIMENT = Experiment(
+    name="transformer",
+    title="The full transformer",
+    about=__doc__ or "",
+    config=Config,
+    view=View,
+    run=run,
+    claims=claims.ALL,
+    metrics=metrics,
+    drawings=(
+        Drawing("maps", heads.maps, wide=True),
+        Drawing("accuracy", stage.accuracy, live=True),
+        Drawing("doing", stage.doing),
+        Drawing("needed", stage.needed, moving=False),
+        Drawing("counting", stage.counting, moving=False),
+        Drawing("one", heads.one, ("layer", "head", "sequence", "marked"), ONE, wide=True),
+        Drawing("table", heads.table, (), ONE, wide=True),
+        Drawing("replaced", replaced.draw, ("replaced", "by"), REPLACE),
+        Drawing("effects", replaced.table, (), REPLACE, wide=True, moving=False),
+        Drawing("losses", curves.losses, (), CURVES, live=True),
+        Drawing("groups", curves.groups, (), CURVES),
+        Drawing("reach", curves.reach, (), CURVES, moving=False),
+        Drawing("one_layer", curves.one_layer, (), SINGLE, moving=False, wide=True),
+    ),
+    presets=PRESETS,
+    headline=headline,
+    cost=cost,
+    milestones=milestones,
+    goes_on=lambda config: True,
+    script=SCRIPT,
+    diagram=diagram,
+)

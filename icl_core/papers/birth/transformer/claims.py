@@ -1,0 +1,108 @@
+"""What the paper says of its full transformers, judged at its own setting, and what is found here of their heads."""
+
+from functools import partial
+
+from icl_core.experiment import Claim
+
+# Sections 3 and 5, Figure 2: batches of 512 sequences of 256 tokens, SGD with momentum, loss on all of them.
+SEVERAL, LONG = range(3, 6), range(1000, 5001)  # seeds: one decides nothing; steps
+FIGURE_2 = {
+    "K": 3, "outputs": "uniform", "N": 65, "T": 256, "no_repeat": False, "d": 128, "layers": 2, "heads": 1, "mlp": True,
+    "layer_norm": False, "frozen": False, "positions": "all", "optimiser": "sgd", "learning_rate": 0.2, "batch": 512,
+    "steps": LONG, "seeds": SEVERAL,
+}  # fmt: skip
+RANDOM_TRIGGERS, FIXED_TRIGGERS = {**FIGURE_2, "triggers": "random"}, {**FIGURE_2, "triggers": "fixed"}
+FIGURE_11 = {**RANDOM_TRIGGERS, "heads": 4}
+
+vanilla = partial(Claim, kind="paper", source="Section 3")
+accurate = partial(
+    vanilla,
+    label="in-context accuracy, worst seed",
+    quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% accuracy (resp. 95%) on "
+    "output tokens after the first occurrence",
+)
+caption = partial(Claim, kind="paper", source="Figure 2")
+redundant = partial(Claim, kind="paper", source="Appendix E, Figure 11", at=FIGURE_11)
+found = partial(Claim, kind="ours", source="not in the paper", at={"layers": 2})
+
+RANDOM = accurate(
+    id="full-random",
+    text="A transformer of two layers gets over 95% of the outputs of random triggers right.",
+    at=RANDOM_TRIGGERS,
+    at_least=0.95,
+)
+FIXED = accurate(
+    id="full-fixed",
+    text="A transformer of two layers gets over 99% of the outputs of fixed triggers right.",
+    at=FIXED_TRIGGERS,
+    at_least=0.99,
+)
+ONE_LAYER = vanilla(
+    id="full-one-layer",
+    label="one layer's accuracy on the test set",
+    text="A transformer of one layer stays at about 55%.",
+    quote="versus around 55% for one layer",
+    at={**FIGURE_2, "layers": 1},
+    near=0.55,
+    tolerance=0.05,
+)
+LOOKS_BACK = caption(
+    id="first-layer-looks-back",
+    label="attention of layer 1 on the previous token",
+    text="The head of the first layer attends to the previous token: with most of its attention, on average. The paper "
+    "names no level.",
+    quote="The first layer head always attends to the previous token",
+    at=FIGURE_2,
+    at_least=0.5,
+)
+KNOWS_TRIGGERS = caption(
+    id="fixed-triggers-only",
+    label="attention on followers of other characters, beyond chance",
+    text="With fixed triggers the induction head is active for these alone: at other characters that come again, it "
+    "hardly looks at what followed them.",
+    quote="For fixed triggers, the induction head is only active for the triggers used in training",
+    at=FIXED_TRIGGERS,
+    at_most=0.1,
+)
+ANY_REPEATED = caption(
+    id="random-any-repeated",
+    label="attention on followers of other characters, beyond chance",
+    text="With random triggers the induction head is active for every character that comes again. The paper names no "
+    "level.",
+    quote="For random triggers, it is active on every repeated token",
+    at=RANDOM_TRIGGERS,
+    at_least=0.2,
+)
+ONE_PREVIOUS = redundant(
+    id="one-previous-token-head",
+    label="heads of layer 1 that look one back",
+    text="Of the four heads of the first layer, one learns to look one back.",
+    quote="only one of the first layer heads learns the previous token",
+    near=1.0,
+)
+SHARED_INDUCTION = redundant(
+    id="induction-is-shared",
+    label="heads of layer 2 that find what followed",
+    text="Several heads of the second layer find what followed.",
+    quote="is shared across different heads at the second layer",
+    at_least=2.0,
+)
+CARRIED_BY_SECOND = found(
+    id="output-carried-by-layer-2",
+    label="other output said, a head of layer 1 patched",
+    text="Heads of layer 1 do not carry which output it was: given their output on a sequence with other outputs, none "
+    "of them makes the model say the other one.",
+    at_most=0.05,
+)
+COUNTING = found(
+    id="one-layer-counts",
+    label="one layer right where a count is, less where it is not",
+    text="A single layer is right where the character that comes up more often than usual is the output, and seldom "
+    "elsewhere.",
+    at_least=0.3,
+)
+
+ALL = (
+    RANDOM, FIXED, ONE_LAYER, LOOKS_BACK, KNOWS_TRIGGERS, ANY_REPEATED, ONE_PREVIOUS, SHARED_INDUCTION,
+    CARRIED_BY_SECOND, COUNTING,
+)  # fmt: skip

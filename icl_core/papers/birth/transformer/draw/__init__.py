@@ -1,0 +1,1 @@
+"""What the transformer's experiment draws of its runs."""

@@ -1,0 +1,131 @@
+"""The attention maps of all heads on the example: side by side for the stage, one of them enlarged."""
+
+import numpy as np
+import pandas as pd
+import torch
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure
+from icl_core.figures.attention import Box, positions, tokens_held
+from icl_core.figures.grid import NONE_TO_ALL, Subplot, heat, linked, map_axes
+from icl_core.figures.style import colourscale, layout
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from icl_core.papers.birth.shared.sequence import boxes, choose
+from icl_core.papers.birth.shared.train import task_of
+from icl_core.papers.birth.transformer.model import forward
+from icl_core.papers.birth.transformer.read_run import (
+    Head,
+    example_maps,
+    final_weights,
+    heads_shown,
+    of_role,
+)
+from icl_core.papers.birth.transformer.settings import View
+
+SHOWN = 32  # positions of a small map: more would be less than three pixels each
+SHORT = {PREVIOUS: "one back", INDUCTION: "followers"}
+APART, ABOVE = 0.03, 0.1  # of maps, as shares of the width and of the height
+MARGIN = {"t": 22, "b": 6, "l": 6, "r": 6}
+SCALE = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "showscale": False}
+
+
+def maps(run: Run, view: View) -> Panel:
+    """All maps, a row a layer; those of models of one head beside each other."""
+    snapshot = run.snapshot_at(view)
+    heads, weights = heads_shown(run, snapshot), example_maps(run, snapshot)
+    tokens = run.names("sequence")[:SHOWN]
+    across = run.config.heads if run.config.heads > 1 else len(heads)
+    figure = Figure(layout=layout(300, MARGIN, coloraxis=SCALE, showlegend=False))
+    for index, head in enumerate(heads):
+        _add(figure, weights[index, : len(tokens), : len(tokens)], tokens, _place(index, len(heads), across, head))
+    back, found = (len(of_role(heads, role)) for role in (PREVIOUS, INDUCTION))
+    return Panel(
+        f"{back} look{'s' * (back == 1)} one back, {found} find{'s' * (found == 1)} what followed",
+        f"A map for every head, layer.head, on the first {len(tokens)} characters of one random sequence: each row "
+        "shows where a character looks. The label says what the head does over many sequences: “one back” with its "
+        "attention on the previous character, “followers” with its attention, beyond chance, on what followed the same "
+        "trigger earlier. A head that does neither has none.",
+        figure,
+    )
+
+
+def _place(index: int, count: int, across: int, head: Head) -> Subplot:
+    rows, row, column = -(-count // across), index // across, index % across
+    wide, high = (1 + APART) / across, (1 + ABOVE) / rows
+    x = (column * wide, min(1.0, (column + 1) * wide - APART))
+    y = (max(0.0, 1 - (row + 1) * high + ABOVE), 1 - row * high)
+    return Subplot(index + 1, x, y, labelled(head))
+
+
+def labelled(head: Head) -> str:
+    """A head's id with what it does, as a small map has room for."""
+    return f"{head.name} {SHORT[head.role]} {head.strength:.0%}" if head.role in SHORT else head.name
+
+
+def _add(figure: Figure, weights: np.ndarray, tokens: list[str], subplot: Subplot) -> None:
+    weights = weights.copy()
+    weights[np.triu_indices(len(weights), 1)] = np.nan
+    full, _ = positions(tokens)
+    trace = heat(weights, full, full, "query %{y} looks at %{x}: %{z:.2f}", subplot, "coloraxis")
+    figure.add_trace(linked(trace, *tokens_held(tokens)))
+    none = [""] * len(full)
+    figure.update_layout(map_axes(subplot, (full, none, ""), (full, none, ""), 1, 1))
+    figure.add_annotation(**subplot.heading() | {"font": {"size": 12}, "yshift": 1})
+
+
+def one(run: Run, view: View) -> Panel:
+    """A head's map with the cells that it should look at, on the example at the step shown or on the visitor's own
+    sequence after the training."""
+    at = (min(view.layer, run.config.layers) - 1) * run.config.heads + min(view.head, run.config.heads) - 1
+    if view.sequence:
+        weights, tokens, where, when = _own(run, view, at)
+        head = heads_shown(run, len(run.snapshot_steps) - 1)[at]
+    else:
+        snapshot = run.snapshot_at(view)
+        weights, tokens, where = example_maps(run, snapshot)[at], run.names("sequence"), _boxes(run)
+        head, when = heads_shown(run, snapshot)[at], f"step {run.snapshot_steps[snapshot]}"
+    return Panel(
+        f"Head {head.name}, {when}: {head.does}" + f" ({head.strength:.0%})" * (head.role in SHORT),
+        "Each row shows where one character looks. Outlined are the cells that hold what followed the same character "
+        "earlier: at a trigger an induction head looks there. A head that looks one back has a stripe beside the "
+        "diagonal. What it does is measured over many sequences, not read off this one.",
+        figures.attention(weights, tokens, where),
+    )
+
+
+def _own(run: Run, view: View, at: int) -> tuple[np.ndarray, list[str], list[Box], str]:
+    sequence = choose(task_of(run.config), view)
+    with torch.no_grad():
+        found = forward(final_weights(run), sequence.inputs[None], run.config.heads)
+    weights = torch.cat(found.attention, 1)[0, at].numpy()
+    return weights, sequence.characters, boxes(sequence), "your own sequence"
+
+
+def _boxes(run: Run) -> list[Box]:
+    """The cells of the example at which its in-context queries should look."""
+    tokens, truth = run.names("sequence"), run["example/truth"]
+    characters = run.names("characters")
+    return [
+        (query, key, "correct output")
+        for query in np.flatnonzero(run["example/in_context"]).tolist()
+        for key in range(1, query + 1)
+        if tokens[key - 1] == tokens[query] and tokens[key] == characters[truth[query]]
+    ]
+
+
+def table(run: Run, view: View) -> Panel:
+    """What every head does, in numbers."""
+    snapshot = run.snapshot_at(view)
+    heads = heads_shown(run, snapshot)
+    rows = [(head.name, head.does, head.previous, head.triggers, head.others, head.uniformity) for head in heads]
+    columns = ["head", "what it does", "one back", "after triggers", "after others", "evenness"]
+    even = heads[0]
+    return Panel(
+        f"Step {run.snapshot_steps[snapshot]}: what each head looks at",
+        "Shares of attention, means over held-out sequences: on the character before; at a trigger that has come "
+        "before, on what followed it; at any other character that comes again, on what followed that. Evenness is the "
+        f"entropy as a share of its maximum. A head spread evenly would have {even.triggers_even:.2f} after triggers "
+        f"and {even.others_even:.2f} after others.",
+        table=pd.DataFrame(rows, columns=columns).round(3),
+    )

@@ -1,0 +1,59 @@
+"""The loss of the full transformer and its gradient by autograd, in chunks of sequences that fit the cache."""
+
+from collections.abc import Collection
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+from torch.nn import functional as F
+
+from icl_core.papers.birth.shared.task import Batch
+from icl_core.papers.birth.transformer.model import Weights, forward
+
+TOKENS = 2048  # of a chunk
+
+
+def loss_and_gradient(
+    weights: Weights, batch: Batch, heads: int, positions: str, train: Collection[str], chunk: int | None = None
+) -> tuple[dict[str, Tensor], dict[str, float]]:
+    """Gradient of the mean cross entropy over the counted positions by the weights `train`, and the batch's measures.
+
+    positions  "in_context" or "all"
+    chunk      sequences a chunk; None: what fits the cache
+
+    The second result holds loss, in_context_loss, global_loss in nats, and in_context_accuracy.
+    """
+    counted = batch.in_context if positions == "in_context" else torch.ones_like(batch.in_context)
+    count, total = max(1, int(counted.sum())), {}
+    losses, hits = [], []
+    for rows in torch.arange(len(counted)).split(chunk or chunk_of(batch)):
+        leaves = {name: weights[name].detach().requires_grad_() for name in train}
+        inputs, targets = batch.inputs[rows], batch.targets[rows]
+        logits = forward({**weights, **leaves}, inputs, heads).logits
+        loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
+        found = torch.autograd.grad((loss * counted[rows]).sum() / count, list(leaves.values()), allow_unused=True)
+        for name, slope in zip(leaves, found, strict=True):
+            slope = torch.zeros_like(leaves[name]) if slope is None else slope
+            total[name] = total[name].add_(slope) if name in total else slope
+        losses.append(loss.detach())
+        hits.append(logits.detach().argmax(-1) == targets)
+    return total, _measures(torch.cat(losses), torch.cat(hits), batch, counted)
+
+
+def chunk_of(batch: Batch) -> int:
+    """Sequences that fit the cache of a CPU together; on a GPU, four batches of the paper's are as good as one."""
+    return max(1, (TOKENS if batch.tokens.device.type == "cpu" else 2**15) // batch.inputs.shape[1])
+
+
+def _measures(
+    loss: Float[Tensor, "batch T"], right: Bool[Tensor, "batch T"], batch: Batch, counted: Bool[Tensor, "batch T"]
+) -> dict[str, float]:
+    def mean(values: Tensor, where: Tensor) -> float:
+        return float(values[where].double().mean())  # NaN if there is none
+
+    return {
+        "loss": mean(loss, counted),
+        "in_context_loss": mean(loss, batch.in_context),
+        "global_loss": mean(loss, batch.global_),
+        "in_context_accuracy": mean(right, batch.in_context),
+    }

@@ -1,0 +1,62 @@
+"""One pass over held-out sequences: what a model achieves there, and what each of its heads does."""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from icl_core.papers.birth.shared.behaviour import Behaviour, Measures, measure, summary
+from icl_core.papers.birth.shared.gradient import share
+from icl_core.papers.birth.shared.task import Batch
+from icl_core.papers.birth.transformer.gradient import chunk_of
+from icl_core.papers.birth.transformer.model import Change, Pass, Weights, forward, layers_of
+
+
+def head_names(layers: int, heads: int) -> list[str]:
+    """The ids of all heads, layer.head: "1.1", "1.2", …"""
+    return [f"{layer}.{head}" for layer in range(1, layers + 1) for head in range(1, heads + 1)]
+
+
+def passes(
+    weights: Weights, batch: Batch, heads: int, change: Change | None = None
+) -> Iterator[tuple[Tensor, Batch, Pass]]:
+    """The model run over a batch, chunk by chunk: which sequences these are, they themselves, what it makes of them."""
+    for rows in torch.arange(len(batch.inputs)).split(chunk_of(batch)):
+        part = batch.take(rows, batch.tokens.device)
+        yield rows, part, forward(weights, part.inputs, heads, change)
+
+
+@torch.no_grad()
+def evaluate(weights: Weights, batch: Batch, heads: int, change: Change | None = None) -> dict[str, float]:
+    """Accuracy and loss in context, accuracy_new where the target is not the input itself, global loss; each with its
+    standard error under its name with `_error`."""
+    return _achieved(batch, [_judged(each, part) for _, part, each in passes(weights, batch, heads, change)])
+
+
+@torch.no_grad()
+def look(weights: Weights, batch: Batch, heads: int) -> tuple[dict[str, float], Behaviour]:
+    """`evaluate`, and what every head does, [layers × heads]."""
+    judged, measures = [], []
+    for _, part, found in passes(weights, batch, heads):
+        judged.append(_judged(found, part))
+        measures.append(measure(torch.cat(found.attention, 1), part.inputs))
+    every = Measures(*(torch.cat(each) for each in zip(*measures, strict=True)))
+    assert every.previous.shape[1] == heads * layers_of(weights)
+    return _achieved(batch, judged), summary(every, batch.in_context, batch.global_)
+
+
+def _judged(found: Pass, part: Batch) -> tuple[Tensor, Tensor]:
+    loss = F.cross_entropy(found.logits.mT, part.targets, reduction="none")
+    return loss, found.logits.argmax(-1) == part.targets
+
+
+def _achieved(batch: Batch, judged: list[tuple[Tensor, Tensor]]) -> dict[str, float]:
+    loss, right = (torch.cat(each) for each in zip(*judged, strict=True))
+    found = {
+        "accuracy": share(right, batch.in_context),
+        "accuracy_new": share(right, batch.in_context & (batch.targets != batch.inputs)),
+        "in_context_loss": share(loss, batch.in_context),
+        "global_loss": share(loss, batch.global_),
+    }
+    return {name: pair[0] for name, pair in found.items()} | {f"{name}_error": pair[1] for name, pair in found.items()}

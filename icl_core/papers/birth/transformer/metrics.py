@@ -1,0 +1,87 @@
+"""How a trained transformer is measured against the claims; over seeds the least favourable accuracy counts."""
+
+import numpy as np
+
+from icl_core.experiment import Claim, Metric, Run
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role
+from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.papers.birth.transformer import claims
+from icl_core.papers.birth.transformer.read_run import forms
+from icl_core.trend import still_falling
+
+MILESTONES = {PREVIOUS: "one back", INDUCTION: "followers"}
+
+
+def metrics(run: Run) -> list[Metric]:
+    """The claims that this run's setting can bear out, measured."""
+    if run.config.layers == 1:
+        accuracy, error = run["evaluated/accuracy"], run["evaluated/accuracy_error"]
+        return [_metric(run, claims.ONE_LAYER, accuracy.mean(), seeds_error(accuracy) or float(error[0]))]
+    found = [_accuracy(run), *_one_layer(run)]
+    if run.config.layers == 2:
+        found += [*_heads(run), *_patched(run)]
+    return found
+
+
+def milestones(run: Run) -> dict[str, float]:
+    """The training step at which a head of the first seed first does each thing."""
+    steps = {name: forms(run, wanted) for wanted, name in MILESTONES.items()}
+    return {name: step for name, step in steps.items() if step is not None}
+
+
+def _metric(run: Run, claim: Claim, value: float, error: float | None = None, reason: str = "") -> Metric:
+    """The claim measured; where it fails, the training must have come to its end."""
+    held = claim.slack(float(value)) >= 0
+    return Metric(claim, float(value), error, "" if held else still_falling(run["batch/in_context_loss"]), reason)
+
+
+def _accuracy(run: Run) -> Metric:
+    """The worst seed's accuracy on the test set."""
+    claim = claims.RANDOM if run.config.triggers == "random" else claims.FIXED
+    worst = int(run["evaluated/accuracy"].argmin())
+    value, error = (float(run[f"evaluated/{name}"][worst]) for name in ("accuracy", "accuracy_error"))
+    return _metric(run, claim, value, error)
+
+
+def _one_layer(run: Run) -> list[Metric]:
+    """How much more a single layer gets right where a count is."""
+    alone = dict(zip(run.names("attends"), run["one_layer/attends"].tolist(), strict=True))
+    return [_metric(run, claims.COUNTING, alone["where_right"] - alone["where_wrong"])]
+
+
+def roles(run: Run) -> list[list[str]]:
+    """What every head does, a list a seed, on the test set."""
+    names = ("previous", "triggers", "triggers_even", "uniformity")
+    seeds = np.stack([run[f"evaluated/{name}"] for name in names], -1)  # [seeds, heads, measures]
+    return [[role(*map(float, head)) for head in heads] for heads in seeds]
+
+
+def _heads(run: Run) -> list[Metric]:
+    """What the heads of both layers do, means over seeds."""
+    if run.config.heads > 1:
+        wanted = ((claims.ONE_PREVIOUS, "1.", PREVIOUS), (claims.SHARED_INDUCTION, "2.", INDUCTION))
+        return [_counted(run, *each) for each in wanted]
+    claim = claims.ANY_REPEATED if run.config.triggers == "random" else claims.KNOWS_TRIGGERS
+    mass, even = (run[f"evaluated/{name}"][:, 1] for name in ("others", "others_even"))
+    beyond, previous = (mass - even) / (1 - even), run["evaluated/previous"][:, 0]
+    return [
+        _metric(run, claims.LOOKS_BACK, previous.mean(), seeds_error(previous)),
+        _metric(run, claim, beyond.mean(), seeds_error(beyond)),
+    ]
+
+
+def _counted(run: Run, claim: Claim, layer: str, wanted: str) -> Metric:
+    """How many heads of a layer do one thing."""
+    names = run.names("heads")
+    counts = np.array([
+        sum(name.startswith(layer) and each == wanted for name, each in zip(names, heads, strict=True))
+        for heads in roles(run)
+    ], float)  # fmt: skip
+    return _metric(run, claim, counts.mean(), seeds_error(counts))
+
+
+def _patched(run: Run) -> list[Metric]:
+    """How often the model says the other output when one head of layer 1 is patched, beyond how often it does so as it
+    is."""
+    patch = run["effect/patch"][:, 3]
+    return [_metric(run, claims.CARRIED_BY_SECOND, patch[1 : 1 + run.config.heads].max() - patch[0])]

@@ -1,0 +1,173 @@
+"""Trains the full transformer, seed after seed, and a single layer beside it."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icl_core import device
+from icl_core.experiment import Progress, Tensors, names
+from icl_core.papers.birth.shared import baselines
+from icl_core.papers.birth.shared.task import sample
+from icl_core.papers.birth.shared.train import EVALUATED, RECORDED, WATCHED, held_out, task_of
+from icl_core.papers.birth.transformer.gradient import loss_and_gradient
+from icl_core.papers.birth.transformer.looking import head_names, look
+from icl_core.papers.birth.transformer.model import initialise
+from icl_core.papers.birth.transformer.reading import attending, example_readings, head_effects
+from icl_core.papers.birth.transformer.settings import Config
+from icl_core.training import loop, phases
+from icl_core.training.several_seeds import padded
+
+EVALUATIONS = 5, 20  # every so many steps at first, and so many of these
+ONE_LAYER, FIRST = "one_layer", "seed 0"
+EMBEDDINGS = frozenset(("W_E", "P", "W_U"))
+# of every head at every evaluation; `_even` is what a uniform attention would have there
+BEHAVIOUR = ("previous", "triggers", "others", "uniformity", "triggers_even", "others_even")
+
+# A single layer learns slowly with SGD; so it is trained the same way beside all, twice as long but at most so long.
+ONE = {"optimiser": "adamw", "learning_rate": 0.005, "heads": 1, "layers": 1, "seeds": 1}
+ONE_STEPS, ONE_BATCH = 800, 64
+
+
+def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+    """Train every seed and a one-layer model; all curves, of the first seed what it looks at and what its heads do.
+
+    `curve/*` [seeds, evaluations] and `batch/*` [seeds, steps] beside `curve/step`; `evaluated/*` [seeds], of heads
+    [seeds, heads]; of the first seed `final/*` in half precision, `heads/*` [evaluations, heads], `effect/*`,
+    `reading/*` [snapshots, …] beside `snapshot/step`; `baseline/*` [1]; `one_layer/*`; `names/*`.
+    """
+    plan = [
+        phases.Phase(name, part.steps, partial(_train, part, name == FIRST), _curves, label=_label(config, name))
+        for name, part in _trainings(config).items()
+    ]
+    made = phases.run(plan, progress, partial(_together, config), "in_context_loss")
+    first, seeds = made[FIRST], [made[f"seed {index}"] for index in range(config.seeds)]
+    shown = {name: array for name, array in first.items() if not name.startswith(("curve/", "batch/", "evaluated/"))}
+    evaluated = {name: np.stack([each[name] for each in seeds]) for name in first if name.startswith("evaluated/")}
+    return {**_together(config, made), **shown, **evaluated, **_beside(config, made)}
+
+
+def _trainings(config: Config) -> dict[str, Config]:
+    """One config a training, by its name: each seed, and a single layer to compare more with."""
+    found = {f"seed {i}": replace(config, seed=(config.seed + i) % 100, seeds=1) for i in range(config.seeds)}
+    if config.layers > 1:
+        found[ONE_LAYER] = one_layer(config)
+    return found
+
+
+def one_layer(config: Config) -> Config:
+    """A single layer of one head on the same task."""
+    return replace(config, **ONE, steps=min(2 * config.steps, ONE_STEPS), batch=min(config.batch, ONE_BATCH))
+
+
+def _label(config: Config, name: str) -> str:
+    """What people are told is in training."""
+    if name == ONE_LAYER:
+        return "the one-layer baseline"
+    return f"the model, seed {int(name.split()[1]) + 1} of {config.seeds}" if config.seeds > 1 else "the model"
+
+
+def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+    """One training; its final weights are rounded to half precision before anything is measured on them."""
+    first, fresh = (torch.Generator().manual_seed(start + config.seed) for start in (0, 10_000))
+    drawn = initialise(config.N, config.d, config.T, config.layers, first, config.scale, config.mlp, config.layer_norm)
+    weights = {name: tensor.to(device.device()) for name, tensor in drawn.items()}
+    problem = _problem(config, weights, fresh)
+    at = loop.evaluations(config.steps, *EVALUATIONS)
+    state = loop.train(problem, config.steps, at, resumed, report, keep)
+    final = {name: tensor.half().float() for name, tensor in weights.items()}
+    found = {**_curves(state), **_evaluated(config, final)}
+    if not keep:
+        return {**found, **attending(config, final)} if config.layers == 1 else found  # the single layer beside more
+    path = [name for name in state.curve if name.startswith(("accuracy", "previous_", "triggers_"))]
+    chosen = loop.spread(state.moving(*path))
+    every = [{**weights, **_tensors(state.snapshots[index])} for index in chosen]
+    return {
+        **found,
+        **_heads(config, state),
+        **example_readings(config, every),
+        **head_effects(config, final),
+        **attending(config, final),
+        "snapshot/step": np.array([state.curve["step"][index] for index in chosen], np.int64),
+        **{f"final/{name}": tensor.cpu().half().numpy() for name, tensor in final.items()},
+    }
+
+
+def _tensors(arrays: Tensors) -> dict[str, Tensor]:
+    return {name: torch.from_numpy(array).to(device.device()) for name, array in arrays.items()}
+
+
+def _problem(config: Config, weights: dict[str, Tensor], generator: torch.Generator) -> loop.Problem:
+    task = task_of(config)
+    own, ids = held_out(task, WATCHED), head_names(config.layers, config.heads)
+    trained = [name for name in weights if not (config.frozen and name in EMBEDDINGS)]
+
+    def step(index: int) -> Any:
+        batch = sample(task, config.batch, generator, device.device())
+        gradients, measures = loss_and_gradient(weights, batch, config.heads, config.positions, trained)
+        return gradients, {name: measures[name] for name in RECORDED}
+
+    def watch(index: int) -> dict[str, float]:
+        achieved, behaviour = look(weights, own, config.heads)
+        each = {f"{what}_{name}": float(value) for what in BEHAVIOUR
+                for name, value in zip(ids, getattr(behaviour, what), strict=True)}  # fmt: skip
+        return {**achieved, **each}
+
+    return loop.Problem(
+        {name: weights[name] for name in trained}, step, watch, partial(_optimiser, config), (generator,)
+    )
+
+
+def _optimiser(config: Config, parameters: list[Tensor]) -> torch.optim.Optimizer:
+    if config.optimiser == "sgd":
+        return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=0.9, weight_decay=1e-4)  # Appendix E
+    return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=0.0)
+
+
+def _evaluated(config: Config, final: dict[str, Tensor]) -> dict[str, np.ndarray]:
+    """What a trained model achieves on the test set, and what its heads do there, [heads]."""
+    measures, behaviour = look(final, held_out(task_of(config), EVALUATED), config.heads)
+    found = {**measures, **{name: value.cpu() for name, value in behaviour._asdict().items()}}
+    return {f"evaluated/{name}": np.asarray(value, np.float32) for name, value in found.items()}
+
+
+def _curves(state: loop.State) -> dict[str, np.ndarray]:
+    """The curves of a training, but for those of its heads, which are not the same ones in another seed."""
+    curves = state.curves()
+    return {**state.batches(), **{name: curves[name] for name in curves if "." not in name}}
+
+
+def _heads(config: Config, state: loop.State) -> dict[str, np.ndarray]:
+    """`heads/*` [evaluations, heads] of one training."""
+    ids = head_names(config.layers, config.heads)
+    found = {what: np.array([state.curve[f"{what}_{name}"] for name in ids], np.float32).T for what in BEHAVIOUR}
+    return {**{f"heads/{what}": array for what, array in found.items()}, "names/heads": names(ids)}
+
+
+def _together(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    """Curves of the full models, seeds first; what has not been reached is NaN."""
+    at, found = loop.evaluations(config.steps, *EVALUATIONS), {}
+    for name in made[FIRST]:
+        if name.startswith(("curve/", "batch/")) and name != "curve/step":
+            length = config.steps if name.startswith("batch/") else len(at)
+            rows = [made.get(f"seed {i}", {}).get(name, np.zeros(0, np.float32)) for i in range(config.seeds)]
+            found[name] = np.stack([padded(row, length) for row in rows])
+    return {**found, "curve/step": np.array(at)}
+
+
+def _beside(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
+    """What is no induction head, on the sequences that the model is evaluated on; and what a single layer does."""
+    task = task_of(config)
+    found = baselines.accuracies(task, held_out(task, EVALUATED))
+    single = made.get(ONE_LAYER)
+    if single is not None:
+        found |= {"one_layer": float(single["evaluated/accuracy"])}
+    values = {f"baseline/{name}": np.array([value], np.float32) for name, value in found.items()}
+    if single is None:
+        return values
+    kept = {name: single[f"evaluated/{name}"][0] for name in BEHAVIOUR}  # of its only head
+    kept |= {"in_context_loss": single["batch/in_context_loss"], "attends": single["attends/values"]}
+    return {**values, **{f"one_layer/{name}": np.atleast_1d(array) for name, array in kept.items()}}

@@ -1,0 +1,214 @@
+"""The full transformer against loops, against the simplified one, and its heads under ablation."""
+
+import math
+from itertools import pairwise
+
+import pytest
+import torch
+
+from icl_core.papers.birth.shared import model as simplified
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role
+from icl_core.papers.birth.shared.construction import construct
+from icl_core.papers.birth.shared.task import make_task, sample
+from icl_core.papers.birth.transformer.ablation import Bench, replacing
+from icl_core.papers.birth.transformer.gradient import loss_and_gradient
+from icl_core.papers.birth.transformer.looking import evaluate, look
+from icl_core.papers.birth.transformer.model import forward, initialise, layers_of
+
+N, T, D = 20, 24, 12
+
+
+def setting(layers=2, mlp=True, layer_norm=False, batch=4, K=3, length=T, scale="code"):
+    generator = torch.Generator().manual_seed(7)
+    weights = initialise(N, D, length, layers, generator, scale, mlp, layer_norm)
+    if layer_norm:  # gains of one and biases of zero would not show which is which
+        weights |= {name: one + 0.3 * torch.randn(D, generator=generator) for name, one in weights.items()
+                    if name.startswith(("gain", "bias"))}  # fmt: skip
+    task = make_task(N=N, K=K, T=length)
+    return {name: each.double() for name, each in weights.items()}, sample(task, batch, generator)
+
+
+def normed(x, weights, where):
+    if f"gain_{where}" not in weights:
+        return x
+    mean = sum(float(value) for value in x) / D
+    variance = sum((float(value) - mean) ** 2 for value in x) / D
+    return weights[f"gain_{where}"] * (x - mean) / math.sqrt(variance + 1e-5) + weights[f"bias_{where}"]
+
+
+def naive(weights, tokens, heads):
+    """Logits of one sequence, one position, one head and one key at a time."""
+    x = [weights["W_E"][token] + weights["P"][t] for t, token in enumerate(tokens)]
+    wide = D // heads
+    for layer in range(1, layers_of(weights) + 1):
+        read, written = [normed(each, weights, f"attention{layer}") for each in x], []
+        for t in range(len(x)):
+            update = torch.zeros(D, dtype=torch.float64)
+            for head in range(heads):
+                at = slice(head * wide, (head + 1) * wide)
+                W_Q, W_K, W_V = (weights[f"{name}{layer}"][at] for name in ("W_Q", "W_K", "W_V"))
+                scores = [torch.exp((W_Q @ read[t]) @ (W_K @ read[s]) / math.sqrt(wide)) for s in range(t + 1)]
+                mixed = sum(score / sum(scores) * read[s] for s, score in enumerate(scores))
+                update = update + weights[f"W_O{layer}"][:, at] @ (W_V @ mixed)
+            written.append(x[t] + update)
+        x = written
+        if f"W_in{layer}" in weights:
+            hidden = [(weights[f"W_in{layer}"] @ normed(each, weights, f"mlp{layer}")).clamp(min=0) for each in x]
+            x = [each + weights[f"W_out{layer}"] @ h for each, h in zip(x, hidden, strict=True)]
+    return torch.stack([weights["W_U"] @ normed(each, weights, "out") for each in x])
+
+
+@pytest.mark.parametrize(
+    "layers, heads, mlp, layer_norm", [(1, 1, True, False), (2, 3, True, True), (3, 2, False, False)]
+)
+def test_forward_equals_the_loops(layers, heads, mlp, layer_norm):
+    weights, batch = setting(layers, mlp, layer_norm)
+    found = forward(weights, batch.inputs, heads)
+    torch.testing.assert_close(found.logits[0], naive(weights, batch.inputs[0].tolist(), heads), rtol=0, atol=1e-5)
+    assert len(found.attention) == len(found.outputs) == layers
+    for attention in found.attention:
+        assert attention.shape == (4, heads, T, T) and (attention.triu(1) == 0).all()
+        torch.testing.assert_close(attention.sum(-1), torch.ones(4, heads, T, dtype=torch.float64))
+    assert found.outputs[0].shape == (4, heads, T, D // heads)
+
+
+@pytest.mark.parametrize("positions", ["all", "in_context"])
+def test_gradient_equals_central_differences_of_the_loops(positions):
+    weights, batch = setting(layer_norm=True, length=6, K=6, batch=2)
+    counted = torch.ones_like(batch.in_context) if positions == "all" else batch.in_context
+    assert counted.any()
+    found, measures = loss_and_gradient(weights, batch, 2, positions, list(weights), chunk=1)
+
+    def loss(changed):
+        logits = torch.stack([naive(changed, row.tolist(), 2) for row in batch.inputs])
+        return float(torch.nn.functional.cross_entropy(logits[counted], batch.targets[counted]))
+
+    assert measures["loss"] == pytest.approx(loss(weights), abs=1e-8)
+    for name, matrix in weights.items():
+        at = int(found[name].abs().argmax())  # where it matters
+        step = torch.zeros(matrix.numel(), dtype=torch.float64).index_fill(0, torch.tensor(at), 1e-5).view_as(matrix)
+        up, down = (loss({**weights, name: matrix + sign * step}) for sign in (1, -1))
+        assert float(found[name].flatten()[at]) == pytest.approx((up - down) / 2e-5, abs=1e-5), name
+
+
+def test_gradient_does_not_depend_on_chunks_and_leaves_out_what_is_frozen():
+    weights, batch = setting(batch=5)
+    whole, measures = loss_and_gradient(weights, batch, 2, "all", list(weights))
+    part, again = loss_and_gradient(weights, batch, 2, "all", ["W_Q1", "W_out2"], chunk=2)
+    assert part.keys() == {"W_Q1", "W_out2"} and measures == pytest.approx(again)
+    for name, slope in part.items():
+        torch.testing.assert_close(slope, whole[name])
+
+
+def as_full(small: simplified.Weights) -> dict[str, torch.Tensor]:
+    """The simplified model as a full one: W_Q = I, W_V and W_O as they are, and relu(x) − relu(−x) = x."""
+    d, one = small.d, torch.eye(small.d, dtype=torch.float64)
+    none, up = torch.zeros(2 * d, d, dtype=torch.float64), torch.cat([one, -one])
+    assert small.W_F is not None
+    return {
+        "W_E": small.W_E, "P": small.P, "W_U": small.W_U,
+        "W_Q1": one, "W_K1": small.W_K1, "W_V1": small.R1, "W_O1": one,
+        "W_in1": torch.cat([up, none]), "W_out1": torch.zeros(d, 4 * d, dtype=torch.float64),
+        "W_Q2": one, "W_K2": small.W_K2, "W_V2": small.V2, "W_O2": small.W_O2,
+        "W_in2": torch.cat([up, none]), "W_out2": torch.cat([small.W_F, -small.W_F, none.T], 1),
+    }  # fmt: skip
+
+
+def test_with_one_head_identity_queries_and_a_linear_layer_it_is_the_simplified_model():
+    generator = torch.Generator().manual_seed(3)
+    small = simplified.initialise(N, D, T, generator, "code").to(torch.float64)
+    batch = sample(make_task(N=N, K=3, T=T), 5, generator)
+    logits, first, second = simplified.forward(small, batch.inputs)
+    found = forward(as_full(small), batch.inputs, 1)
+    torch.testing.assert_close(found.logits, logits, rtol=0, atol=1e-5)
+    assert first is not None
+    for attention, expected in zip(found.attention, (first, second), strict=True):
+        torch.testing.assert_close(attention[:, 0], expected, rtol=0, atol=1e-5)
+
+
+def test_the_papers_construction_is_called_what_it_is():
+    """Its two heads, in the full model: one looks one back, the other finds what followed."""
+    task = make_task(N=16, K=3, T=32)
+    drawn = simplified.initialise(16, 64, 32, torch.Generator().manual_seed(0), embeddings="orthonormal")
+    built = construct(drawn, task).to(torch.float64)
+    batch = sample(task, 64, torch.Generator().manual_seed(1))
+    found = look(as_full(built), batch, 1)[1]
+    measures = zip(found.previous, found.triggers, found.triggers_even, found.uniformity, strict=True)
+    assert [role(*map(float, each)) for each in measures] == [PREVIOUS, INDUCTION]
+
+
+def test_evaluation_equals_the_plain_model():
+    weights, batch = setting(batch=9)
+    logits = forward(weights, batch.inputs, 2).logits
+    right = (logits.argmax(-1) == batch.targets).double()
+    loss = torch.nn.functional.cross_entropy(logits.mT, batch.targets, reduction="none")
+    found = evaluate(weights, batch, 2)
+    assert found["accuracy"] == pytest.approx(float(right[batch.in_context].mean()))
+    assert found["global_loss"] == pytest.approx(float(loss[batch.global_].mean()))
+
+
+def test_initial_scales():
+    generator = torch.Generator().manual_seed(0)
+    paper, code = (initialise(65, 128, 64, 1, generator, scale) for scale in ("paper", "code"))
+    assert float(paper["W_E"].std()) == pytest.approx(128**-0.5, rel=0.05)
+    assert float(paper["W_out1"].std()) == pytest.approx(512**-0.5, rel=0.05)
+    assert float(code["P"].std()) == pytest.approx(1, rel=0.05)
+    assert float(code["W_out1"].abs().max()) <= 512**-0.5 and float(code["W_U"].abs().max()) <= 128**-0.5
+
+
+def bench(weights, K=2, heads=2):
+    task = make_task(N=N, K=K, T=T)
+    return Bench(weights, task, sample(task, 40, torch.Generator().manual_seed(5)), heads)
+
+
+def test_replacing_a_head_by_its_mean_changes_nothing_if_it_does_nothing():
+    weights, _ = setting(3, layer_norm=True)
+    weights["W_V2"][:6] = 0  # head 1 of layer 2 writes zero at every position
+    weights["W_O1"][:, 6:] = 0  # what head 2 of layer 1 reads, nobody writes
+    found = bench(weights)
+    whole = found.judge([], "mean")
+    for way in ("mean", "zero"):
+        assert found.judge([(2, 1)], way) == pytest.approx(whole, nan_ok=True)
+        assert found.judge([(1, 2)], way) == pytest.approx(whole, nan_ok=True)
+    assert found.judge([(1, 2)], "patch") == pytest.approx(found.judge([], "patch"))
+    assert found.judge([(1, 1)], "zero")["global_loss"] != pytest.approx(whole["global_loss"])
+
+
+def test_means_are_those_over_sequences():
+    weights, _ = setting()
+    found = bench(weights)
+    outputs = forward(weights, found.batch.inputs, 2).outputs
+    torch.testing.assert_close(found.mean[1], outputs[1].mean(0))
+
+
+def test_all_heads_patched_and_the_token_itself_left_are_the_corrupted_run_at_the_queries():
+    """Without a feed-forward layer, and the queries' own tokens being equal, the heads carry all that differs."""
+    weights, _ = setting(mlp=False)
+    found = bench(weights)
+    assert 10 < len(found.clean.inputs) < 40
+    every = [(layer, head) for layer in (1, 2) for head in (1, 2)]
+    source = torch.stack(forward(weights, found.corrupted.inputs, 2).outputs)
+    patched = forward(weights, found.clean.inputs, 2, replacing(every, source)).logits
+    expected = forward(weights, found.corrupted.inputs, 2).logits
+    inside = found.clean.in_context
+    assert inside.any()
+    torch.testing.assert_close(patched[inside], expected[inside])
+
+
+def test_where_every_output_is_a_trigger_nothing_is_patched():
+    weights, _ = setting()
+    found = bench(weights, K=10)
+    assert not found.patches and math.isnan(found.judge([(1, 1)], "patch")["accuracy"])
+    assert found.judge([(1, 1)], "mean")["accuracy"] >= 0
+
+
+def test_a_corrupted_sequence_differs_in_its_outputs_alone():
+    found = bench(setting()[0])
+    clean, twin = found.clean, found.corrupted
+    for row in range(len(clean.inputs)):
+        triggers = clean.triggers[row].tolist()
+        other = dict(zip(triggers, twin.outputs[row].tolist(), strict=True))
+        assert not set(other.values()) & ({*triggers, *clean.outputs[row].tolist()})
+        tokens = clean.tokens[row].tolist()
+        expected = [other.get(before, after) for before, after in pairwise(tokens)]
+        assert twin.tokens[row].tolist() == [tokens[0], *expected]

@@ -1,0 +1,110 @@
+"""Runs of the full transformer: resumed bit for bit, true to their files, and held against the paper at its setting."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core.experiment import CannotDraw, Run
+from icl_core.papers.birth.shared.baselines import unusual
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from icl_core.papers.birth.shared.task import make_task, sample
+from icl_core.papers.birth.shared.train import WATCHED, held_out, task_of
+from icl_core.papers.birth.transformer import EXPERIMENT, claims
+from icl_core.papers.birth.transformer.draw import replaced
+from icl_core.papers.birth.transformer.looking import evaluate
+from icl_core.papers.birth.transformer.metrics import milestones, roles
+from icl_core.papers.birth.transformer.model import forward
+from icl_core.papers.birth.transformer.read_run import example_maps, final_weights, last_heads, of_role
+from icl_core.papers.birth.transformer.reading import example
+from icl_core.papers.birth.transformer.settings import Config
+from icl_core.papers.birth.transformer.train import run
+from icl_core.runs import store
+from tests.recorder import Interrupted, Recorder
+
+CONFIGS = {preset.name: replace(preset.config, seeds=preset.seeds) for preset in EXPERIMENT.presets}
+SMALL = Config(N=16, d=16, T=32, K=3, heads=2, batch=16, steps=20, seeds=2)
+
+
+def shipped(preset: str) -> Run:
+    header = store.default().preset("birth.transformer", preset)
+    assert header is not None
+    found = store.default().load(header)
+    assert found is not None
+    return found
+
+
+def test_a_killed_run_goes_on_to_the_same_result():
+    whole = run(SMALL, Recorder())
+    for stop in (7, 33, 50):  # in the first seed, in the second, in the single layer
+        killed = Recorder(stop=stop)
+        with pytest.raises(Interrupted):
+            run(SMALL, killed)
+        again = run(SMALL, Recorder(saved=killed.saved))
+        assert again.keys() == whole.keys()
+        for name, array in whole.items():
+            np.testing.assert_array_equal(again[name], array, err_msg=name)
+
+
+def test_one_seed_more_changes_no_other():
+    two, one = run(SMALL, Recorder()), run(replace(SMALL, seeds=1), Recorder())
+    for name, array in one.items():
+        np.testing.assert_array_equal(two[name][: len(array)], array, err_msg=name)
+
+
+@pytest.mark.parametrize("preset", ["heads", "fixed"])
+def test_what_is_stored_is_what_was_measured(preset):
+    found = shipped(preset)
+    batch, weights = held_out(task_of(found.config), WATCHED, "cpu"), final_weights(found)
+    achieved = evaluate(weights, batch, found.config.heads)
+    assert achieved["accuracy"] == pytest.approx(float(found["effect/mean"][0, 0]), abs=0.003)
+    assert achieved["accuracy"] == pytest.approx(float(found["curve/accuracy"][0, -1]), abs=0.005)
+    shown = example(task_of(found.config))
+    maps = torch.cat(forward(weights, shown.inputs[None], found.config.heads).attention, 1)[0]
+    np.testing.assert_allclose(example_maps(found, -1), maps.numpy(), atol=0.01)
+    assert found.names("sequence") == shown.characters
+
+
+def test_a_head_replaced_in_the_drawer_is_the_one_of_the_table():
+    found = shipped("heads")
+    for row, name in enumerate(found.names("heads"), start=1):
+        for way in ("mean", "patch"):
+            left = replaced.judged(found, [name], way)
+            assert left["accuracy"] == pytest.approx(float(found[f"effect/{way}"][row, 0]), abs=0.003)
+    with pytest.raises(CannotDraw, match="must be some of"):
+        replaced.draw(found, EXPERIMENT.view(replaced="3.1"))
+
+
+def test_heads_of_the_shipped_runs_do_what_the_paper_says():
+    found = shipped("one head")
+    assert [head.role for head in last_heads(found)] == [PREVIOUS, INDUCTION] == roles(found)[0]
+    assert milestones(found).keys() == {"one back", "followers"}
+    four = last_heads(shipped("heads"))
+    assert [head.name[0] for head in of_role(four, PREVIOUS)] == ["1"]
+    assert {head.name[0] for head in of_role(four, INDUCTION)} == {"2"}
+
+
+def test_claims_of_the_paper_speak_of_its_size_and_of_several_seeds():
+    speaking = {
+        "random, paper size": {claims.RANDOM, claims.LOOKS_BACK, claims.ANY_REPEATED},
+        "fixed, paper size": {claims.FIXED, claims.LOOKS_BACK, claims.KNOWS_TRIGGERS},
+        "one layer, paper size": {claims.ONE_LAYER},
+        "one layer, fixed, paper size": {claims.ONE_LAYER},
+        "figure 10": set(),
+        "figure 11": {claims.ONE_PREVIOUS, claims.SHARED_INDUCTION},
+    }
+    for name, config in CONFIGS.items():
+        theirs = {claim.id for claim in claims.ALL if claim.kind == "paper" and claim.is_at(config)}
+        assert theirs == {claim.id for claim in speaking.get(name, ())}, name
+        assert not any(claim.is_at(replace(config, seeds=1)) for claim in claims.ALL if claim.kind == "paper")
+
+
+def test_the_count_beyond_the_usual_is_that_of_a_loop():
+    task = make_task(N=9, K=2, T=20)
+    inputs = sample(task, 3, torch.Generator().manual_seed(0)).inputs
+    found = unusual(task, inputs)
+    for t in (0, 7, 19):
+        for token in range(9):
+            count = inputs[1, : t + 1].tolist().count(token)
+            assert float(found[1, t, token]) == pytest.approx(count - (t + 1) * float(task.unigram[token]))
