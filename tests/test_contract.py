@@ -251,7 +251,7 @@ def _drawn(drawing, run, view) -> str:
 def test_artifacts_stay_small():
     root = Path(__file__).parents[1] / "artifacts"
     shipped = [path for path in root.rglob("*.safetensors") if "cache" not in path.relative_to(root).parts]
-    assert sum(path.stat().st_size for path in shipped) < 36 * 2**20
+    assert sum(path.stat().st_size for path in shipped) < 44 * 2**20
 
 
 @pytest.mark.parametrize("paper", registry.papers().values(), ids=lambda paper: paper.name)

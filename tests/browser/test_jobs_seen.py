@@ -60,7 +60,7 @@ def chart(tab: Page, seat: str) -> Locator:
 def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/{SLOW}&seed=2")
     expect(tab.locator(".clock")).to_be_visible()  # it brings the style of what stands there
-    expect(tab.locator(".says")).to_be_visible()
+    expect(tab.locator(".says").last).to_be_visible()
     before = still(tab)
     train(tab)
     expect(tab.locator(".st-key-seat-loss:has([data-live]) .js-plotly-plot .main-svg").first).to_be_visible()
@@ -84,7 +84,7 @@ def test_a_setting_of_seconds_trains_when_its_slider_is_released(server: str, wi
     expect(tab.get_by_text("Trained here: about")).to_be_visible()  # nobody has pressed a button
     step(tab, "inputs d", "ArrowRight")
     tab.wait_for_url("**d=21*")
-    expect(tab.get_by_text("inputs d 21 (preset: 8)")).to_be_visible()
+    expect(tab.locator(".says").get_by_text("inputs d 21 (preset: 8)")).to_be_visible()
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
 
