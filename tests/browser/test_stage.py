@@ -142,7 +142,7 @@ def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(server: str, window: W
     expect(tab.locator(".st-key-drawer")).to_have_count(0)
     tab.get_by_role("radio", name="Graft").or_(tab.get_by_role("button", name="Graft")).first.click()
     tab.wait_for_url("**/birth?drawer=Graft")
-    expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(1)
+    expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(2)
     until(lambda: tab.locator(".st-key-drawer").evaluate(TOP) < 600, "it has come into sight")
     tab.get_by_role("button", name="The paper, here:").or_(tab.get_by_role("button", name="Ours, here:")).first.click()
     tab.wait_for_url("**/birth?drawer=Evidence")

@@ -87,11 +87,10 @@ def test_what_a_question_is_about_is_not_given_away_before_it(server: str, windo
 
 def test_the_tour_of_all_papers_leads_on_and_ends(server: str, window: Window) -> None:
     papers = [found for found in registry.papers().values() if found.highlights]
-    for number, found in enumerate(papers):
-        name, beat = found.highlights[0]
-        tab = go(window(), f"{server}/{found.name}?experiment={name}&beat={beat}&tour=all")
-        assert bool(found.bridge) == (number > 0)
-        says(tab, found.bridge)
+    assert [bool(found.bridge) for found in papers] == [number > 0 for number in range(len(papers))]
+    name, beat = papers[1].highlights[0]
+    tab = go(window(), f"{server}/{papers[1].name}?experiment={name}&beat={beat}&tour=all")
+    says(tab, papers[1].bridge)
     name, beat = papers[-1].highlights[-1]
     says(go(window(), f"{server}/{papers[-1].name}?experiment={name}&beat={beat}&tour=all"), "Three models, one habit.")
 
