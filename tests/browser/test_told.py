@@ -102,6 +102,7 @@ def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window
     tab.keyboard.press("PageUp")
     beats(tab, "fall")
     tab.get_by_role("button", name="Show me").click()
+    says(tab, "It is:")  # until then the key shows that, too
     tab.keyboard.press("PageDown")
     tab.wait_for_url("**seed_shown=1*")
     tab.get_by_test_id("stMain").get_by_text("View", exact=True).click()
