@@ -14,7 +14,7 @@ from icl_core.papers.gdssm import comparison
 from icl_core.papers.gdssm.comparison import constructed
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.draw.losses import _late as first_to_leave
-from icl_core.papers.gdssm.comparison.metrics import seeds_near
+from icl_core.papers.gdssm.comparison.metrics import at_the_edge, seeds_near
 from icl_core.papers.gdssm.comparison.read_run import entries
 from icl_core.papers.gdssm.comparison.settings import Config, View
 from icl_core.papers.gdssm.shared import construction
@@ -25,6 +25,7 @@ from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transforme
 from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED
 from icl_core.papers.gdssm.shared.sequence_models.train import CHUNK, evaluate, gradient, held_out, tasks
 from icl_core.papers.gdssm.shared.task import Tasks, loss
+from icl_core.runs import store
 from icl_core.training import loop
 from tests.drawn import numbers_of, without_nan, without_words
 from tests.recorder import Interrupted, Recorder
@@ -524,3 +525,14 @@ def test_the_trained_transformer_is_drawn_beside_the_one_built_by_hand(whole):
     lost = {name: array for name, array in whole["plain"].items() if not name.startswith("final/")}
     with pytest.raises(CannotDraw, match="diverged"):
         drawing.draw(Run(PLAIN, lost), View())
+
+
+def test_a_rate_at_the_edge_of_those_tried_leaves_a_claim_open():
+    header = store.default().preset("gdssm.comparison", "N-D")
+    run = store.default().load(header)
+    tried, chosen = run["tuned/rate"], run["chosen/rate"]
+    said = {each.model.id: at_the_edge(run, each) for each in entries(run)}
+    assert {bool(text) for text in said.values()} == {True, False}  # both kinds are among them
+    for place, (name, text) in enumerate(said.items()):
+        assert bool(text) == (chosen[place] in (tried.min(), tried.max())), name
+        assert not text or f"{chosen[place]:g}" in text
