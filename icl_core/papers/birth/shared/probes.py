@@ -78,13 +78,18 @@ def _suffixed(name: str, S: Tensor, over: str, weight: Tensor | None) -> dict[st
 
 
 def kl_W_F(weights: Weights, task: Task) -> float:
-    """Mean over tokens, fixed triggers left out, of KL(pi_b(. | k) || softmax(W_U W_F w_E(k))), in nats. Eq. 10 has
-    it the other way round, which is infinite: two thirds of all bigrams never occur."""
+    """How far what W_F alone says of each character is from its bigrams (eq. 10): `divergence` of W_U W_F w_E(k)."""
     assert weights.W_F is not None
+    return divergence(weights.W_E @ weights.W_F.T @ weights.W_U.T, task)
+
+
+def divergence(logits: Float[Tensor, "N N"], task: Task) -> float:
+    """Mean over tokens, fixed triggers left out, of KL(pi_b(. | k) || softmax(logits[k])), in nats. Eq. 10 has it the
+    other way round, which is infinite: two thirds of all bigrams never occur."""
     kept = torch.ones(task.N, dtype=torch.bool)
     if task.fixed_triggers is not None:
         kept[task.fixed_triggers] = False
-    log_p = (weights.W_E @ weights.W_F.T @ weights.W_U.T).double().cpu().log_softmax(-1)
+    log_p = logits.double().cpu().log_softmax(-1)
     pi = task.bigram
     return float((torch.xlogy(pi, pi) - pi * log_p).sum(1)[kept].mean())
 

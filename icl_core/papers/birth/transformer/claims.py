@@ -4,25 +4,25 @@ from functools import partial
 
 from icl_core.experiment import Claim
 
-# Sections 3 and 5, Figure 2: batches of 512 sequences of 256 tokens, SGD with momentum, loss on all of them.
-SEVERAL, LONG = range(3, 6), range(1000, 5001)  # seeds: one decides nothing; steps
+# Section 3, Figure 2: batches of 512 sequences of 256 tokens, loss on all of them. How it is trained is left open: what
+# is still falling, and what one seed shows, decides nothing (see `metrics`).
 FIGURE_2 = {
     "K": 3, "outputs": "uniform", "N": 65, "T": 256, "no_repeat": False, "d": 128, "layers": 2, "heads": 1, "mlp": True,
-    "layer_norm": False, "frozen": False, "positions": "all", "optimiser": "sgd", "learning_rate": 0.2, "batch": 512,
-    "steps": LONG, "seeds": SEVERAL,
+    "frozen": False, "positions": "all", "batch": 512,
 }  # fmt: skip
+FLAT = "trained until it is flat"
 RANDOM_TRIGGERS, FIXED_TRIGGERS = {**FIGURE_2, "triggers": "random"}, {**FIGURE_2, "triggers": "fixed"}
 FIGURE_11 = {**RANDOM_TRIGGERS, "heads": 4}
 
-vanilla = partial(Claim, kind="paper", source="Section 3")
+vanilla = partial(Claim, kind="paper", source="Section 3", setting=FLAT)
 accurate = partial(
     vanilla,
     label="in-context accuracy, worst seed",
     quote="with fixed (resp. random) triggers and uniform outputs, the model achieves over 99% accuracy (resp. 95%) on "
     "output tokens after the first occurrence",
 )
-caption = partial(Claim, kind="paper", source="Figure 2")
-redundant = partial(Claim, kind="paper", source="Appendix E, Figure 11", at=FIGURE_11)
+caption = partial(Claim, kind="paper", source="Figure 2", setting=FLAT)
+redundant = partial(Claim, kind="paper", source="Appendix E, Figure 11", setting=FLAT, at=FIGURE_11)
 found = partial(Claim, kind="ours", source="not in the paper", at={"layers": 2})
 
 RANDOM = accurate(

@@ -14,12 +14,14 @@ TOKENS = 2048  # of a chunk
 
 
 def loss_and_gradient(
-    weights: Weights, batch: Batch, heads: int, positions: str, train: Collection[str], chunk: int | None = None
-) -> tuple[dict[str, Tensor], dict[str, float]]:
+    weights: Weights, batch: Batch, heads: int, positions: str, train: Collection[str], chunk: int | None = None,
+    bfloat16: bool = False,
+) -> tuple[dict[str, Tensor], dict[str, float]]:  # fmt: skip
     """Gradient of the mean cross entropy over the counted positions by the weights `train`, and the batch's measures.
 
     positions  "in_context" or "all"
     chunk      sequences a chunk; None: what fits the cache
+    bfloat16   whether matrix products are rounded to it; the weights, the stream and the loss are not
 
     The second result holds loss, in_context_loss, global_loss in nats, and in_context_accuracy.
     """
@@ -29,7 +31,8 @@ def loss_and_gradient(
     for rows in torch.arange(len(counted)).split(chunk or chunk_of(batch)):
         leaves = {name: weights[name].detach().requires_grad_() for name in train}
         inputs, targets = batch.inputs[rows], batch.targets[rows]
-        logits = forward({**weights, **leaves}, inputs, heads).logits
+        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=bfloat16):
+            logits = forward({**weights, **leaves}, inputs, heads).logits.to(weights["W_U"].dtype)
         loss = F.cross_entropy(logits.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets)
         found = torch.autograd.grad((loss * counted[rows]).sum() / count, list(leaves.values()), allow_unused=True)
         for name, slope in zip(leaves, found, strict=True):

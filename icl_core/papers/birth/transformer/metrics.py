@@ -9,6 +9,7 @@ from icl_core.papers.birth.transformer import claims
 from icl_core.papers.birth.transformer.read_run import forms
 from icl_core.trend import still_falling
 
+SEEDS = 3
 MILESTONES = {PREVIOUS: "one back", INDUCTION: "followers"}
 
 
@@ -30,9 +31,11 @@ def milestones(run: Run) -> dict[str, float]:
 
 
 def _metric(run: Run, claim: Claim, value: float, error: float | None = None, reason: str = "") -> Metric:
-    """The claim measured; where it fails, the training must have come to its end."""
-    held = claim.slack(float(value)) >= 0
-    return Metric(claim, float(value), error, "" if held else still_falling(run["batch/in_context_loss"]), reason)
+    """The claim measured. Three seeds decide it; where it fails, the training must have come to its end."""
+    undecided = "" if claim.slack(float(value)) >= 0 else still_falling(run["batch/in_context_loss"])
+    if run.config.seeds < SEEDS:
+        undecided = f"{SEEDS} seeds decide, and this run has {run.config.seeds}."
+    return Metric(claim, float(value), error, undecided, reason)
 
 
 def _accuracy(run: Run) -> Metric:

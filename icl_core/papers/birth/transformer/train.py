@@ -16,6 +16,7 @@ from icl_core.papers.birth.shared.train import EVALUATED, RECORDED, WATCHED, hel
 from icl_core.papers.birth.transformer.gradient import loss_and_gradient
 from icl_core.papers.birth.transformer.looking import head_names, look
 from icl_core.papers.birth.transformer.model import initialise
+from icl_core.papers.birth.transformer.probes import recalls
 from icl_core.papers.birth.transformer.reading import attending, example_readings, head_effects
 from icl_core.papers.birth.transformer.settings import Config
 from icl_core.training import loop, phases
@@ -35,9 +36,10 @@ ONE_STEPS, ONE_BATCH = 800, 64
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every seed and a one-layer model; all curves, of the first seed what it looks at and what its heads do.
 
-    `curve/*` [seeds, evaluations] and `batch/*` [seeds, steps] beside `curve/step`; `evaluated/*` [seeds], of heads
-    [seeds, heads]; of the first seed `final/*` in half precision, `heads/*` [evaluations, heads], `effect/*`,
-    `reading/*` [snapshots, …] beside `snapshot/step`; `baseline/*` [1]; `one_layer/*`; `names/*`.
+    `curve/*` [seeds, evaluations] beside `curve/step`, and `batch/*` [seeds, steps], of them `gradient_*` norms;
+    `evaluated/*` [seeds], of heads [seeds, heads]; of the first seed `final/*` in half precision, `heads/*`
+    [evaluations, heads], `effect/*`, `reading/*` [snapshots, …] beside `snapshot/step`; `baseline/*` [1];
+    `one_layer/*`; `names/*`.
     """
     plan = [
         phases.Phase(name, part.steps, partial(_train, part, name == FIRST), _curves, label=_label(config, name))
@@ -104,17 +106,21 @@ def _problem(config: Config, weights: dict[str, Tensor], generator: torch.Genera
     task = task_of(config)
     own, ids = held_out(task, WATCHED), head_names(config.layers, config.heads)
     trained = [name for name in weights if not (config.frozen and name in EMBEDDINGS)]
+    slope_of = partial(loss_and_gradient, weights, heads=config.heads, positions=config.positions, train=trained,
+                       bfloat16=config.bfloat16)  # fmt: skip
 
     def step(index: int) -> Any:
         batch = sample(task, config.batch, generator, device.device())
-        gradients, measures = loss_and_gradient(weights, batch, config.heads, config.positions, trained)
-        return gradients, {name: measures[name] for name in RECORDED}
+        gradients, measures = slope_of(batch)
+        norms = {f"gradient_{name}": float(slope.norm()) for name, slope in gradients.items()}
+        return gradients, {**{name: measures[name] for name in RECORDED}, **norms}
 
     def watch(index: int) -> dict[str, float]:
         achieved, behaviour = look(weights, own, config.heads)
         each = {f"{what}_{name}": float(value) for what in BEHAVIOUR
                 for name, value in zip(ids, getattr(behaviour, what), strict=True)}  # fmt: skip
-        return {**achieved, **each}
+        recalled = {f"recall_{name}": value for name, value in recalls(weights, task, config.heads).items()}
+        return {**achieved, **recalled, **each}
 
     return loop.Problem(
         {name: weights[name] for name in trained}, step, watch, partial(_optimiser, config), (generator,)

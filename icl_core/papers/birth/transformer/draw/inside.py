@@ -1,0 +1,70 @@
+"""What the matrices of the whole model do over training: their recall as memories, and the size of their gradients."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import CannotDraw, Panel, Run
+from icl_core.figures import Curve, mean_of
+from icl_core.papers.birth.shared.probes import early_positions
+from icl_core.papers.birth.transformer.draw.stage import step
+from icl_core.papers.birth.transformer.settings import View
+
+# by the id of a probe: label, colour, dash; the colours of the simplified model's
+PROBES = {
+    "W_O2": ("W_O²", "layer 3", None),
+    "W_K2": ("W_K²", "layer 2", None),
+    "W_K1_early": ("W_K¹ early", "layer 1", None),
+    "W_K1": ("W_K¹ all", "layer 1", "dot"),
+}
+# by the id of a matrix: label, colour, dash
+GATES = {
+    "W_O2": ("W_O²", "layer 3", None),
+    "W_K2": ("W_K²", "layer 2", None),
+    "W_K1": ("W_K¹", "layer 1", None),
+    "W_out2": ("feed-forward 2", "layer 4", "dash"),
+}
+WINDOW = 10  # steps that a gradient's size is averaged over
+
+
+def recalls(run: Run, view: View) -> Panel:
+    """The recall of the three memories of an induction head over training (Figure 10)."""
+    if "curve/recall_W_O2" not in run.tensors:
+        raise CannotDraw("which matrix stores what is known of two layers only")
+    x = run["curve/step"]
+    series = [Curve(label, x, run[f"curve/recall_{name}"], *look) for name, (label, *look) in PROBES.items()]
+    last = {curve.name: curve.mean()[-1] for curve in series}
+    return Panel(
+        ", ".join(f"{name} recalls {value:.0%}" for name, value in last.items() if name != "W_K¹ all")
+        if run.finished
+        else "Recall so far",
+        "The same questions as to the simplified model: does the query of a position pick the position before it "
+        f"(W_K¹; early: the first {early_positions(run.config.T)}), does the query of a character pick its copy made "
+        "by layer 1 (W_K²), and is the character attended to the one that is said (W_O²)? Here queries and embeddings "
+        "are learned, too. Of several heads the best one counts.",
+        figures.curves(series, "training step", "recall", y_range=(0, 1.02), at=step(run, view)),
+        data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
+    )
+
+
+def gradients(run: Run, view: View) -> Panel:
+    """The size of each matrix's gradient over training: what waits for what."""
+    known = {name: look for name, look in GATES.items() if f"batch/gradient_{name}" in run.tensors}
+    sizes = {name: _smooth(run[f"batch/gradient_{name}"]) for name in known}
+    x = np.arange(next(iter(sizes.values())).shape[1]) * WINDOW + WINDOW / 2
+    series = [Curve(label, x, sizes[name], *look) for name, (label, *look) in known.items()]
+    peaks = sorted((float(x[np.nanargmax(mean_of(sizes[name]))]), known[name][0]) for name in known)
+    told = ", ".join(f"{label} at {at:.0f}" for at, label in peaks)
+    return Panel(
+        f"The gradients are largest at step: {told}" if run.finished else "Gradients so far",
+        "The norm of the loss's gradient by each matrix, the mean over ten steps. A matrix whose gradient is small "
+        "learns little yet: the keys of layer 1 have little to gain before layer 2 looks for what they copy.",
+        figures.curves(series, "training step", "norm of the gradient", log_y=True, at=step(run, view)),
+        data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
+    )
+
+
+def _smooth(norms: np.ndarray) -> np.ndarray:
+    """Means over windows of steps, [seeds, windows]."""
+    kept = norms.shape[1] // WINDOW * WINDOW
+    return norms[:, :kept].reshape(len(norms), -1, WINDOW).mean(2)
