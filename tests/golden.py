@@ -23,7 +23,7 @@ from icl_core.knobs import knobs  # noqa: E402
 from tests.recorder import Recorder  # noqa: E402
 
 FILE = Path(__file__).parent / "golden.json"
-STEPS = ("steps", "gate_steps", "tuning")  # settings that count training steps
+STEPS = ("steps", "gate_steps", "tuning", "beside")  # settings that count training steps
 TEN = 10
 
 
