@@ -33,10 +33,13 @@ def _times(run: Run, measure: str, optimiser: str) -> str:
 
 def _answer(measure: str, optimiser: str):
     def said(run: Run, view: View) -> str:
-        lengths = ", ".join(map(str, run["task/lengths"]))
-        return (
-            f"At T = {lengths} it takes {_times(run, measure, optimiser)} steps: a slope of "
-            f"{written(slope(run, measure, optimiser))} on log axes. Quadratic growth would have slope 2."
+        lengths, longer = ", ".join(map(str, run["task/lengths"])), doubling(run, measure, optimiser)
+        told = f"At T = {lengths} it takes {_times(run, measure, optimiser)} steps. "
+        if np.isnan(longer):
+            return told + "Quadratic growth would take four times as many for twice the length."
+        return told + (
+            f"Twice the length takes {longer:.1f} times as many: a slope of {written(slope(run, measure, optimiser))} "
+            "on log axes. Quadratic growth would take four times as many, a slope of 2."
         )
 
     return said

@@ -11,7 +11,7 @@ from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.papers.birth.transformer import claims
 from icl_core.papers.birth.transformer.diagram import diagram
-from icl_core.papers.birth.transformer.draw import curves, heads, replaced, stage
+from icl_core.papers.birth.transformer.draw import cells, curves, heads, replaced, stage
 from icl_core.papers.birth.transformer.metrics import metrics, milestones
 from icl_core.papers.birth.transformer.read_run import heads_shown, of_role
 from icl_core.papers.birth.transformer.script import CURVES, ONE, REPLACE, SCRIPT, SINGLE
@@ -57,7 +57,7 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("maps", heads.maps, wide=True),
+        Drawing("maps", heads.maps, wide=True, cells=cells.maps),
         Drawing("accuracy", stage.accuracy, live=True),
         Drawing("doing", stage.doing),
         Drawing("needed", stage.needed, moving=False),

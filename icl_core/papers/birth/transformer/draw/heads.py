@@ -10,7 +10,7 @@ from icl_core.figure import Figure
 from icl_core.figures.attention import Box, positions, tokens_held
 from icl_core.figures.grid import NONE_TO_ALL, Subplot, heat, linked, map_axes
 from icl_core.figures.style import colourscale, layout
-from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM
 from icl_core.papers.birth.shared.sequence import boxes, choose
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.transformer.model import forward
@@ -25,8 +25,9 @@ from icl_core.papers.birth.transformer.settings import View
 
 SHOWN = 32  # positions of a small map: more would be less than three pixels each
 SHORT = {PREVIOUS: "one back", INDUCTION: "followers"}
-APART, ABOVE = 0.03, 0.1  # of maps, as shares of the width and of the height
-MARGIN = {"t": 22, "b": 6, "l": 6, "r": 6}
+APART, ABOVE = 0.03, 0.16  # of maps, as shares of the width and of the height
+MARGIN = {"t": 36, "b": 4, "l": 6, "r": 6}
+NARROW = 0.2  # of the width: a map with smaller letters above it
 SCALE = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "showscale": False}
 
 
@@ -45,7 +46,7 @@ def maps(run: Run, view: View) -> Panel:
         f"A map for every head, layer.head, on the first {len(tokens)} characters of one random sequence: each row "
         "shows where a character looks. The label says what the head does over many sequences: “one back” with its "
         "attention on the previous character, “followers” with its attention, beyond chance, on what followed the same "
-        "trigger earlier. A head that does neither has none.",
+        "trigger earlier. “Even”: it spreads its attention over all that came before.",
         figure,
     )
 
@@ -59,8 +60,10 @@ def _place(index: int, count: int, across: int, head: Head) -> Subplot:
 
 
 def labelled(head: Head) -> str:
-    """A head's id with what it does, as a small map has room for."""
-    return f"{head.name} {SHORT[head.role]} {head.strength:.0%}" if head.role in SHORT else head.name
+    """A head's id with what it does, on two lines: a map is some sixty pixels wide on a phone."""
+    if head.role not in SHORT:
+        return f"{head.name}<br>{'even' if head.role == UNIFORM else 'neither'}"
+    return f"{head.name} · {head.strength:.0%}<br>{SHORT[head.role]}"
 
 
 def _add(figure: Figure, weights: np.ndarray, tokens: list[str], subplot: Subplot) -> None:
@@ -71,7 +74,8 @@ def _add(figure: Figure, weights: np.ndarray, tokens: list[str], subplot: Subplo
     figure.add_trace(linked(trace, *tokens_held(tokens)))
     none = [""] * len(full)
     figure.update_layout(map_axes(subplot, (full, none, ""), (full, none, ""), 1, 1))
-    figure.add_annotation(**subplot.heading() | {"font": {"size": 12}, "yshift": 1})
+    size = 12 if subplot.x[1] - subplot.x[0] > NARROW else 10
+    figure.add_annotation(**subplot.heading() | {"font": {"size": size}, "yshift": 1})
 
 
 def one(run: Run, view: View) -> Panel:
