@@ -12,7 +12,7 @@ from icl_core.figures.style import COLOURS, MONO, PAPER, axis, characters, layou
 
 Box = tuple[int, int, str]  # query and key, from 0; "trigger", "correct output" or "other output"
 SYMBOLS = {"trigger": "square-open", "correct output": "square-open-dot", "other output": "square-x-open"}
-WRITTEN, LETTERS = 64, 100  # positions up to which every token is written on the axes, and above the bars
+WRITTEN, LETTERS = 48, 100  # positions up to which every token is written on the axes, and above the bars
 LEGEND, STRIP, MAPS = 34, 220, 480  # pixels of the legend, of the predictions, of two maps
 TITLES = ("layer 1", "layer 2")
 

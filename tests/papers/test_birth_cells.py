@@ -117,10 +117,7 @@ def test_under_layer_norm_a_stream_is_the_sum_of_its_parts():
     for layer, parts in enumerate(read, 1):  # a model cut off before this layer, which says what it has in its stream
         before = {name: each for name, each in weights.items() if name[-1] in ("E", "P", *"12"[: layer - 1])}
         x = full.forward({**before, "W_U": torch.eye(8).double()}, tokens[None], 2).logits[0]
-        norm = (weights[f"{name}_attention{layer}"] for name in ("gain", "bias"))
-        torch.testing.assert_close(
-            torch.stack(list(parts.values())).sum(0), torch.nn.functional.layer_norm(x, (8,), *norm)
-        )
+        torch.testing.assert_close(torch.stack(list(parts.values())).sum(0), full.read(weights, x, f"attention{layer}"))
     assert set(read[2]) == {"w_E", "p", "1.1", "1.2", "F1", "2.1", "2.2", "F2", "bias"}
 
 
@@ -128,8 +125,10 @@ def test_under_layer_norm_a_stream_is_the_sum_of_its_parts():
 def test_predictions_are_made_of_counts_and_of_logits(preset):
     run, experiment = shipped("birth.counting", preset), registry.experiment("birth.counting")
     drawing = next(each for each in experiment.drawings if each.name == "next")
+    assert drawing.cells is not None
     for view in views("birth.counting", run, position=9):
         (found,), figure = drawing.cells(run, view), drawing.draw(run, view).figure
+        assert figure is not None
         np.testing.assert_allclose(found.matrix, [bar["y"] for bar in figure.data], rtol=1e-5)
         for row, column in np.ndindex(*found.matrix.shape):
             made = found.explain(row, column)

@@ -67,6 +67,7 @@ EXPERIMENT = Experiment(
         Drawing("replaced", replaced.draw, ("replaced", "by"), REPLACE),
         Drawing("effects", replaced.table, (), REPLACE, wide=True, moving=False),
         Drawing("losses", curves.losses, (), CURVES, live=True),
+        Drawing("recall", curves.recall, (), CURVES, live=True, applies=lambda config: config.layers == 2),
         Drawing("groups", curves.groups, (), CURVES),
         Drawing("reach", curves.reach, (), CURVES, moving=False),
         Drawing("one_layer", curves.one_layer, (), SINGLE, moving=False, wide=True),

@@ -117,8 +117,8 @@ def _said(title: str, logits: dict[str, np.ndarray], state: int) -> Explained:
     terms = tuple(
         Term(f"W_U({LETTERS[state]})ᵀ {part}", float(row[state]), called[part]) for part, row in logits.items()
     )
-    total = sum(logits.values())
-    share, rivals = softmax([f"next {LETTERS[j]}" for j in range(len(total))], np.asarray(total), state)
+    total = np.sum(list(logits.values()), axis=0)
+    share, rivals = softmax([f"next {LETTERS[j]}" for j in range(len(total))], total, state)
     return Explained(f"The model: {title}", MODEL, share, terms, share=share, rivals=rivals)
 
 

@@ -7,9 +7,20 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.shared.behaviour import INDUCTION
+from icl_core.papers.birth.shared.memories import memory_tokens
+from icl_core.papers.birth.shared.probes import early_positions
+from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.transformer.draw.stage import attends, step
-from icl_core.papers.birth.transformer.read_run import Head, last_heads, of_role
+from icl_core.papers.birth.transformer.read_run import Head, final_weights, last_heads, of_role
+from icl_core.papers.birth.transformer.recall import recalls
 from icl_core.papers.birth.transformer.settings import View
+
+PROBES = {  # label, colour and dash of each, by id
+    "W_O2": ("W_O²", "layer 3", None),
+    "W_K2": ("W_K²", "layer 2", None),
+    "W_K1_early": ("W_K¹ early", "layer 1", None),
+    "W_K1": ("W_K¹ all", "layer 1", "dot"),
+}
 
 
 def losses(run: Run, view: View) -> Panel:
@@ -28,6 +39,35 @@ def losses(run: Run, view: View) -> Panel:
         figures.curves(series, "training step", "cross-entropy, nats", at=step(run, view)),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )
+
+
+def recall(run: Run, view: View) -> Panel:
+    """What single matrices recall over the training (Figure 10); of a run that has not recorded it, at the end."""
+    x = run["curve/step"]
+    series = [Curve(label, x, _recalled(run, probe), kind, dash) for probe, (label, kind, dash) in PROBES.items()]
+    ends = ", ".join(f"{curve.name} {curve.mean()[-1]:.0%}" for curve in series[:-1])
+    chance = 1 / len(memory_tokens(task_of(run.config)))
+    return Panel(
+        f"Asked alone: {ends}" if run.finished else "What single matrices recall, so far",
+        "The share of its pairs that each matrix gets right, asked on its own as in the simplified model: W_O², which "
+        "character to say; W_K², which copy belongs to a character, with W_Q² and the values of layer 1; W_K¹, which "
+        f"position comes before, with W_Q¹, among the first {early_positions(run.config.T)} positions and among all. "
+        "Embeddings are taken as they are at each step. Of several heads you see the one that recalls most, for W_O² "
+        f"all together. A matrix that has learned nothing stays near chance, for W_K² {chance:.1%}.",
+        figures.curves(series, "training step", "recall", y_range=(0, 1.02), at=step(run, view)),
+        data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
+    )
+
+
+def _recalled(run: Run, probe: str) -> np.ndarray:
+    """A probe's curve; without one, what the final weights recall at the last step."""
+    name = f"recall_{probe}"
+    if f"curve/{name}" in run.tensors:
+        return run[f"curve/{name}"]
+    found = np.full((1, len(run["curve/step"])), np.nan)
+    if run.finished:
+        found[0, -1] = recalls(final_weights(run), task_of(run.config), run.config.heads)[name]
+    return found
 
 
 def groups(run: Run, view: View) -> Panel:

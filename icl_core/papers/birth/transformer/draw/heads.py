@@ -21,11 +21,12 @@ from icl_core.papers.birth.transformer.read_run import (
     heads_shown,
     of_role,
 )
+from icl_core.papers.birth.transformer.reading import LOOKED
 from icl_core.papers.birth.transformer.settings import View
 
 SHOWN = 32  # positions of a small map: more would be less than three pixels each
 SHORT = {PREVIOUS: "one back", INDUCTION: "followers"}
-APART, ABOVE = 0.03, 0.16  # of maps, as shares of the width and of the height
+APART, ABOVE = 0.03, 0.14  # of maps, as shares of the width and of the height
 MARGIN = {"t": 36, "b": 4, "l": 6, "r": 6}
 NARROW = 0.2  # of the width: a map with smaller letters above it
 SCALE = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "showscale": False}
@@ -87,7 +88,8 @@ def one(run: Run, view: View) -> Panel:
         head = heads_shown(run, len(run.snapshot_steps) - 1)[at]
     else:
         snapshot = run.snapshot_at(view)
-        weights, tokens, where = example_maps(run, snapshot)[at], run.names("sequence"), _boxes(run)
+        weights = example_maps(run, snapshot)[at, :LOOKED, :LOOKED]
+        tokens, where = run.names("sequence")[:LOOKED], [box for box in _boxes(run) if box[0] < LOOKED]
         head, when = heads_shown(run, snapshot)[at], f"step {run.snapshot_steps[snapshot]}"
     return Panel(
         f"Head {head.name}, {when}: {head.does}" + f" ({head.strength:.0%})" * (head.role in SHORT),
