@@ -70,10 +70,10 @@ def _matches(run: Run, view: View) -> str:
 BEATS = (
     Beat(
         "wait",
-        "A head stands, we say, when 80% of the predictions in context are right: one layer, which has no head, gets "
-        "little more than half.",
+        "A head stands, we say, when 80% of the predictions in context are right: one layer, which has no head, stays "
+        "well below that.",
         None,
-        ("accuracy",),
+        ("growth", "accuracy"),
         {"until": "accuracy", "optimiser_shown": "sgd"},
         ask=Question(
             "With SGD, take sequences twice as long. How many steps does the head need now?",
@@ -109,7 +109,8 @@ BEATS = (
         None,
         ("growth",),
         {"until": "accuracy", "optimiser_shown": "sgd"},
-        do="In “View”, wait for W_K² instead.",
+        "View",
+        do="Below, wait for W_K² instead.",
         done=lambda view: view.until == "W_K2",
         then=_matches,
     ),

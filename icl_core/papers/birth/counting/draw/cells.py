@@ -130,8 +130,8 @@ def _counted(title: str, found: Reading, at: int, name: str, state: int, k: int)
     n, total, j = seen.count(state), len(seen), LETTERS[state]
     says = COUNTED[name].format(n=n, total=total, k=k, i=LETTERS[here], j=j)
     terms = (
-        Term(f"{j} + 1", n + 1.0, "counted, and one"),
-        Term(f"1 / ({total} + k)", 1 / (total + k), "one of so many"),
+        Term(f"{n} + 1", n + 1.0, f"how often {j} was counted, and one"),
+        Term(f"1 / ({total} + {k})", 1 / (total + k), "all that were counted, and one of each state"),
     )
     if name == "uniform":
         terms = (Term("1 / k", 1 / k, "one of k states"),)
