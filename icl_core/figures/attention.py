@@ -113,15 +113,16 @@ def add_strip(figure: Figure, tokens: Sequence[str], predictions: Predictions, s
 
 def _guesses(full: Sequence[str], predictions: Predictions) -> Trace:
     """The bars over the positions named `full`."""
-    blue, right = COLOURS["trained"], np.asarray(predictions.right, bool)
+    blue, right, known = COLOURS["trained"], np.asarray(predictions.right, bool), np.asarray(predictions.known, bool)
     guesses = list(zip(characters(predictions.tokens), right, strict=True))
     marker = {"color": [blue if each else PAPER for each in right], "line": {"color": blue, "width": 1.2}}
-    marker["opacity"] = np.where(np.asarray(predictions.known, bool), 1, 0.35)
+    marker["opacity"] = np.where(known, 1, 0.35)
     trace = Trace("bar", x=full, y=np.asarray(predictions.probability, np.float32), marker=marker, showlegend=False)
     trace.update(customdata=[f"'{guess}', {'right' if each else 'wrong'}" for guess, each in guesses])
     trace.update(hovertemplate="after %{x}: %{customdata}, probability %{y:.2f}<extra></extra>")
     if len(full) <= LETTERS:
-        letters = [guess if each else f"✗<br>{guess}" for guess, each in guesses]
+        wrong = known & ~right  # where the model could have known
+        letters = [f"✗<br>{guess}" if each else guess for (guess, _), each in zip(guesses, wrong, strict=True)]
         trace.update(text=letters, textposition="outside", textangle=0, textfont={"family": MONO}, cliponaxis=False)
     return trace
 
