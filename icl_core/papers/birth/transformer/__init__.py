@@ -62,7 +62,7 @@ EXPERIMENT = Experiment(
         Drawing("doing", stage.doing),
         Drawing("needed", stage.needed, moving=False),
         Drawing("counting", stage.counting, moving=False),
-        Drawing("one", heads.one, ("layer", "head", "sequence", "marked"), ONE, wide=True),
+        Drawing("one", heads.one, ("layer", "head", "sequence", "marked"), ONE),
         Drawing("table", heads.table, (), ONE, wide=True),
         Drawing("replaced", replaced.draw, ("replaced", "by"), REPLACE),
         Drawing("effects", replaced.table, (), REPLACE, wide=True, moving=False),

@@ -9,7 +9,7 @@ from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
 from icl_core.figures.attention import Box, positions, tokens_held
 from icl_core.figures.grid import NONE_TO_ALL, Subplot, heat, linked, map_axes
-from icl_core.figures.style import colourscale, layout
+from icl_core.figures.style import characters, colourscale, layout
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM
 from icl_core.papers.birth.shared.sequence import boxes, choose
 from icl_core.papers.birth.shared.train import task_of
@@ -83,8 +83,9 @@ def one(run: Run, view: View) -> Panel:
     """A head's map with the cells that it should look at, on the example at the step shown or on the visitor's own
     sequence after the training."""
     at = (min(view.layer, run.config.layers) - 1) * run.config.heads + min(view.head, run.config.heads) - 1
+    says, when = "", "your own sequence"
     if view.sequence:
-        weights, tokens, where, when = _own(run, view, at)
+        weights, tokens, where, says = _own(run, view, at)
         head = heads_shown(run, len(run.snapshot_steps) - 1)[at]
     else:
         snapshot = run.snapshot_at(view)
@@ -97,15 +98,20 @@ def one(run: Run, view: View) -> Panel:
         "earlier: at a trigger an induction head looks there. A head that looks one back has a stripe beside the "
         "diagonal. What it does is measured over many sequences, not read off this one.",
         figures.attention(weights, tokens, where),
+        note=says,
     )
 
 
 def _own(run: Run, view: View, at: int) -> tuple[np.ndarray, list[str], list[Box], str]:
+    """A head's map of the visitor's sequence, its characters and cells, and what the model says comes next."""
     sequence = choose(task_of(run.config), view)
     with torch.no_grad():
         found = forward(final_weights(run), sequence.inputs[None], run.config.heads)
-    weights = torch.cat(found.attention, 1)[0, at].numpy()
-    return weights, sequence.characters, boxes(sequence), "your own sequence"
+    weights, chances = torch.cat(found.attention, 1)[0, at].numpy(), found.logits[0, -1].softmax(-1)
+    first, second = chances.topk(2).indices.tolist()
+    told = [f"“{characters(sequence.task.characters[i])[0]}” ({chances[i]:.0%})" for i in (first, second)]
+    says = f"What comes next, says the whole model: {told[0]}, else {told[1]}."
+    return weights, sequence.characters, boxes(sequence), says
 
 
 def _boxes(run: Run) -> list[Box]:
