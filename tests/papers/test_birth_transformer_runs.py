@@ -119,3 +119,13 @@ def test_the_count_beyond_the_usual_is_that_of_a_loop():
         for token in range(9):
             count = inputs[1, : t + 1].tolist().count(token)
             assert float(found[1, t, token]) == pytest.approx(count - (t + 1) * float(task.unigram[token]))
+
+
+def test_of_an_own_sequence_the_page_says_what_the_model_says():
+    found, draws = shipped("one head"), {each.name: each.draw for each in EXPERIMENT.drawings}
+    told = draws["one"](found, EXPERIMENT.view(sequence="abcXabcXab")).note
+    tokens = torch.tensor([[found.names("characters").index(letter) for letter in "abcXabcXab"]])
+    chances = forward(final_weights(found), tokens, 1).logits[0, -1].softmax(-1)
+    likeliest = found.names("characters")[int(chances.argmax())]
+    assert told.startswith(f"What comes next, says the whole model: “{likeliest}” ({float(chances.max()):.0%}), else")
+    assert not draws["one"](found, EXPERIMENT.view()).note
