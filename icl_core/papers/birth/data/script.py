@@ -153,7 +153,7 @@ BEATS = (
         "stored",
         _weak,
         None,
-        ("stored_w_k2", "frequencies"),
+        ("maps", "frequencies"),
         {"data_shown": "random_3"},
         STORED,
         do="Choose the data “5 fixed, rare”.",
@@ -164,7 +164,7 @@ BEATS = (
 
 TRIES = (
     Try("One fixed trigger: what does W_K² store?", fields={"data_shown": "frequent"}, drawer=STORED,
-        marks=("stored_w_k2",)),
+        marks=("maps",)),
     Try("Which matrices do bigram outputs starve?", drawer=OUTPUTS, marks=("fits",)),
     Try("See every training in numbers", drawer=NUMBERS, marks=("table",)),
     Try("Train twice as long: does one random trigger arrive?", fields={"steps": 600}, marks=("arrivals",)),

@@ -105,4 +105,4 @@ def expected_recall(S: Float[Tensor, "*n N N"], d: int | float, scale: str) -> F
 def largest(count: int) -> float:
     """The expected largest of so many independent normal variables."""
     x = torch.linspace(-8, 8, 4001, dtype=torch.float64)
-    return float(torch.trapezoid(1 - torch.special.ndtr(x) ** count - (x < 0).double(), x))
+    return float(((x[1:] + x[:-1]) / 2 * (torch.special.ndtr(x) ** count).diff()).sum())

@@ -41,7 +41,7 @@ def arrivals(run: Run, view: View) -> Panel:
     figure = Figure(layout=layout(300, {"t": 34}, hovermode="closest", legend=legend(1.0)))
     for place, (probe, steps) in enumerate(found.items()):
         figure.add_trace(_marks(probe, np.array(steps), place, [short(name) for name in rows], end))
-    figure.update_xaxes(axis("training step", range=[0, 1.18 * end], showgrid=False))
+    figure.update_xaxes(axis("training step", range=[0, 1.18 * end], showgrid=False, tickangle=0))
     figure.update_xaxes(
         tickvals=[*_ticks(end), (BEYOND + 1.5 * APART) * end], ticktext=[*(f"{t:.0f}" for t in _ticks(end)), "later"]
     )
@@ -73,8 +73,8 @@ def _keyed(name: str) -> str:
 
 
 def _ticks(end: float) -> list[float]:
-    """Four steps of the axis."""
-    return [round(share * end) for share in (0, 0.25, 0.5, 0.75, 1.0)]
+    """The beginning, the middle and the end."""
+    return [round(share * end) for share in (0, 0.5, 1.0)]
 
 
 def _marks(probe: str, steps: np.ndarray, place: int, rows: list[str], end: float) -> Trace:

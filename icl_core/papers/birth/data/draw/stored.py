@@ -1,7 +1,5 @@
 """What each matrix has stored in the end, on the data chosen (Figure 7)."""
 
-from functools import partial
-
 import numpy as np
 import pandas as pd
 
@@ -9,19 +7,23 @@ from icl_core import figures
 from icl_core.experiment import CannotDraw, Panel, Run
 from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, characters
-from icl_core.figures.coarse import coarse
+from icl_core.figures.grid import AXIS, BAR, TITLE, diverging, subplots
+from icl_core.figures.heatmaps import add_map
 from icl_core.figures.series import ranged
 from icl_core.figures.style import axis, colour, layout, legend
 from icl_core.papers.birth.data.draw.looks import kind, short
 from icl_core.papers.birth.data.measures import by_case, by_position, of, unevenness
 from icl_core.papers.birth.data.settings import View
-from icl_core.papers.birth.shared.draw import KINDS, NAMES, READ
+from icl_core.papers.birth.shared.draw import KINDS, NAMES
 
-HELD = {  # what rows and columns are
-    "W_K1": ("query position", "key position"),
-    "W_K2": ("query", "key, remapped by layer 1"),
-    "W_O2": ("output", "input"),
+HELD = {  # what rows and columns are, as on the other pages
+    "W_K1": ("position", "position"),
+    "W_K2": ("character", "character before"),
+    "W_O2": ("output", "character"),
 }
+
+
+BRIGHT = 0.6  # of the largest reading, at which colours end: so that weak pairs can be seen, too
 
 
 def index_of(run: Run, view: View) -> int:
@@ -37,17 +39,22 @@ def readings(run: Run, name: str, index: int) -> np.ndarray:
     return run[f"map/{name}"][index].astype(np.float32) * run[f"scale/{name}"][index]
 
 
-def _map(name: str, run: Run, view: View) -> Panel:
-    """The readings of all pairs."""
-    index = index_of(run, view)
-    matrix, shown = readings(run, name, index), characters(run.names("characters"))
-    rows, columns = (shown, shown) if name != "W_K1" else _places(len(matrix))
-    limit = figures.largest(coarse(matrix, rows, columns)[0])
+def maps(run: Run, view: View) -> Panel:
+    """The readings of all pairs of all three matrices, each as a multiple of its own noise."""
+    index, shown = index_of(run, view), characters(run.names("characters"))
+    found = {name: readings(run, name, index) / run[f"aside/{name}"][0, index] for name in HELD}
+    height, plot = 390, 390 - BAR - TITLE - AXIS
+    scale = diverging(BRIGHT * figures.largest(*found.values()), "times the noise", 1 + (TITLE + 8) / plot)
+    figure = Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}, coloraxis=scale))
+    for (name, matrix), subplot in zip(found.items(), subplots([NAMES[name] for name in found], 3, plot), strict=True):
+        labels = (shown, shown) if name != "W_K1" else _places(len(matrix))
+        add_map(figure, matrix, labels, HELD[name], "times the noise", subplot)
     return Panel(
-        f"{NAMES[name]} · {_said(run, name, index)}",
-        f"{READ[name][0]} after training on {short(view.data_shown)}, the first seed. {READ[name][1]} A pair that was "
-        "never stored leaves a gap in it.",
-        figures.small_map(matrix, (rows, columns), HELD[name], "score", limit),
+        f"{short(view.data_shown)}: " + " · ".join(f"{NAMES[name]}, {_said(run, name, index)}" for name in found),
+        "All readings of the three matrices in the first seed, divided by their noise, the standard deviation of those "
+        "off the diagonal. A row is a query (W_K¹, W_K²) or an output (W_O²). The diagonal is what should be stored; a "
+        "pair that never was leaves a gap in it. Without learning there would be no diagonal.",
+        figure,
     )
 
 
@@ -57,18 +64,15 @@ def _places(count: int) -> tuple[list[str], list[str]]:
 
 
 def _said(run: Run, name: str, index: int) -> str:
-    """How uneven the diagonal is."""
+    """How uneven the diagonal is, over all seeds."""
     diagonal = run[f"diagonal/{name}"][:, index]
     if name == "W_K1":
         early, late = (float(each.mean()) for each in by_position(diagonal, run.config.T))
-        return f"late positions {late / early:.0%} of early ones"
+        return f"late {late / early:.0%} of early"
     if name == "W_K2":
         capital, lower = (float(each.mean()) for each in by_case(diagonal, run.names("characters")))
-        return f"capitals {capital / lower:.0%} of lowercase" if lower > 0 else "capitals and lowercase"
-    return f"pairs differ by ±{float(unevenness(diagonal).mean()):.0%}"
-
-
-w_k1, w_k2, w_o2 = (partial(_map, name) for name in ("W_K1", "W_K2", "W_O2"))
+        return f"capitals {capital / lower:.0%} of lowercase" if lower > 0 else "which character"
+    return f"pairs differ by {float(unevenness(diagonal).mean()):.0%}"
 
 
 def positions(run: Run, view: View) -> Panel:
