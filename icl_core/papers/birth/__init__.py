@@ -73,10 +73,10 @@ the token whose copy is the trigger itself: the token after its earlier occurren
 
 Recall (eq. 9) is the share of pairs for which $\arg\max_{j'} v_{j'}^\top W u_i = j$.
 
-One gradient step on $W_O^2$ from even attention answers output $k$ with $\sum_j S_{kj}\, v_{k'}^\top v_j$ for input $k'$,
-where $v_j = W_V^2 w_E(j)$ and $S_{kj}$ is how much more often than on average $j$ has occurred when $k$ follows. In units
-of $\mathbb{E}\,|v_j|^2$ that has mean $S_{kk'}$, and random vectors add noise of variance
-$\rho \sum_{j \ne k'} S_{kj}^2 + (2\rho + \tfrac{c - 1}{d^2}) S_{kk'}^2$ with $\rho = (2d - 2 + c) / d^2$ and $c$ the kurtosis
-of $W_V^2$'s entries.
+One gradient step on $W_O^2$ from even attention answers output $k$ with $\sum_j S_{kj}\, v_{k'}^\top v_j$ for input
+$k'$, where $v_j = W_V^2 w_E(j)$ and $S_{kj}$ is how much more often than on average $j$ has occurred when $k$ follows.
+In units of $\mathbb{E}\,|v_j|^2$ that has mean $S_{kk'}$, and random vectors add noise of variance
+$\rho \sum_{j \ne k'} S_{kj}^2 + (2\rho + \tfrac{c - 1}{d^2}) S_{kk'}^2$ with $\rho = (2d - 2 + c) / d^2$ and $c$ the
+kurtosis of the entries of $W_V^2$.
 """,
 )
