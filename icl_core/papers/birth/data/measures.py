@@ -65,3 +65,9 @@ def by_case(diagonal: np.ndarray, characters: list[str]) -> tuple[np.ndarray, np
 def unevenness(diagonal: np.ndarray) -> np.ndarray:
     """The standard deviation of stored readings [..., pairs] as a share of their mean, [...]."""
     return diagonal.std(-1) / diagonal.mean(-1)
+
+
+def correlation(one: np.ndarray, other: np.ndarray) -> float:
+    """The rank correlation of two lists of numbers."""
+    first, second = (np.argsort(np.argsort(each)).astype(float) for each in (one, other))
+    return float(np.corrcoef(first, second)[0, 1])

@@ -1,10 +1,23 @@
 """The claims, measured seed by seed."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from icl_core.experiment import Claim, Metric, Run
+from icl_core.figures import written
 from icl_core.papers.birth.data import claims
-from icl_core.papers.birth.data.measures import BIGRAM, UNIFORM, by_case, by_position, halved, of, times, unevenness
+from icl_core.papers.birth.data.measures import (
+    BIGRAM,
+    UNIFORM,
+    by_case,
+    by_position,
+    correlation,
+    halved,
+    of,
+    times,
+    unevenness,
+)
 from icl_core.papers.birth.shared.seeds import seeds_error
 
 
@@ -67,6 +80,14 @@ def _stored(run: Run) -> list[Metric]:
     return [
         _metric(claims.LATE_POSITIONS, late / early),
         _metric(claims.RARE_WEAK, capital / lower),
-        _metric(claims.EVEN_OUTPUT, unevenness(O2)),
+        replace(_metric(claims.EVEN_OUTPUT, unevenness(O2)), reason=_uneven(run, O2)),
         _metric(claims.EVENER, unevenness(O2) - unevenness(K2)),
     ]
+
+
+def _uneven(run: Run, diagonal: np.ndarray) -> str:
+    """How the strength of what W_O2 stores [seeds, characters] goes with frequency."""
+    if claims.EVEN_OUTPUT.slack(float(unevenness(diagonal).mean())) >= 0:
+        return ""
+    ranks = written(correlation(run["task/often"], diagonal.mean(0)), 2)
+    return f"W_O² learns beside W_F: its stored readings go with the characters' frequency, rank correlation {ranks}."

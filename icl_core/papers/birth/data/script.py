@@ -158,7 +158,7 @@ BEATS = (
         STORED,
         do="Choose the data “5 fixed, rare”.",
         done=lambda view: view.data_shown == "rare",
-        then="Now W_K² holds five pairs and no more: the five triggers that it has ever met.",
+        then="Now only five rows of W_K² stand out: those of the five triggers, the only ones that it has ever met.",
     ),
 )
 

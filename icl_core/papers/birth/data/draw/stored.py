@@ -12,7 +12,7 @@ from icl_core.figures.heatmaps import add_map
 from icl_core.figures.series import ranged
 from icl_core.figures.style import axis, colour, layout, legend
 from icl_core.papers.birth.data.draw.looks import kind, short
-from icl_core.papers.birth.data.measures import by_case, by_position, of, unevenness
+from icl_core.papers.birth.data.measures import by_case, by_position, correlation, of, unevenness
 from icl_core.papers.birth.data.settings import View
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 
@@ -122,7 +122,8 @@ def frequencies(run: Run, view: View) -> Panel:
         f"Rank correlation with frequency: {told}",
         "Each character stands at how often it occurs and how strongly it is stored, as a multiple of the noise. W_K² "
         "(green) can only store what it has met as a trigger, so frequent characters are strong. W_O² (pink) meets all "
-        "outputs alike if they are uniform. If frequency did not matter, both clouds would be level.",
+        "outputs alike if they are uniform, but it learns beside W_F, which favours frequent ones. If frequency did "
+        "not matter, both clouds would be level.",
         figure,
         data=pd.DataFrame({"character": shown, "frequency": np.round(often, 5)} | columns),
     )
@@ -142,9 +143,3 @@ def _letters(name: str, often: np.ndarray, strength: np.ndarray, shown: list[str
 
 def _around(often: np.ndarray) -> tuple[float, float]:
     return 0.7 * float(often[often > 0].min()), 1.4 * float(often.max())
-
-
-def correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """The rank correlation of two lists of numbers."""
-    first, second = (np.argsort(np.argsort(each)).astype(float) for each in (one, other))
-    return float(np.corrcoef(first, second)[0, 1])

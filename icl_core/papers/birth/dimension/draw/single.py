@@ -132,24 +132,28 @@ def noise(run: Run, view: View) -> Panel:
 
 def recalls(run: Run, view: View) -> Panel:
     """The one-step recall by width, simulated beside theory, for every number of batches."""
-    widths, fine = run["task/widths"], run["theory/fine"]
-    within = (fine >= widths[0]) & (fine <= widths[-1])
-    series, tints = [], [f"layer {index + 1}" for index in range(8)]
+    widths, recall = run["task/widths"], run["one_step/recall"].mean(0)  # [numbers, widths]
+    series = []
     for index, number in enumerate(run["task/numbers"]):
+        simulated = run["one_step/recall"][:, index]
+        series.append(Curve(f"{number}", widths, simulated, f"layer {index + 1}", markers=True))
         theory = run["theory/recall"].mean(0)[index]
-        series.append(Curve(f"{number}", widths, run["one_step/recall"][:, index], tints[index], "dot", markers=True))
-        series.append(Curve(f"{number}, theory", fine[within], theory[within], tints[index]))
-    figure = figures.curves(series, "width, d", "recalled", log_x=True, y_range=(0, 1.02), height=360)
+        series.append(Curve(f"{number}, theory", run["theory/fine"], theory, f"layer {index + 1}"))
+    limits = 0.9 * widths[0], 1.1 * widths[-1]
+    figure = figures.curves(series, "width, d", "recalled", log_x=True, y_range=(0, 1.02), x_range=limits, height=360)
     for trace in figure.data:
         if trace.get("name", "").endswith("theory"):
             trace.update(showlegend=False)
-    apart = np.abs(run["one_step/recall"].mean(0) - at_widths(run)).max(0)
+        elif trace.get("mode") == "lines+markers":
+            trace.update(mode="markers")
+    figure.update_xaxes(tickvals=widths.tolist(), ticktext=[str(d) for d in widths])
+    figure.update_layout(legend={"title": {"text": "batches:", "side": "left"}})
+    apart = np.abs(recall - at_widths(run)).max(0)
     return Panel(
-        f"Theory is off by at most {apart[1:].max():.2f}, at d = {widths[0]} by {apart[0]:.2f}",
+        f"Theory within {apart.max():.2f} of simulation, from d = 64 within {apart[widths >= 64].max():.2f}",
         "Dots: simulated, one colour for each number of batches. Lines: what independent Gaussian readings with the "
         "exact mean and variance would recall. At small d readings are not Gaussian, and theory is too low. If the "
         "variance missed some of the noise, the lines would lie above the dots.",
         figure,
-        data=pd.DataFrame({"d": widths} | {f"{number} batches": np.round(run["one_step/recall"].mean(0)[index], 4)
-                                           for index, number in enumerate(run["task/numbers"])}),
-    )  # fmt: skip
+        data=pd.DataFrame({"d": widths} | dict(zip(map(str, run["task/numbers"]), recall.round(4), strict=True))),
+    )
