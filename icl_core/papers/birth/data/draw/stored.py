@@ -68,10 +68,10 @@ def _said(run: Run, name: str, index: int) -> str:
     diagonal = run[f"diagonal/{name}"][:, index]
     if name == "W_K1":
         early, late = (float(each.mean()) for each in by_position(diagonal, run.config.T))
-        return f"late {late / early:.0%} of early"
+        return f"late {max(0.0, late) / early:.0%} of early" if early > 0 else "nothing yet"
     if name == "W_K2":
         capital, lower = (float(each.mean()) for each in by_case(diagonal, run.names("characters")))
-        return f"capitals {capital / lower:.0%} of lowercase" if lower > 0 else "which character"
+        return f"capitals {max(0.0, capital) / lower:.0%} of lowercase" if lower > 0 else "nothing yet"
     return f"pairs differ by {float(unevenness(diagonal).mean()):.0%}"
 
 

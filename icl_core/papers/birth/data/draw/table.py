@@ -12,7 +12,7 @@ from icl_core.papers.birth.data.settings import View
 def table(run: Run, view: View) -> Panel:
     """One row for each kind of data."""
     return Panel(
-        f"{len(run.names('data'))} kinds of data, {len(run['curve/accuracy'])} seeds each",
+        f"{len(run.names('data'))} kinds of data, number of seeds: {len(run['curve/accuracy'])}",
         f"Accuracy and losses (in nats) on fresh sequences after training, and the steps until {LEVEL:.0%} are right "
         "or recalled, by the mean over seeds. If the data did not matter, all rows would agree.",
         table=pd.DataFrame([_row(run, name) for name in run.names("data")]),

@@ -100,7 +100,7 @@ def table(run: Run, view: View) -> Panel:
         for index, d in enumerate(run["task/widths"])
     ]
     return Panel(
-        f"{len(rows)} widths, {len(run['curve/recall'])} seeds each",
+        f"{len(rows)} widths, number of seeds: {len(run['curve/recall'])}",
         f"The best learning rate of each width, the steps until W_O² recalls {HALF:.0%} of its pairs, and the mean "
         "recall over the training. If the dimension did not matter, all rows would agree.",
         table=pd.DataFrame(rows),
