@@ -41,24 +41,13 @@ def arrivals(run: Run, view: View) -> Panel:
     figure = Figure(layout=layout(300, {"t": 34}, hovermode="closest", legend=legend(1.0)))
     for place, (probe, steps) in enumerate(found.items()):
         figure.add_trace(_marks(probe, np.array(steps), place, [short(name) for name in rows], end))
-    figure.update_xaxes(axis("training step", range=[0, 1.18 * end], showgrid=False, tickangle=0))
-    figure.update_xaxes(
-        tickvals=[*_ticks(end), (BEYOND + 1.5 * APART) * end], ticktext=[*(f"{t:.0f}" for t in _ticks(end)), "later"]
-    )
-    figure.update_yaxes(axis("", range=[len(rows) - 0.5, -0.5], tickvals=list(range(len(rows))), showgrid=False))
-    figure.update_yaxes(ticktext=[_keyed(name) for name in rows], tickfont={"size": TICKS + 1})
-    for row in range(1, len(rows)):
-        line = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": row - 0.5, "y1": row - 0.5, "layer": "below"}
-        figure.add_shape(**line, line={"color": GRID, "width": 1})
-    line = {"type": "line", "x0": end, "x1": end, "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
-    figure.add_shape(**line, line={"color": GRID, "width": 2, "dash": "dot"})
+    _frame(figure, rows, end)
     first, last = rows[0], rows[-1]
     return Panel(
         f"{LEVEL:.0%} right: {short(first)} at {when(found['accuracy'][0], run)}, {short(last)} "
         f"{when(found['accuracy'][-1], run)}",
-        f"One row for each kind of triggers; outputs are uniform. A mark is the step at which {LEVEL:.0%} is "
-        "reached: of the predictions in context (diamond), or of the pairs that a matrix has to store. Hollow marks "
-        "at the right "
+        f"One row for each kind of triggers; outputs are uniform. A mark is the step at which {LEVEL:.0%} is reached: "
+        "of the predictions in context (diamond), or of the pairs that a matrix has to store. Hollow marks at the right "
         "edge are not reached in this training. If the data did not matter, all rows would look alike. With one fixed "
         "trigger W_K² has nothing to choose, so it has no mark.",
         figure,
@@ -72,9 +61,18 @@ def _keyed(name: str) -> str:
     return f'{label} <span style="color:{colour(kind(name))}">■</span> '
 
 
-def _ticks(end: float) -> list[float]:
-    """The beginning, the middle and the end."""
-    return [round(share * end) for share in (0, 0.5, 1.0)]
+def _frame(figure: Figure, rows: list[str], end: float) -> None:
+    """The axes: a row a kind of data, the steps, and beyond the training a place for what comes later."""
+    ticks = {0.0: "0", end / 2: f"{end / 2:.0f}", (BEYOND + 1.5 * APART) * end: f"> {end:.0f}"}
+    figure.update_xaxes(axis("training step", range=[0, 1.18 * end], showgrid=False, tickangle=0))
+    figure.update_xaxes(tickvals=list(ticks), ticktext=list(ticks.values()))
+    figure.update_yaxes(axis("", range=[len(rows) - 0.5, -0.5], tickvals=list(range(len(rows))), showgrid=False))
+    figure.update_yaxes(ticktext=[_keyed(name) for name in rows], tickfont={"size": TICKS + 1})
+    for row in range(1, len(rows)):
+        line = {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": row - 0.5, "y1": row - 0.5, "layer": "below"}
+        figure.add_shape(**line, line={"color": GRID, "width": 1})
+    line = {"type": "line", "x0": end, "x1": end, "yref": "paper", "y0": 0, "y1": 1, "layer": "below"}
+    figure.add_shape(**line, line={"color": GRID, "width": 2, "dash": "dot"})
 
 
 def _marks(probe: str, steps: np.ndarray, place: int, rows: list[str], end: float) -> Trace:

@@ -91,8 +91,7 @@ def positions(run: Run, view: View) -> Panel:
         f"W_K¹ reaches furthest with {short(most)}",
         "The stored reading of each position, as a multiple of the noise: the standard deviation of all other "
         "readings. Smoothed over five positions. Early positions are strong, because a trigger first occurs early. "
-        "If all "
-        "positions were stored alike, the lines would be level; at 1 a pair does not stand out from the noise.",
+        "If all positions were stored alike, the lines would be level; at 1 a pair does not stand out from the noise.",
         figures.curves(series, "position", "times the noise", lines=[("noise", 1.0, "floor")], height=340),
         data=pd.DataFrame({"position": x} | {each.name: np.round(each.mean(), 3) for each in series}),
     )

@@ -52,8 +52,7 @@ def heatmap(run: Run, view: View) -> Panel:
         f"One step recalls {z.min():.0%} to {z.max():.0%}",
         "The share of pairs that a single gradient step on W_O² recalls (Figure 9), the mean over embeddings and "
         "seeds. Lines: where theory expects one half (dotted) and 90% (dashed), from the exact mean and variance of "
-        "every "
-        "reading. If overlaps did not matter, all rows would be alike; if data did not, all columns.",
+        "every reading. If overlaps did not matter, all rows would be alike; if data did not, all columns.",
         figure,
         data=pd.DataFrame(np.round(z, 3), index=widths, columns=[f"{n} batches" for n in numbers]).reset_index(
             names="d"
