@@ -47,9 +47,9 @@ def arrivals(run: Run, view: View) -> Panel:
         f"{LEVEL:.0%} right: {short(first)} at {when(found['accuracy'][0], run)}, {short(last)} "
         f"{when(found['accuracy'][-1], run)}",
         f"A row for each kind of triggers; outputs are uniform. A mark is the step at which {LEVEL:.0%} is reached: "
-        "of the predictions in context (diamond), or of the pairs that a matrix has to store. Hollow marks at the right "
-        "edge are not reached in this training. If the data did not matter, all rows would look alike. With one fixed "
-        "trigger W_K² has nothing to choose, so it has no mark.",
+        "of the predictions in context (diamond), or of the pairs that a matrix has to store. Hollow marks at the "
+        "right edge are not reached in this training. If the data did not matter, all rows would look alike. With one "
+        "fixed trigger W_K² has nothing to choose, so it has no mark.",
         figure,
         data=pd.DataFrame({"data": list(map(short, rows))} | {PROBES[p][0]: np.round(s, 1) for p, s in found.items()}),
     )  # fmt: skip
