@@ -16,7 +16,7 @@ PAPER = Paper(
         "looks for the earlier occurrence and repeats what followed there. Three of its matrices turn out to be "
         "associative memories, sums of outer products that you can read pair by pair."
     ),
-    experiments={"induction": 3, "constructed": 3, "transformer": 1, "counting": 1, "length": 1},
+    experiments={"induction": 3, "constructed": 3, "transformer": 1, "counting": 1, "length": 1, "laboratory": 1},
     glossary=(
         ("W_E", "w_E(k)", "embedding of character k, random and frozen"),
         ("P", "p_t", "embedding of position t, random and frozen"),
@@ -38,11 +38,13 @@ PAPER = Paper(
             "how often state j has followed i so far: what counting pairs predicts",
         ),
         ("KL", "KL(p || q)", "how far the prediction q is from p, in nats; 0 if they are equal"),
+        ("remapping", "W₀ u", "a random matrix times a vector: a new vector, nearly orthogonal to the old one"),
+        ("factorised", "d/(2d′) U V", "a memory as the product of two matrices of inner width d′"),
         ("loss", "−ln p", "p: probability given to the right character; in nats, and one nat is a factor e = 2.7"),
     ),
     picture=("birth.induction", "order", draw),
     opening=OPENING,
-    tour=("induction", "constructed", "transformer", "counting", "length"),
+    tour=("induction", "constructed", "transformer", "counting", "length", "laboratory"),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
     lesson=LESSON,
     order=1,
