@@ -135,10 +135,11 @@ SHARED = ours(
 FIRST = ours(
     id="frequent-first",
     label="power of its frequency in a pair's time",
-    text="A pair is learned in a time that grows as its frequency to the power −1: half as often, twice as late.",
+    text="The time until a pair is predicted with probability one half grows as its frequency to the power −1: half as "
+    "often, twice as late.",
     at=LEARNED,
     near=-1.0,
-    tolerance=0.35,
+    tolerance=0.15,
 )
 
 ALL = (

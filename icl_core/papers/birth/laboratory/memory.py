@@ -9,7 +9,7 @@ row of U, a memory answers W u_i, a row.
 """
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from icl_core.papers.birth.laboratory.vectors import STARTS, gaussian
 
@@ -72,6 +72,6 @@ def normed(answers: Float[np.ndarray, "asked d"]) -> Float[np.ndarray, "asked d"
 
 def right(
     answers: Float[np.ndarray, "asked d"], V: Vectors, asked: Int[np.ndarray, "asked"]
-) -> Float[np.ndarray, "asked"]:
-    """Whether the output nearest to each answer is its pair's; an answer of nothing is wrong. As numbers 0 and 1."""
+) -> Bool[np.ndarray, "asked"]:
+    """Whether the output nearest to each answer is its pair's; an answer of nothing is wrong."""
     return ((answers @ V.T).argmax(-1) == asked) & (answers != 0).any(-1)

@@ -51,8 +51,8 @@ def growth(run: Run, seed: int) -> float:
 
 
 def waiting(run: Run) -> np.ndarray:
-    """The power of its frequency with which a pair's time to be learned grows, [seeds]: of all learned after the first
-    step, and NaN where these are too few."""
+    """The power of its frequency with which a pair's time to be learned grows, [seeds]: of all that are learned, NaN
+    where these are too few."""
     found = []
     for steps in run["learned/first"]:
         late = np.isfinite(steps) & (steps > 0)

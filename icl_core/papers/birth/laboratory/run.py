@@ -64,8 +64,7 @@ def _learned(config: Config, seeds: Sequence[int]) -> dict[str, np.ndarray]:
         rows.append({
             "curve/recall": made.right.mean(1), "curve/asked": made.right @ often,
             **{f"curve/{name}": each for name, each in beside.items()},
-            "learned/first": learned.learned_at(made.right), "learned/one_step": made.strength[1],
-            "learned/strength": made.strength[-1],
+            "learned/first": learned.learned_at(made.sure), "learned/one_step": made.strength[1],
         })  # fmt: skip
     assert first is not None
     steps = np.arange(config.steps + 1)

@@ -79,7 +79,7 @@ def _late(run: Run, view: View) -> int:
 
 
 def _later(run: Run, view: View) -> str:
-    return f"It takes {2.0 ** -float(np.nanmean(waiting(run))):.1f} times as many steps, by the slope of all pairs."
+    return f"It takes {2.0 ** -float(np.nanmean(waiting(run))):.1f} times as many, by the slope of all pairs."
 
 
 def _middle(run: Run) -> float | None:
@@ -156,13 +156,13 @@ BEATS = (
         BASE,
         LEARNED,
         ask=Question(
-            "Now gradient descent learns 64 pairs of very different frequency. A pair comes up half as often as "
-            "another. How long does it take until it is recalled?",
-            ("About as long", "About twice as long", "About four times as long"),
+            "Now gradient descent learns pairs of very different frequency. One comes up half as often as another. How "
+            "many steps does it take until its output gets a probability of one half?",
+            ("About as many", "About twice as many", "About four times as many"),
             _late,
             _later,
-            "One step stores a pair in proportion to its frequency. It is recalled when that is more than the "
-            "cross-talk of the frequent pairs, which have stopped growing by then.",
+            "Until it is learned, each step makes a pair stronger in proportion to its frequency. So what counts is "
+            "how often it has come up, frequency times steps, and other pairs disturb that little.",
             ("first", "strengths", "recall", HEADLINE, MARKS),
         ),
     ),

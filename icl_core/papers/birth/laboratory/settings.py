@@ -37,7 +37,7 @@ class View:
 
     snapshot: int = slider("training step", 0, 31, default=31)
     width: int = slider("width of the vectors, d", 16, 256, default=64, log=True)
-    pairs: int = slider("stored pairs, P", 4, 1024, default=256, log=True)
+    pairs: int = slider("stored pairs, P", 4, 1024, default=128, log=True)
     form: str = choice("form of the memory", FORMS, default="full")
     rank: int = slider("inner width of U V, d′", 4, 256, default=32, log=True, help="at most d")
     taken: int = slider("heads taken away, of 8", 0, HEADS - 1, default=0)

@@ -14,8 +14,8 @@ SPREAD = 1024  # vectors of which inner products are taken
 CAPACITY = tuple(2**power for power in range(2, 14))  # numbers of pairs, of one matrix
 PAIRS = CAPACITY[:9]  # and of all forms
 RANKS = WIDTHS[0] // 4, WIDTHS[0] // 2, *WIDTHS
-SPREAD_OUT = ("independent", "remapped")  # of which all are kept, counted in BINS
-BINS = np.linspace(-1, 1, 65)
+SPREAD_OUT = ("independent", "remapped", "itself")  # of which all are kept, counted in BINS
+BINS = np.linspace(-1, 1.5, 81)
 ASKED = 256  # pairs of a memory that are asked for, at most
 MLP_THRESHOLD = 0.5  # of the MLP that stores pairs
 TOKENS, ANSWERS, SETS = 12, 8, (1, 2, 3)  # of the sets: vectors, outputs that sets share, members
@@ -25,11 +25,13 @@ Rows = dict[str, np.ndarray]
 
 def inner_products(seed: int) -> Rows:
     """Of random vectors, [widths]: the root mean square of inner products, the mean of norms, within what range 95% of
-    the inner products of two vectors lie; and of two kinds `share_…` [widths, bins], how they are spread."""
+    the inner products of two vectors lie; and of some `share_…` [widths, bins], how they are spread."""
     found = [vectors.near(SPREAD, d, seed) for d in SPREAD_WIDTHS]
     root = {name: [np.sqrt(np.mean(each[name] ** 2)) for each in found] for name in found[0] if "norm" not in name}
     mean = {name: [each[name].mean() for each in found] for name in found[0] if "norm" in name}
     within = {"within": [np.quantile(np.abs(each["independent"]), 0.95) for each in found]}
+    for each in found:
+        each["itself"] = each["norm"] ** 2
     share = {f"share_{name}": [np.histogram(each[name], BINS)[0] / SPREAD for each in found] for name in SPREAD_OUT}
     return {name: np.array(column) for name, column in {**root, **mean, **within, **share}.items()}
 

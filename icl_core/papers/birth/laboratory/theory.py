@@ -56,7 +56,7 @@ def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"
     rest = ((a2 * count).sum() - a2).clamp(min=1e-300)
     freedom = (rest**2 / ((a4 * count).sum() - a4).clamp(min=1e-300)).clamp(min=1e-3)  # of the sum of the other c_k^2
     u, q, more, own = NORMALS.unsqueeze(-1).unbind(1)  # (draws, 1) each
-    norm, q = _chi(u, d), _chi(q, d)
+    norm, q = _chi(u, float(d)), _chi(q, float(d))
     others = norm * rest / d * _chi(more, freedom)  # (draws, groups): C - c_i^2
     signal = a2 * norm**2
     top = q * signal.sqrt() + (others * q / d).sqrt() * own

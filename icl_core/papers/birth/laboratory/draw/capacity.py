@@ -8,7 +8,7 @@ from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
 from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import axis
-from icl_core.papers.birth.laboratory.read_run import HALF, at, halves, place
+from icl_core.papers.birth.laboratory.read_run import at, halves, place
 from icl_core.papers.birth.laboratory.settings import View
 from icl_core.papers.birth.laboratory.theory import first_order
 from icl_core.papers.birth.shared.seeds import seeds_error
@@ -112,7 +112,7 @@ def half(run: Run, view: View) -> Panel:
     mean = halves(run)[place(run, "width", view.width)]
     each = view.width**2 / mean
     return Panel(
-        f"At d = {view.width} {HALF:.0%} of {mean:.0f} pairs are recalled: {each:.0f} numbers for a pair",
+        f"d = {view.width}: half are recalled of {mean:.0f} pairs, {each:.0f} numbers of W for each",
         "The number of pairs at which recall falls through one half. A matrix stores more pairs than it has "
         "dimensions, since a pair only has to be louder than the others, not free of them. If every pair needed a "
         "dimension of its own, the blue line would lie on the dashed one.",

@@ -9,7 +9,7 @@ from icl_core.figure import Trace
 from icl_core.papers.birth.laboratory import memory, vectors
 from icl_core.papers.birth.laboratory.draw.forms import inner
 from icl_core.papers.birth.laboratory.settings import FORMS, View
-from icl_core.papers.birth.laboratory.sweeps import MLP_THRESHOLD, asked_of
+from icl_core.papers.birth.laboratory.sweeps import MLP_THRESHOLD
 
 SHOWN = 16  # pairs of which readings are shown
 REST = "rest"  # the row of the loudest of all other outputs
@@ -23,16 +23,15 @@ def concrete(run: Run, view: View) -> Panel:
     rest = scores[:, count:].max(1) if view.pairs > count else np.full(count, np.nan)
     matrix = np.vstack([scores[:, :count].T, rest])
     rows = [*(str(index + 1) for index in range(count)), REST]
-    figure = figures.small_map(matrix, (rows, rows[:-1]), ("output j", "asked i"), "reading", 1.0)
+    figure = figures.small_map(matrix, (rows, rows[:-1]), ("output j; last row: others", "asked i"), "reading", 1.0)
     winner = np.minimum(scores.argmax(1), count)
     wrong = np.flatnonzero(winner != np.arange(count))
     figure.add_trace(_outlined([rows[winner[i]] for i in wrong], [rows[i] for i in wrong]))
-    asked = asked_of(view.pairs)
-    share = memory.right(answers(view, U[asked], U, V, run.config.seed), V, asked).mean()
     return Panel(
-        f"{FORMS[view.form]}, {view.width} wide: {share:.0%} of {view.pairs:,} recalled",
-        f"Each column asks for one of the first {count} pairs; its cells are the readings of their outputs, and of the "
-        "loudest other output in the last row. A memory that works has a bright diagonal. An outlined cell is a wrong "
+        f"{FORMS[view.form]}: {count - len(wrong)} of these {count} right",
+        f"Of {view.pairs:,} pairs stored, each column asks for one of the first {count}; its cells are the readings "
+        "of their outputs, and of the loudest other output in the last row. A memory that works has a bright "
+        "diagonal. An outlined cell is a wrong "
         "output that wins: the pair is taken for that one. With too many pairs all cells are speckled and "
         "the last row is the brightest.",
         figure,

@@ -8,13 +8,14 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
+from icl_core.figures.style import TICKS
 from icl_core.papers.birth.laboratory import memory, vectors
 from icl_core.papers.birth.laboratory.read_run import at, place
 from icl_core.papers.birth.laboratory.settings import HEADS, View
 from icl_core.papers.birth.laboratory.sweeps import ANSWERS, MLP_THRESHOLD
 from icl_core.papers.birth.shared.seeds import seeds_error
 
-EACH = "form/factorised", "form/best", "form/shared", "form/split", "form/mlp"
+DRAWN = 3  # memories over which readings are averaged
 
 
 def inner(view: View) -> int:
@@ -27,14 +28,16 @@ def forms(run: Run, view: View) -> Panel:
     where, d = {"width": view.width, "pairs": view.pairs}, view.width
     seeds = {
         "W": at(run, "capacity/equal", width=d, capacity=view.pairs),
-        f"U V, d′ = {inner(view)}": at(run, "form/factorised", rank=inner(view), **where),
-        f"{HEADS - view.taken} of {HEADS} heads": at(run, "form/shared", taken=view.taken, **where),
+        f"U V {inner(view)}": at(run, "form/factorised", rank=inner(view), **where),
+        f"{HEADS - view.taken} heads": at(run, "form/shared", taken=view.taken, **where),
         "MLP": at(run, "form/mlp", **where),
     }
     numbers = (d * d, 2 * d * inner(view), 2 * d * d * (HEADS - view.taken) // HEADS, 2 * d * view.pairs)
     values, errors = ([float(f(each) or 0) for each in seeds.values()] for f in (np.mean, seeds_error))
     kinds = ["layer 1", "layer 4", "layer 3", "layer 2"]
     figure = figures.bars(list(seeds), values, "recall", errors=errors, kinds=kinds, y_range=(0, 1.05), height=300)
+    figure.data[0].update(textangle=0, textfont={"size": TICKS}, text=[f"{value:.0%}" for value in values])
+    figure.update_xaxes(tickangle=0)
     best = list(seeds)[int(np.argmax(values))]
     alike = max(values) - min(values) < 0.02
     title = f"{view.pairs:,} pairs: " + (
@@ -117,11 +120,10 @@ def sets(run: Run, view: View) -> Panel:
 
 def norm(run: Run, view: View) -> Panel:
     """Readings by rank, with and without layer norm, of pairs as strong as they are frequent."""
-    U, V = vectors.pairs(view.pairs, view.width, run.config.seed)
     ranks = np.arange(1, view.pairs + 1)
     strengths = (ranks**-run.config.exponent).astype(np.float32)
-    answers = U @ memory.full(U, V, strengths).T
-    plain, normed = (np.einsum("pd,pd->p", V, each) for each in (answers, memory.normed(answers)))
+    readings = [_readings(strengths, view.width, run.config.seed + index) for index in range(DRAWN)]
+    plain, normed = np.mean(readings, 0)
     rest = np.sqrt(strengths**2 + ((strengths**2).sum() - strengths**2) / view.width)
     edges = np.unique(np.geomspace(1, view.pairs + 1, 25).round().astype(int)) - 1
     x = np.sqrt((edges[:-1] + 1.0) * edges[1:])
@@ -149,3 +151,10 @@ def norm(run: Run, view: View) -> Panel:
         figure,
         data=pd.DataFrame({"rank": x} | {curve.name: curve.mean() for curve in series}).round(4),
     )
+
+
+def _readings(strengths: np.ndarray, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """What each pair's own output reads, without layer norm and with it."""
+    U, V = vectors.pairs(len(strengths), d, seed)
+    answers = U @ memory.full(U, V, strengths).T
+    return (V * answers).sum(1), (V * memory.normed(answers)).sum(1)

@@ -20,8 +20,9 @@ def strengths(run: Run, view: View) -> Panel:
     step, often, rate = run.snapshot_steps[index], run["learned/often"], run.config.learning_rate
     found, right = run["snapshot/strength"][index], run["snapshot/right"][index] > 0.5
     top = 1.12 * float(run["snapshot/strength"].max())
-    figure = Figure(layout=layout(300, {"t": 36}, legend=legend(1.0)))
-    line = Trace(x=often, y=np.minimum(step * learned.one_step(often, rate), 2 * top), mode="lines", name="steps alike")
+    two = {"entrywidth": 0.5, "entrywidthmode": "fraction"}  # columns
+    figure = Figure(layout=layout(300, {"t": 52}, legend=legend(1.0) | two))
+    line = Trace(x=often, y=np.minimum(step * learned.one_step(often, rate), 2 * top), mode="lines", name="like step 1")
     figure.add_trace(line.update(line={"color": figures.colour("floor"), "width": 2, "dash": "dot"}, hoverinfo="skip"))
     alone = Trace(x=often, y=learned.without_cross_talk(often, rate, step), mode="lines", name="no cross-talk")
     figure.add_trace(alone.update(line={"color": figures.colour("construction"), "width": 2}, hoverinfo="skip"))
@@ -61,27 +62,26 @@ def recall(run: Run, view: View) -> Panel:
 
 
 def first(run: Run, view: View) -> Panel:
-    """The step from which on each pair is recalled, against its frequency."""
+    """The step from which on each pair is predicted, against its frequency."""
     often, found = run["learned/often"], run["learned/first"]
-    x = np.broadcast_to(often, found.shape)
-    late = np.isfinite(found) & (found > 0)
+    known = np.isfinite(found) & (found > 0)
     figure = Figure(layout=layout(380, {"t": 40}, legend=legend(1.0)))
     marker = {"size": 8, "color": figures.colour("trained"), "opacity": 0.7}
-    dots = Trace(x=x[late], y=found[late], mode="markers", name="a pair", marker=marker)
-    figure.add_trace(dots.update(hovertemplate="frequency %{x:.4f}: step %{y:.0f}<extra></extra>"))
-    power, typical = float(np.nanmean(waiting(run))), float(np.exp(np.log(found[late]).mean())) if late.any() else 1.0
-    middle = float(np.exp(np.log(x[late]).mean())) if late.any() else float(often.mean())
-    line = {"color": figures.colour("floor"), "width": 2, "dash": "dot"}
-    figure.add_trace(
-        Trace(x=often, y=typical * middle / often, mode="lines", name="half as often, twice as late", line=line)
-    )
+    dots = Trace(x=np.broadcast_to(often, found.shape)[known], y=found[known], mode="markers", name="a pair")
+    figure.add_trace(dots.update(marker=marker, hovertemplate="frequency %{x:.4f}: step %{y:.0f}<extra></extra>"))
+    alone = learned.half_at(often, run.config.learning_rate)
+    line = {"color": figures.colour("construction"), "width": 2}
+    figure.add_trace(Trace(x=often, y=alone, mode="lines", name="no cross-talk", line=line, hoverinfo="skip"))
+    ends = 0.8, 1.5 * max(2.0, run.config.steps, alone.max())
     figure.update_xaxes(axis("frequency (log scale)", **ranged((0.85 * often.min(), 1.2 * often.max()), True)))
-    figure.update_yaxes(axis("step (log scale)", **ranged((0.8, 1.5 * max(2.0, run.config.steps)), True)))
+    figure.update_yaxes(axis("step (log scale)", **ranged(ends, True)))
+    later = 2.0 ** -float(np.nanmean(waiting(run)))
     return Panel(
-        f"A pair's time grows as its frequency to the power {written(power, 2)}",
-        "The step from which on a pair is recalled to the end, of all seeds; those that are recalled from the first "
-        "step on are at 1. A rare pair grows slowly, and until it is louder than the cross-talk of the frequent ones, "
-        "another output wins. If frequency did not matter, the dots would lie level.",
+        f"Half as often, {written(later, 1)} times as late",
+        "The step from which on a pair's own output gets a probability of one half or more, pairs of all seeds. What "
+        "counts is how often a pair has come up: frequency times steps. If frequency did not matter, the dots would "
+        "lie "
+        "level; without cross-talk they would lie on the line.",
         figure,
         data=pd.DataFrame({"frequency": often, "step": mean_of(found)}).round(5),
     )

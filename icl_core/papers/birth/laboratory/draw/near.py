@@ -11,8 +11,13 @@ from icl_core.figures.style import axis, layout, legend
 from icl_core.papers.birth.laboratory.read_run import at
 from icl_core.papers.birth.laboratory.settings import View
 
-NAMES = {"independent": "uᵀv: two vectors", "remapped": "uᵀW₀u: one and its remapping", "other": "vᵀW₀u"}
-KINDS = {"independent": "layer 1", "remapped": "layer 4", "other": "layer 3"}
+NAMES = {
+    "independent": "uᵀv: two vectors",
+    "itself": "uᵀu",
+    "remapped": "uᵀW₀u: one and its remapping",
+    "other": "vᵀW₀u",
+}
+KINDS = {"independent": "layer 1", "remapped": "layer 4", "other": "layer 3", "itself": "layer 2"}
 GREY = "#7f7f7f"
 
 
@@ -21,22 +26,24 @@ def near(run: Run, view: View) -> Panel:
     edges, d = run["axis/bin"], view.width
     middle = (edges[1:] + edges[:-1]) / 2
     figure = Figure(layout=layout(300, {"t": 36}, legend=legend(1.0), bargap=0, barmode="overlay"))
-    for name in ("independent", "remapped"):
-        share = at(run, f"near/share_{name}", near=d).mean(0)
-        trace = Trace("bar", x=middle, y=share, name=NAMES[name].split(":")[0], opacity=0.6)
-        trace.update(marker={"color": figures.colour(KINDS[name]), "line": {"width": 0}})
-        figure.add_trace(trace.update(hovertemplate="%{x:.2f}: %{y:.1%}<extra></extra>"))
+    for name in ("independent", "itself"):
+        bars = Trace("bar", x=middle, y=at(run, f"near/share_{name}", near=d).mean(0), name=NAMES[name].split(":")[0])
+        bars.update(marker={"color": figures.colour(KINDS[name]), "line": {"width": 0}})
+        figure.add_trace(bars.update(hovertemplate="%{x:.2f}: %{y:.1%}<extra></extra>"))
+    remapped = {"color": figures.colour(KINDS["remapped"]), "width": 2, "shape": "hvh"}
+    outline = at(run, "near/share_remapped", near=d).mean(0)
+    figure.add_trace(Trace(x=middle, y=outline, mode="lines", name="uᵀW₀u", line=remapped, hoverinfo="skip"))
     bell = np.exp(-(middle**2) * d / 2) * np.sqrt(d / (2 * np.pi)) * (edges[1] - edges[0])
     line = {"color": figures.colour("floor"), "width": 2, "dash": "dot"}
     figure.add_trace(Trace(x=middle, y=bell, mode="lines", name="N(0, 1/d)", line=line, hoverinfo="skip"))
-    figure.update_xaxes(axis("inner product", range=[-1, 1], showgrid=False))
+    figure.update_xaxes(axis("inner product", range=[-1, 1.5], showgrid=False))
     figure.update_yaxes(axis("share", range=[0, 1.15 * float(bell.max())], tickformat=".0%"))
     within = float(at(run, "near/within", near=d).mean())
     return Panel(
-        f"d = {d}: random vectors are {_nearly(within)} orthogonal (±{within:.2f})",
-        "Inner products of random vectors of about length 1, and of vectors with their own remapping W₀u. The number "
-        "is the range that holds 95% of them. Larger d draws them together around 0, as the dotted N(0, 1/d). "
-        "If remapping kept a vector's direction, the orange bars would stand at 1.",
+        f"d = {d}: {_nearly(within)} orthogonal, ±{within:.2f}",
+        "Inner products of two random vectors, of a vector with itself, and with its own remapping W₀u. The number is "
+        "the range that holds 95% of those of two vectors. Larger d draws them together around 0, as the dotted "
+        "N(0, 1/d). If a remapping kept a vector's direction, the orange line would stand at 1.",
         figure,
         data=pd.DataFrame({"inner product": middle, "normal": bell}).round(4),
     )
