@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from icl_core.papers.birth.laboratory.vectors import STARTS, gaussian
 
 Vectors = Float[np.ndarray, "P d"]
+Asked = Float[np.ndarray, "asked d"]
 Matrix = Float[np.ndarray, "d d"]
 Factors = tuple[Float[np.ndarray, "d r"], Float[np.ndarray, "r d"]]
 
@@ -55,23 +56,21 @@ def split_heads(U: Vectors, V: Vectors, heads: int, seed: int) -> list[Factors]:
     return [factorised(U[h::heads], V[h::heads], d // heads, 1000 * (h + 1) + seed) for h in range(heads)]
 
 
-def answers_of_heads(heads: list[Factors], asked: Vectors) -> Float[np.ndarray, "heads asked d"]:
+def answers_of_heads(heads: list[Factors], asked: Asked) -> Float[np.ndarray, "heads asked d"]:
     """What each head answers; a memory of several is their sum."""
     return np.stack([asked @ B.T @ A.T for A, B in heads])
 
 
-def mlp(asked: Vectors, keys: Vectors, values: Vectors, threshold: float) -> Float[np.ndarray, "asked d"]:
+def mlp(asked: Asked, keys: Vectors, values: Vectors, threshold: float) -> Asked:
     """A hidden unit a pair, silent below the threshold."""
     return np.maximum(asked @ keys.T - np.float32(threshold), 0) @ values
 
 
-def normed(answers: Float[np.ndarray, "asked d"]) -> Float[np.ndarray, "asked d"]:
+def normed(answers: Asked) -> Asked:
     """Layer norm as Appendix D has it: to length 1. Nothing stays nothing."""
     return answers / np.maximum(np.linalg.norm(answers, axis=-1, keepdims=True), 1e-12)
 
 
-def right(
-    answers: Float[np.ndarray, "asked d"], V: Vectors, asked: Int[np.ndarray, "asked"]
-) -> Bool[np.ndarray, "asked"]:
+def right(answers: Asked, V: Vectors, asked: Int[np.ndarray, "asked"]) -> Bool[np.ndarray, "asked"]:
     """Whether the output nearest to each answer is its pair's; an answer of nothing is wrong."""
     return ((answers @ V.T).argmax(-1) == asked) & (answers != 0).any(-1)

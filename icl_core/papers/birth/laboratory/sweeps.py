@@ -1,6 +1,7 @@
 """What memories recall, over widths, numbers of pairs and forms. Every pair that is asked for is one of the stored."""
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -45,17 +46,20 @@ def capacity(d: int, exponent: float, seed: int) -> Rows:
     """Shares recalled by one matrix of width d, [pairs]: stored alike, `equal`; stored by Zipf's frequencies, of all
     pairs, `zipf`, and of the pairs as they come up, `asked`."""
     U, V = vectors.pairs(CAPACITY[-1], d, seed)
-    draw = np.random.default_rng((seed, d, 9))
-    W, strong, before, rows = np.zeros((d, d), np.float32), np.zeros((d, d), np.float32), 0, []
-    strengths = (np.arange(1, len(U) + 1) ** -exponent).astype(np.float32)
+    draw, rows = np.random.default_rng((seed, d, 9)), []
     for count in CAPACITY:
-        new = slice(before, count)
-        W, strong, before = W + V[new].T @ U[new], strong + (V[new] * strengths[new, None]).T @ U[new], count
-        asked, often = asked_of(count), vectors.zipf(count, exponent)
-        met = draw.choice(count, len(asked), p=often)
-        which = ((W, asked), (strong, asked), (strong, met))
-        rows.append([memory.right(U[a] @ each.T, V[:count], a).mean() for each, a in which])
+        parts = [slice(first, first + count) for first in range(0, max(count, ASKED), count)]  # of few pairs, several
+        rows.append(np.mean([_shares(U[part], V[part], exponent, draw) for part in parts], 0))
     return dict(zip(("equal", "zipf", "asked"), np.array(rows).T, strict=True))
+
+
+def _shares(U: np.ndarray, V: np.ndarray, exponent: float, draw: np.random.Generator) -> list[float]:
+    """The three shares of `capacity`, of one memory of each kind."""
+    often, asked = vectors.zipf(len(U), exponent), asked_of(len(U))
+    met = draw.choice(len(U), len(asked), p=often)
+    alike, strong = memory.full(U, V), memory.full(U, V, (often / often[0]).astype(np.float32))
+    which = ((alike, asked), (strong, asked), (strong, met))
+    return [float(memory.right(U[each] @ W.T, V, each).mean()) for W, each in which]
 
 
 def expected(d: int, exponent: float) -> Rows:
@@ -77,7 +81,7 @@ def forms(d: int, seed: int) -> Rows:
     return {name: np.array([each[name] for each in found]) for name in found[0]}
 
 
-def _forms_of(count: int, d: int, seed: int) -> Rows:
+def _forms_of(count: int, d: int, seed: int) -> dict[str, Any]:
     U, V = vectors.pairs(count, d, seed)
     asked = asked_of(count)
     x = U[asked]
@@ -97,7 +101,7 @@ def _forms_of(count: int, d: int, seed: int) -> Rows:
         "best": by_rank(lambda rank: (left[:, :rank], right[:rank])),
         "mlp": share(memory.mlp(x, U, V, MLP_THRESHOLD)),
         **{name: [share(each[gone:].sum(0)) for gone in range(HEADS)] for name, each in answers.items()},
-    }  # type: ignore[return-value]
+    }
 
 
 def sets_of(
