@@ -4,11 +4,12 @@ Asked with u_i, W answers w = sum_k c_k v_k with c_i = a_i |u_i|^2 and all other
 with variance a_k^2 |u_i|^2 / d. Given C = sum_k c_k^2, the answer's length is |w|^2 = C q, where d q has a chi-squared
 distribution, and given w the outputs are Gaussian around c_k w / C with variance 1 / d. So the scores v_k^T w are
 
-    of the right output    c_i q + N(0, (C - c_i^2) q / d)
-    of another, k          N(0, C q / d + q (q - 1 / d) a_k^2 |u_i|^2 / d)
+    of the right output    c_i q + e,  e ~ N(0, R q / d),  R = C - c_i^2
+    of another, k          c_k (q - c_i e / R) + N(0, C q / d - c_k^2 C q / (d R))
 
-and the pair is recalled if the first is larger than all others. Of those, all are taken to be independent. With all
-strengths 1 the signal is about 1 and the cross-talk's variance about 2 / d + P / d^2.
+since the c_k v_k must add up to w. The pair is recalled if the first is larger than all others, which are taken to be
+independent given the first, and c_k in them is Gaussian. With all strengths 1 the signal is about 1 and the
+cross-talk's variance about 2 / d + P / d^2.
 """
 
 from itertools import pairwise
@@ -18,7 +19,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-DRAWS = 256  # points of the four random numbers: |u|^2, q, the rest of C, the right score's own noise
+DRAWS = 1024  # points of the four random numbers: |u|^2, q, the rest of C, the right score's own noise
 BINS = 16  # groups of ranks, at most, that count as equally strong
 
 
@@ -58,10 +59,15 @@ def recalled(d: int, strengths: Float[np.ndarray, "P"]) -> Float[np.ndarray, "P"
     u, q, more, own = NORMALS.unsqueeze(-1).unbind(1)  # (draws, 1) each
     norm, q = _chi(u, float(d)), _chi(q, float(d))
     others = norm * rest / d * _chi(more, freedom)  # (draws, groups): C - c_i^2
-    signal = a2 * norm**2
-    top = q * signal.sqrt() + (others * q / d).sqrt() * own
-    spread = (q * (signal + others) / d)[:, :, None] + (q * (q - 1 / d).clamp(min=0) * norm / d * a2)[:, None, :]
-    below = torch.special.log_ndtr(top[:, :, None] / spread.sqrt())  # (draws, group asked, group of the other)
+    c = a2.sqrt() * norm
+    noise = (others * q / d).sqrt() * own
+    length = q * (c**2 + others)  # (draws, groups): |w|^2
+    leaning = (q - c * noise / others) ** 2 - length / (d * others)
+    spread = (length / d)[:, :, None] + leaning[:, :, None] * (a2 * norm / d)[:, None, :]
+    top = c * q + noise
+    below = torch.special.log_ndtr(
+        top[:, :, None] / spread.clamp(min=1e-12).sqrt()
+    )  # (draws, group asked, group of the other)
     found = (below * (count - torch.eye(len(count))).clamp(min=0)).sum(-1).exp().mean(0)
     return np.repeat(found.numpy(), count.int().numpy())
 

@@ -102,7 +102,7 @@ def sets(run: Run, view: View) -> Panel:
     seeds = at(run, "form/sets", **where)
     series = [Curve("MLP", b, seeds, "layer 2")]
     shared = (view.members - 1) / view.members
-    marks = [(shared, "another set, all but one shared", "other output"), (1.0, "the set itself", "correct output")]
+    marks = [(shared, "a similar set", "other output"), (1.0, "the set itself", "correct output")]
     figure = figures.curves(series, "threshold b", "recall", y_range=(0, 1.04), lines=[("a matrix", linear, "floor")],
                             marks=marks if view.members > 1 else marks[1:], at=view.threshold)  # fmt: skip
     here, best = float(seeds.mean(0)[place(run, "threshold", view.threshold)]), float(seeds.mean(0).max())
