@@ -36,7 +36,7 @@ def _many(run: Run, view: View) -> int:
 
 
 def _stored(run: Run, view: View) -> str:
-    return f"Half are recalled of {_half(run):.0f} pairs. At {WIDTH} pairs it is {_recalled(run, WIDTH):.0%}."
+    return f"Of {_half(run):.0f} pairs half are recalled, of {WIDTH} pairs {_recalled(run, WIDTH):.0%}."
 
 
 def _recalled(run: Run, pairs: int) -> float:
