@@ -16,7 +16,7 @@ PAPER = Paper(
         "looks for the earlier occurrence and repeats what followed there. Three of its matrices turn out to be "
         "associative memories, sums of outer products that you can read pair by pair."
     ),
-    experiments={"induction": 3, "constructed": 3, "transformer": 1, "counting": 1, "length": 1},
+    experiments={"induction": 3, "constructed": 3, "transformer": 1, "counting": 1, "length": 1, "steps": 1},
     glossary=(
         ("W_E", "w_E(k)", "embedding of character k, random and frozen"),
         ("P", "p_t", "embedding of position t, random and frozen"),
@@ -42,7 +42,7 @@ PAPER = Paper(
     ),
     picture=("birth.induction", "order", draw),
     opening=OPENING,
-    tour=("induction", "constructed", "transformer", "counting", "length"),
+    tour=("induction", "constructed", "transformer", "counting", "length", "steps"),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
     lesson=LESSON,
     order=1,
