@@ -7,7 +7,7 @@ from icl_core.papers.birth.shared.seeds import seeds_error
 from icl_core.papers.birth.steps import claims
 from icl_core.papers.birth.steps.settings import THEOREM
 
-BEFORE = {"W_O2": (), "W_K2": ("W_O2",), "W_K1": ("W_O2", "W_K2")}  # what a gradient that is not zero needs
+NEEDS = {"W_O2": set(), "W_K2": {"W_O2"}, "W_K1": {"W_O2", "W_K2"}}  # what must have learned, for a gradient
 RECALLS = {claims.W_O2: "recall_W_O2", claims.W_K2: "recall_W_K2", claims.W_K1: "recall_W_K1_asked"}
 STORED = 0.5  # a recall that counts as stored
 
@@ -47,14 +47,22 @@ def tau(run: Run) -> float:
 
 
 def too_early(run: Run) -> float:
-    """The largest matrix that had its step before those that it needs, over seeds and orders, by its Euclidean norm."""
+    """The largest matrix that had its turn before those that it needs had learned, over seeds and orders, by its
+    Euclidean norm."""
     names, found = run.names("matrices"), [0.0]
     for index, order in enumerate(run.names("orders")):
-        steps = order.split()
-        for column, name in enumerate(names):
-            if not set(BEFORE[name]) <= set(steps[: steps.index(name)]):
-                found.append(float(run["orders/size"][:, index, column].max()))
+        for name in set(names) - set(learned_in(order)):
+            found.append(float(run["orders/size"][:, index, names.index(name)].max()))
     return max(found)
+
+
+def learned_in(order: str) -> list[str]:
+    """The matrices that find a gradient when their turn comes."""
+    found: list[str] = []
+    for name in order.split():
+        if set(found) >= NEEDS[name]:
+            found.append(name)
+    return found
 
 
 def complete(run: Run) -> np.ndarray:

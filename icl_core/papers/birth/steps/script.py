@@ -96,8 +96,9 @@ def _orders(run: Run, view: View) -> str:
 
 def _exact(run: Run, view: View) -> str:
     return (
-        f"On infinitely many sequences {_share(run, 'accuracy', 3, 'exact'):.0%} of the answers are right, on "
-        f"{run.config.batch:,} of them {_share(run, 'accuracy', 3):.0%}. The proof's formulas tell the steps' way well."
+        f"With infinitely many sequences {_share(run, 'accuracy', 3, 'exact'):.0%} of the answers are right, with "
+        f"{run.config.batch:,} of them {_share(run, 'accuracy', 3):.0%}: the proof's formulas describe the real steps "
+        "well."
     )
 
 

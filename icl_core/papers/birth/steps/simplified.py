@@ -29,10 +29,10 @@ TABLE = {"W_O2": "says", "W_K2": "matches", "W_K1": "looks"}  # the table that a
 
 @dataclass(frozen=True, eq=False)
 class Tables:
-    """The readings. M is N, or N + T where positions are read too, or both again for what layer 1 makes of them."""
+    """The readings. M and K are N, or N + T where positions are read too; M both again for layer 1's means of them."""
 
     says: Float[Tensor, "N M"]  # w_U(k)^T W_O2 V2 u: what a token attended to adds to the logits
-    matches: Float[Tensor, "N M"]  # q^T W_K2 Φ1 u / sqrt d: q is the last token
+    matches: Float[Tensor, "N K"]  # q^T W_K2 Φ1 u / sqrt d: q is the last token
     looks: Float[Tensor, "T T"]  # p_t^T W_K1 p_s / sqrt d
 
 

@@ -24,9 +24,9 @@ def beside(run: Run, view: View) -> Panel:
         row_title=batch.row_kind, column_title=batch.column_kind,
     )  # fmt: skip
     right = [float(after(run, f"recall_{name}", 3, way).mean()) for way in ways]
+    title = f"{NAMES[name]}: recall {right[0]:.0%} from a batch, {right[1]:.0%} in expectation; cosine "
     return Panel(
-        f"{NAMES[name]}: recall {right[0]:.0%} from a batch, {right[1]:.0%} in expectation; cosine "
-        f"{cosine(found, expected):.2f}",
+        title + f"{cosine(found, expected):.2f}" if found.any() else f"{NAMES[name]}: the gradient is zero, both ways",
         "At the left the gradient is measured on sequences. In the middle it is the exact expectation by the proof's "
         "formulas, with p̂ = 1/N and, for W_K¹, a linear softmax. The difference is sampling noise and what these two "
         "approximations leave out. If the proof missed something, the two diagonals would differ.",
