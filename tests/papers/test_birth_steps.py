@@ -58,7 +58,7 @@ def test_all_sequences_are_those_that_the_law_draws():
 
 
 def test_expectations_are_sums_over_all_sequences():
-    N, T = 3, 5
+    N, T = 3, 4
     F, places = torch.randn(N, N, generator=generator(1)).double(), torch.randn(N, T, generator=generator(2)).double()
     by_hand, there = torch.zeros(T, T, N, N).double(), torch.zeros(T).double()
     for weight, z, _, y in every(N, T):
@@ -180,21 +180,20 @@ def test_a_step_that_comes_too_early_moves_nothing(order):
     weights = taking.walk(SMALL, taking.on_batches(SMALL), steps)[-1][1]
     exact = taking.walk(SMALL, taking.exactly, steps)[-1][1]
     known = {"W_O2", "W_K2"} if steps.index("W_O2") < steps.index("W_K2") else {"W_O2"}
-    assert (
-        {name for name in MATRICES if weights[name].any()} == {name for name in MATRICES if exact[name].any()} == known
-    )
+    for found in (weights, exact):
+        assert {name for name in MATRICES if found[name].any()} == known
     assert set(learned_in(order)) == known
 
 
 def test_the_three_steps_store_all_pairs_where_the_width_is_large():
-    config = Config(N=40, d=512, T=8, batch=20_000, eta_O2=200.0, eta_K1=3e7)
+    config = Config(N=40, d=512, T=16, eta_O2=1e3)
     task = taking.task_of(config)
     for gradient in (taking.on_batches(config), taking.exactly):
         weights = taking.walk(config, gradient, THEOREM.split())[-1][1]
         found = recalls(weights, task)
-        assert found["W_O2"] == 1 and found["W_K2"] > 0.9 and found["W_K1"] >= 6 / 7
-        measured = simplified.measures(weights, sample(24, 8, 1000, generator(1)))
-        assert measured["accuracy"] > 0.6 and measured["on_output"] > 0.5
+        assert found["W_O2"] == 1 and found["W_K2"] > 0.9 and found["W_K1"] > 0.9
+        measured = simplified.measures(weights, sample(40, 16, 1000, generator(1)))
+        assert measured["accuracy"] > 0.9 and measured["on_output"] > 0.9
 
 
 def test_positions_are_put_back_as_the_model_that_reads_them_does():

@@ -1,12 +1,14 @@
 """What is on stage: the recalls step by step, both heads, the three memories."""
 
 from functools import partial
+from typing import Any
 
 import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
+from icl_core.figures.style import TICKS, note
 from icl_core.papers.birth.shared import stage
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
@@ -22,13 +24,15 @@ ASKED = {"W_K1": "which position", "W_K2": "which character", "W_O2": "what to s
 def recalls(run: Run, view: View) -> Panel:
     """Recall of every memory, and the share of right answers, after each step."""
     steps, way = run["curve/step"], way_of(run, view)
+    shown = {name: (NAMES[name], f"recall_{name}", KINDS[name], None) for name in run.config.order.split()}
+    shown["answers"] = ("answers", "accuracy", "trained", "dash")
     series = [
-        Curve(NAMES[name], steps, run[f"curve/recall_{name}_{way}"], KINDS[name], band="minmax", markers=True)
-        for name in run.config.order.split()
+        Curve(label, steps, run[f"curve/{measure}_{way}"], kind, dash, "minmax", markers=True)
+        for label, measure, kind, dash in shown.values()
     ]
-    series.append(Curve("answers", steps, run[f"curve/accuracy_{way}"], "trained", "dash", band="minmax", markers=True))
     at = run.snapshot_at(view)
     figure = figures.curves(series, "after the step on", "share right", y_range=(0, 1.04), x_range=(-0.15, 3.15), at=at)
+    figure.update_layout(margin={"t": 30}, showlegend=False).add_annotation(**_legend(series))
     texts = ["start", *(NAMES[name] for name in run.config.order.split())]
     right = float(after(run, "accuracy", at, way).mean())
     return Panel(
@@ -39,6 +43,13 @@ def recalls(run: Run, view: View) -> Panel:
         figure.update_xaxes(tickvals=list(range(4)), ticktext=texts),
         data=_table(run, way),
     )
+
+
+def _legend(series: list[Curve]) -> dict[str, Any]:
+    """The lines' names in a row above the plot, where plotly's own legend would take two."""
+    names = [f'<span style="color:{figures.colour(each.kind)}">⬤</span> {each.name}' for each in series]
+    where = {"xshift": -40, "xanchor": "left", "yshift": 6, "yanchor": "bottom", "font": {"size": TICKS}}
+    return note("  ".join(names), 0, 1, **where)
 
 
 def _when(run: Run, at: int) -> str:
