@@ -14,7 +14,7 @@ from icl_core.papers.birth.steps import expected, lemmas, simplified, taking, to
 from icl_core.papers.birth.steps.law import Drawn, more_often, own, pairs, sample
 from icl_core.papers.birth.steps.metrics import learned_in
 from icl_core.papers.birth.steps.read_run import read, shown
-from icl_core.papers.birth.steps.settings import ORDERS, THEOREM, Config, View
+from icl_core.papers.birth.steps.settings import ORDERS, THEN, THEOREM, Config, View
 from icl_core.papers.birth.steps.simplified import MATRICES, PLACED, READ, STREAM, TOKENS
 from tests.cells import check, explained, shipped, views
 
@@ -176,7 +176,7 @@ def test_the_proofs_step_on_w_o2_is_eq_16():
 
 @pytest.mark.parametrize("order", [order for order in ORDERS if order != THEOREM])
 def test_a_step_that_comes_too_early_moves_nothing(order):
-    steps = order.split()
+    steps = order.split(THEN)
     weights = taking.walk(SMALL, taking.on_batches(SMALL), steps)[-1][1]
     exact = taking.walk(SMALL, taking.exactly, steps)[-1][1]
     known = {"W_O2", "W_K2"} if steps.index("W_O2") < steps.index("W_K2") else {"W_O2"}
@@ -189,7 +189,7 @@ def test_the_three_steps_store_all_pairs_where_the_width_is_large():
     config = Config(N=40, d=512, T=16, eta_O2=1e3)
     task = taking.task_of(config)
     for gradient in (taking.on_batches(config), taking.exactly):
-        weights = taking.walk(config, gradient, THEOREM.split())[-1][1]
+        weights = taking.walk(config, gradient, THEOREM.split(THEN))[-1][1]
         found = recalls(weights, task)
         assert found["W_O2"] == 1 and found["W_K2"] > 0.9 and found["W_K1"] > 0.9
         measured = simplified.measures(weights, sample(40, 16, 1000, generator(1)))
@@ -216,7 +216,7 @@ def test_one_step_filters_positions_out():
 
 def test_the_stage_reads_the_last_position_as_the_measures_do():
     config = replace(SMALL, T=8)
-    weights = taking.walk(config, taking.on_batches(config), THEOREM.split())[-1][1]
+    weights = taking.walk(config, taking.on_batches(config), THEOREM.split(THEN))[-1][1]
     run = shipped("birth.steps", "three steps")
     sequence = shown(run, View())
     assert int(sequence.in_context.sum()) == 1 and bool(sequence.in_context[-1])

@@ -17,7 +17,7 @@ from icl_core.papers.birth.steps.metrics import after, metrics
 from icl_core.papers.birth.steps.read_run import way_of
 from icl_core.papers.birth.steps.run import WIDTHS, run
 from icl_core.papers.birth.steps.script import ALSO, FILTER, FORMULAS, ORDER, SCRIPT
-from icl_core.papers.birth.steps.settings import ORDERS, PRESETS, Config, View
+from icl_core.papers.birth.steps.settings import ORDERS, PRESETS, THEN, Config, View
 
 
 def headline(run: Run, view: View) -> str:
@@ -26,7 +26,7 @@ def headline(run: Run, view: View) -> str:
     right = float(after(run, "accuracy", at, way).mean())
     if at == 0:
         return f"Before the first step all three matrices are zero, and {right:.0%} of the answers are right."
-    name = run.config.order.split()[at - 1]
+    name = run.config.order.split(THEN)[at - 1]
     stored = float(after(run, f"recall_{name}", at, way).mean())
     return f"Step {at}, on {NAMES[name]}, stores {stored:.0%} of its pairs; {right:.0%} of the answers are right."
 
@@ -76,7 +76,7 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    milestones=lambda run: {NAMES[name]: float(index + 1) for index, name in enumerate(run.config.order.split())},
+    milestones=lambda run: {NAMES[name]: float(index + 1) for index, name in enumerate(run.config.order.split(THEN))},
     script=SCRIPT,
     diagram=lambda config: diagram(SimpleNamespace(feed_forward=False), "trained", ("w_o2", {}), "recalls"),
 )

@@ -5,7 +5,7 @@ import numpy as np
 from icl_core.experiment import Claim, Metric, Run
 from icl_core.papers.birth.shared.seeds import seeds_error
 from icl_core.papers.birth.steps import claims
-from icl_core.papers.birth.steps.settings import THEOREM
+from icl_core.papers.birth.steps.settings import THEN, THEOREM
 
 NEEDS = {"W_O2": set(), "W_K2": {"W_O2"}, "W_K1": {"W_O2", "W_K2"}}  # what must have learned, for a gradient
 RECALLS = {claims.W_O2: "recall_W_O2", claims.W_K2: "recall_W_K2", claims.W_K1: "recall_W_K1_asked"}
@@ -59,7 +59,7 @@ def too_early(run: Run) -> float:
 def learned_in(order: str) -> list[str]:
     """The matrices that find a gradient when their turn comes."""
     found: list[str] = []
-    for name in order.split():
+    for name in order.split(THEN):
         if set(found) >= NEEDS[name]:
             found.append(name)
     return found

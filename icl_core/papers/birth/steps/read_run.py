@@ -3,15 +3,14 @@
 from dataclasses import replace
 
 import torch
-from torch import Tensor
 
 from icl_core.experiment import Run
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.sequence import Reading, Shown, example, typed
 from icl_core.papers.birth.shared.sequence import read as read_whole
 from icl_core.papers.birth.steps.law import sample
-from icl_core.papers.birth.steps.settings import LONGEST, Config, View
-from icl_core.papers.birth.steps.simplified import TABLE, back, tables
+from icl_core.papers.birth.steps.settings import LONGEST, THEN, Config, View
+from icl_core.papers.birth.steps.simplified import back, tables
 from icl_core.papers.birth.steps.taking import begun, taken, task_of
 
 FROM = 4_030  # the seed of the first random sequence
@@ -25,7 +24,7 @@ def way_of(run: Run, view: View) -> str:
 def weights_after(run: Run, steps: int, way: str) -> Weights:
     """The first seed's model after so many of its steps."""
     weights = begun(_first(run))
-    for name in run.config.order.split()[:steps]:
+    for name in run.config.order.split(THEN)[:steps]:
         weights = taken(run.config, name, torch.tensor(run[f"step/{way}_{name}"]), weights)
     return weights
 
@@ -67,9 +66,4 @@ def zero(weights: Weights, name: str) -> bool:
 
 def learned(run: Run, steps: int) -> tuple[str, ...]:
     """The matrices that have had their step."""
-    return tuple(run.config.order.split()[:steps])
-
-
-def readings(name: str, weights: Weights) -> Tensor:
-    """What a matrix says of its own pairs, in units of the model's logits: the reading of w_U(k), w_E(q) or p_t."""
-    return getattr(tables(weights), TABLE[name])
+    return tuple(run.config.order.split(THEN)[:steps])

@@ -16,7 +16,7 @@ from icl_core.papers.birth.shared.task import Task, make_task
 from icl_core.papers.birth.steps import lemmas, simplified, toy, wholly
 from icl_core.papers.birth.steps.expected import shares
 from icl_core.papers.birth.steps.law import Drawn, sample
-from icl_core.papers.birth.steps.settings import LEMMAS, ORDERS, THEOREM, WAYS, Config
+from icl_core.papers.birth.steps.settings import LEMMAS, ORDERS, THEN, THEOREM, WAYS, Config
 from icl_core.papers.birth.steps.simplified import MATRICES
 from icl_core.papers.birth.steps.taking import begun, exactly, on_batches, seeds_of, task_of, walk
 from icl_core.training import phases
@@ -55,7 +55,7 @@ def _ways(config: Config) -> list[str]:
 def _seed(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """All of one seed: a phase of a single step, of which there is nothing to save."""
     report(State(), dict)
-    order, known, found = config.order.split(), {}, {}
+    order, known, found = config.order.split(THEN), {}, {}
     gradients = {"batch": on_batches(config), "exact": exactly}
     for way in _ways(config):
         walked = walk(config, gradients[way], order, known if way == "batch" else None)
@@ -104,7 +104,7 @@ def _orders(config: Config, known: dict[tuple[str, ...], Tensor]) -> dict[str, n
     """The recalls at the end of every order, and how long the matrices are."""
     task, recalled, sizes = task_of(config), [], []
     for order in ORDERS:
-        _, weights = walk(config, on_batches(config), order.split(), known)[-1]
+        _, weights = walk(config, on_batches(config), order.split(THEN), known)[-1]
         found = recalls(weights, task)
         recalled.append([found[name] for name in MATRICES])
         sizes.append([float(weights[name].norm()) for name in MATRICES])
@@ -116,7 +116,7 @@ def _widths(config: Config) -> dict[str, np.ndarray]:
     recalled, example = [], []
     for d in WIDTHS:
         each = replace(config, d=d)
-        weights = walk(each, on_batches(each), THEOREM.split())[-1][1]
+        weights = walk(each, on_batches(each), THEOREM.split(THEN))[-1][1]
         found, generator = recalls(weights, task_of(each)), torch.Generator().manual_seed(config.seed)
         steps = [toy.step(weights, known, config.batch, generator) for known in toy.KNOWN]
         recalled.append([found[name] for name in MATRICES])
@@ -146,7 +146,7 @@ def _lemmas(config: Config) -> dict[str, np.ndarray]:
 def _stored(config: Config, known: dict[tuple[str, ...], Tensor]) -> dict[str, np.ndarray]:
     """What else the theorem's steps have stored: how strong the pairs of W_O2 are with what layer 1 makes of a
     character, beside the right ones; and the share of right answers where the stream holds positions."""
-    weights = walk(config, on_batches(config), THEOREM.split(), known)[-1][1]
+    weights = walk(config, on_batches(config), THEOREM.split(THEN), known)[-1][1]
     right, mean = (each - each.mean() for each in simplified.both_stored(weights))
     placed = simplified.with_positions(weights, _held_out(config, EVALUATED))
     return {

@@ -12,15 +12,16 @@ SETUPS = {
     "whole": "Shakespeare, the whole model of Section 4.2",
 }
 SIGNS = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1": "W_K¹"}
+THEN = "-"  # between the matrices of an order
 ORDERS = {
-    "W_O2 W_K2 W_K1": "W_O², W_K², W_K¹ (Theorem 3)",
-    "W_O2 W_K1 W_K2": "W_O², W_K¹, W_K²",
-    "W_K2 W_O2 W_K1": "W_K², W_O², W_K¹",
-    "W_K2 W_K1 W_O2": "W_K², W_K¹, W_O²",
-    "W_K1 W_O2 W_K2": "W_K¹, W_O², W_K²",
-    "W_K1 W_K2 W_O2": "W_K¹, W_K², W_O²",
+    "W_O2-W_K2-W_K1": "W_O², W_K², W_K¹ (Theorem 3)",
+    "W_O2-W_K1-W_K2": "W_O², W_K¹, W_K²",
+    "W_K2-W_O2-W_K1": "W_K², W_O², W_K¹",
+    "W_K2-W_K1-W_O2": "W_K², W_K¹, W_O²",
+    "W_K1-W_O2-W_K2": "W_K¹, W_O², W_K²",
+    "W_K1-W_K2-W_O2": "W_K¹, W_K², W_O²",
 }
-THEOREM = "W_O2 W_K2 W_K1"
+THEOREM = "W_O2-W_K2-W_K1"
 WAYS = {"batch": "measured on a batch", "exact": "exact, by the proof's formulas"}
 LEMMAS = {"1": "Lemma 1: pairs", "2": "Lemma 2: noisy inputs", "4": "Lemma 4: W_K²", "5": "Lemma 5: W_K¹"}
 LONGEST = 24  # characters that a small map can name
@@ -74,7 +75,7 @@ class View:
 CLASSROOM = Config()
 PRESETS = (
     Preset("three steps", "Theorem 3 in three steps", CLASSROOM, "Which of the three could be left out?", seeds=5),
-    Preset("wrong order", "From the input up", replace(CLASSROOM, order="W_K1 W_K2 W_O2"),
+    Preset("wrong order", "From the input up", replace(CLASSROOM, order="W_K1-W_K2-W_O2"),
            "The same three steps, the other way round. What is left to learn from?", seeds=3),
     Preset("narrow", "Too little room, d = 128", replace(CLASSROOM, d=128),
            "The theorem wants vectors that are nearly orthogonal. These are less so.", seeds=3),

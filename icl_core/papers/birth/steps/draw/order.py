@@ -8,13 +8,14 @@ from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 from icl_core.papers.birth.steps.metrics import STORED
+from icl_core.papers.birth.steps.settings import THEN
 
 
 def orders(run: Run, view: object) -> Panel:
     """The recall of each memory at the end of each order."""
     matrices, ids = run.names("matrices"), run.names("orders")
     recalled = run["orders/recall"].mean(0)
-    rows = [", ".join(NAMES[name] for name in order.split()) for order in ids]
+    rows = [", ".join(NAMES[name] for name in order.split(THEN)) for order in ids]
     columns = [NAMES[name] for name in matrices]
     stored = [row for row, each in zip(rows, recalled, strict=True) if (each > STORED).all()]
     figure = figures.maps(

@@ -15,7 +15,7 @@ from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
 from icl_core.papers.birth.shared.sequence import Reading, Shown
 from icl_core.papers.birth.steps.metrics import after
 from icl_core.papers.birth.steps.read_run import learned, read, shown, way_of, weights_after, zero
-from icl_core.papers.birth.steps.settings import View
+from icl_core.papers.birth.steps.settings import THEN, View
 from icl_core.papers.birth.steps.taking import task_of
 
 ASKED = {"W_K1": "which position", "W_K2": "which character", "W_O2": "what to say"}
@@ -24,16 +24,16 @@ ASKED = {"W_K1": "which position", "W_K2": "which character", "W_O2": "what to s
 def recalls(run: Run, view: View) -> Panel:
     """Recall of every memory, and the share of right answers, after each step."""
     steps, way = run["curve/step"], way_of(run, view)
-    shown = {name: (NAMES[name], f"recall_{name}", KINDS[name], None) for name in run.config.order.split()}
-    shown["answers"] = ("answers", "accuracy", "trained", "dash")
+    order = run.config.order.split(THEN)
     series = [
-        Curve(label, steps, run[f"curve/{measure}_{way}"], kind, dash, "minmax", markers=True)
-        for label, measure, kind, dash in shown.values()
+        Curve(NAMES[name], steps, run[f"curve/recall_{name}_{way}"], KINDS[name], band="minmax", markers=True)
+        for name in order
     ]
+    series.append(Curve("answers", steps, run[f"curve/accuracy_{way}"], "trained", "dash", "minmax", markers=True))
     at = run.snapshot_at(view)
     figure = figures.curves(series, "after the step on", "share right", y_range=(0, 1.04), x_range=(-0.15, 3.15), at=at)
     figure.update_layout(margin={"t": 30}, showlegend=False).add_annotation(**_legend(series))
-    texts = ["start", *(NAMES[name] for name in run.config.order.split())]
+    texts = ["start", *(NAMES[name] for name in order)]
     right = float(after(run, "accuracy", at, way).mean())
     return Panel(
         f"{_when(run, at)}: {right:.0%} of the answers right",
