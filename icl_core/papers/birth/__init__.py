@@ -37,6 +37,8 @@ PAPER = Paper(
             "(n_ij + 1) / (n_i + k)",
             "how often state j has followed i so far: what counting pairs predicts",
         ),
+        ("step size", "η", "how far a gradient step goes: the gradient times this number"),
+        ("tau", "τ", "how strong the spurious pairs of W_O² are beside the right ones, eq. 16"),
         ("KL", "KL(p || q)", "how far the prediction q is from p, in nats; 0 if they are equal"),
         ("loss", "−ln p", "p: probability given to the right character; in nats, and one nat is a factor e = 2.7"),
     ),

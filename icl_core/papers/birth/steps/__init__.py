@@ -6,12 +6,10 @@ Take the steps in another order, change their sizes, or take the gradients exact
 sequences. In "The formulas" each lemma stands beside autograd.
 """
 
-from types import SimpleNamespace
-
 from icl_core.experiment import Drawing, Experiment, Run
-from icl_core.papers.birth.shared.diagram import diagram
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.steps import claims
+from icl_core.papers.birth.steps.diagram import diagram
 from icl_core.papers.birth.steps.draw import also, beside, cells, filtered, lemma, order, stage
 from icl_core.papers.birth.steps.metrics import after, metrics
 from icl_core.papers.birth.steps.read_run import way_of
@@ -66,7 +64,7 @@ EXPERIMENT = Experiment(
         Drawing("orders", order.orders, (), ORDER, moving=False, applies=_proof),
         Drawing("widths", order.widths, (), ORDER, moving=False, applies=_proof),
         Drawing("spurious", also.spurious, (), ALSO, moving=False, wide=True, applies=_proof),
-        Drawing("positions", also.positions, (), ALSO, moving=False, applies=_proof),
+        Drawing("positions", also.positions, (), ALSO, moving=False, wide=True, applies=_proof),
         Drawing("formula", lemma.formula, ("lemma",), FORMULAS, moving=False, wide=True, applies=_proof),
         Drawing("beside", beside.beside, ("matrix",), FORMULAS, moving=False, wide=True, applies=_proof),
         Drawing("example", filtered.example, (), FILTER, moving=False, wide=True, applies=_proof),
@@ -78,5 +76,5 @@ EXPERIMENT = Experiment(
     cost=cost,
     milestones=lambda run: {NAMES[name]: float(index + 1) for index, name in enumerate(run.config.order.split(THEN))},
     script=SCRIPT,
-    diagram=lambda config: diagram(SimpleNamespace(feed_forward=False), "trained", ("w_o2", {}), "recalls"),
+    diagram=diagram,
 )

@@ -23,7 +23,7 @@ from icl_core.training import phases
 from icl_core.training.loop import State
 
 EVALUATED, HELD_OUT = 4096, 2**31 + 17  # sequences that no step saw, and their seed
-CHECKED = 64  # sequences on which the lemmas are checked
+CHECKED = 192  # sequences on which the lemmas are checked
 WIDTHS = (32, 64, 128, 256, 512)
 PLACES = ("none", "values", "keys", "query", "all")  # which part of the stream holds positions
 

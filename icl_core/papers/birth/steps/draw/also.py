@@ -12,8 +12,7 @@ from icl_core.papers.birth.steps.simplified import both_stored
 from icl_core.papers.birth.steps.taking import task_of
 
 PARTS = {
-    "none": "nowhere, as in the proof", "values": "in the values", "keys": "in the keys", "query": "in the query",
-    "all": "everywhere",
+    "none": "nowhere (proof)", "values": "the values", "keys": "the keys", "query": "the query", "all": "everywhere",
 }  # fmt: skip
 
 

@@ -30,9 +30,10 @@ def formula(run: Run, view: View) -> Panel:
     """What a step along the gradient adds, by the lemma and by autograd."""
     both, (told, found) = _both(run, view.lemma)
     axes, (rows, columns) = _named(run, view.lemma)
+    told, found = (each / found.abs().max() for each in (told, found))
     figure = figures.triple(
-        told.numpy(), found.numpy(), None, rows, columns, "reading", titles=("formula", "autograd", "difference"),
-        row_title=axes[0], column_title=axes[1],
+        told.numpy(), found.numpy(), None, rows, columns, "reading, largest = 1",
+        titles=("formula", "autograd", "difference"), row_title=axes[0], column_title=axes[1],
     )  # fmt: skip
     where = "" if view.lemma in ("1", "2") else f" Here it is taken on {CHECKED} sequences."
     return Panel(

@@ -6,9 +6,12 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
+from icl_core.figures.style import NONE_TO_ALL, colourscale
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 from icl_core.papers.birth.steps.metrics import STORED
 from icl_core.papers.birth.steps.settings import THEN
+
+NONE_TO_ONE = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "showscale": False}
 
 
 def orders(run: Run, view: object) -> Panel:
@@ -22,6 +25,7 @@ def orders(run: Run, view: object) -> Panel:
         [""], [recalled], rows, columns, "recall", limit=1.0, written=True,
         row_title="order of the steps", column_title="recall in the end",
     )  # fmt: skip
+    figure.update_layout(coloraxis=NONE_TO_ONE).update_xaxes(tickvals=columns, ticktext=columns)
     return Panel(
         f"{'One order' if len(stored) == 1 else f'{len(stored)} orders'} of six stores all three"
         + (f": {stored[0]}" if len(stored) == 1 else ""),

@@ -29,7 +29,7 @@ def recalls(run: Run, view: View) -> Panel:
         Curve(NAMES[name], steps, run[f"curve/recall_{name}_{way}"], KINDS[name], band="minmax", markers=True)
         for name in order
     ]
-    series.append(Curve("answers", steps, run[f"curve/accuracy_{way}"], "trained", "dash", "minmax", markers=True))
+    series.append(Curve("answers", steps, run[f"curve/accuracy_{way}"], "floor", "dash", "minmax", markers=True))
     at = run.snapshot_at(view)
     figure = figures.curves(series, "after the step on", "share right", y_range=(0, 1.04), x_range=(-0.15, 3.15), at=at)
     figure.update_layout(margin={"t": 30}, showlegend=False).add_annotation(**_legend(series))
