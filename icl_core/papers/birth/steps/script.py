@@ -7,7 +7,7 @@ from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.words import EXAMPLE, MATRICES
 from icl_core.papers.birth.steps.metrics import after, complete
 from icl_core.papers.birth.steps.settings import THEOREM, Config, View
-from icl_core.script import FIRST, HEADLINE, LAST, Beat, Question, Script, Task, Try
+from icl_core.script import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Script, Task, Try
 
 # the drawers
 ORDER, ALSO, FORMULAS, FILTER = "Order and width", "What else is stored", "The formulas", "Filtering noise"
@@ -117,7 +117,7 @@ BEATS = (
             _zeros,
             "Where layer 2 looks makes no difference while W_O² says nothing of it. And what layer 1 copies makes none "
             "while W_K² does not ask for it. So the first step has to be at the output.",
-            ("orders",),
+            ("recalls", "orders", MARKS),
         ),
     ),
     Beat("output", _output, 1, ("w_o2", "recalls")),

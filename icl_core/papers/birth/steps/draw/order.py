@@ -23,9 +23,9 @@ def orders(run: Run, view: object) -> Panel:
     stored = [row for row, each in zip(rows, recalled, strict=True) if (each > STORED).all()]
     figure = figures.maps(
         [""], [recalled], rows, columns, "recall", limit=1.0, written=True,
-        row_title="order of the steps", column_title="recall in the end",
+        column_title="recall in the end, by order",
     )  # fmt: skip
-    figure.update_layout(coloraxis=NONE_TO_ONE).update_xaxes(tickvals=columns, ticktext=columns)
+    figure.update_layout(coloraxis=NONE_TO_ONE, margin={"t": 12}).update_xaxes(tickvals=columns, ticktext=columns)
     return Panel(
         f"{'One order' if len(stored) == 1 else f'{len(stored)} orders'} of six stores all three"
         + (f": {stored[0]}" if len(stored) == 1 else ""),

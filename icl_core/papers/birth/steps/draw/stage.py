@@ -36,7 +36,7 @@ def recalls(run: Run, view: View) -> Panel:
     texts = ["start", *(NAMES[name] for name in order)]
     right = float(after(run, "accuracy", at, way).mean())
     return Panel(
-        f"{_when(run, at)}: {right:.0%} of the answers right",
+        f"{at} of 3 steps: {right:.0%} of answers right",
         "Recall is the share of its pairs that a matrix gets right, asked on its own (eq. 9). The dashed line is the "
         "whole model: the share of right answers on fresh sequences. A step that teaches nothing leaves its line at "
         "the bottom, which is chance.",
@@ -50,10 +50,6 @@ def _legend(series: list[Curve]) -> dict[str, Any]:
     names = [f'<span style="color:{figures.colour(each.kind)}">⬤</span> {each.name}' for each in series]
     where = {"xshift": -40, "xanchor": "left", "yshift": 6, "yanchor": "bottom", "font": {"size": TICKS}}
     return note("  ".join(names), 0, 1, **where)
-
-
-def _when(run: Run, at: int) -> str:
-    return f"After {at} of 3 steps" if at else "Before the first step"
 
 
 def _table(run: Run, way: str) -> pd.DataFrame:
