@@ -30,13 +30,13 @@ def headline(run: Run, view: View) -> str:
 
 
 def cost(config: Config) -> float:
-    """Giga-operations: a gradient a step, an order and a width, the expectations of pairs, and the evaluations."""
+    """Giga-operations: a gradient a step, of every order and width, the expectations of pairs, and the evaluations."""
     if config.setup == "whole":
-        return config.seeds * config.batch * config.T * 3 * (30 * config.d**2 + 12 * config.d * config.T) / 1e9
-    gradients = (3 * len(ORDERS) + 3 * len(WIDTHS)) * (
-        config.batch * (40 * config.T + 6 * config.N) * 8 + 20 * config.d**3
-    )
-    return config.seeds * (gradients + 60 * config.T**3 * config.N**2) / 1e9
+        return config.seeds * config.batch * config.T * (11 * config.d**2 + 4.5 * config.d * config.T) / 1e9
+    orders, widths = 3 * len(ORDERS), 3 * len(WIDTHS)
+    gathered = (orders + widths) * config.batch * (960 * config.T + 144 * config.N)  # dear for their number
+    products = 4 * (orders * config.d**3 + widths * sum(d**3 for d in WIDTHS) / len(WIDTHS))
+    return config.seeds * (gathered + products + 60 * config.T**3 * config.N**2) / 1e9
 
 
 def _proof(config: Config) -> bool:
