@@ -94,7 +94,7 @@ MEMORIES = Claim(
     text="With everything trained the three memories of the simplified model still form: each matrix recalls at least "
     "half of its pairs. The paper names no level.",
     source="Appendix E, Figure 10",
-    quote="Despite these changes, we see similar behavior for the memory recall probes",
+    quote="suggesting that the model is still identifying the same memory associations",
     setting=FLAT,
     at={**RANDOM_TRIGGERS, "layer_norm": True},
     at_least=0.5,
