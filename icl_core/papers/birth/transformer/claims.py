@@ -87,6 +87,18 @@ SHARED_INDUCTION = redundant(
     quote="is shared across different heads at the second layer",
     at_least=2.0,
 )
+MEMORIES = Claim(
+    id="full-recalls",
+    label="least recall of W_O², W_K², W_K¹ early",
+    kind="paper",
+    text="With everything trained the three memories of the simplified model still form: each matrix recalls at least "
+    "half of its pairs. The paper names no level.",
+    source="Appendix E, Figure 10",
+    quote="Despite these changes, we see similar behavior for the memory recall probes",
+    setting=FLAT,
+    at={**RANDOM_TRIGGERS, "layer_norm": True},
+    at_least=0.5,
+)
 CARRIED_BY_SECOND = found(
     id="output-carried-by-layer-2",
     label="other output said, a head of layer 1 patched",
@@ -104,5 +116,5 @@ COUNTING = found(
 
 ALL = (
     RANDOM, FIXED, ONE_LAYER, LOOKS_BACK, KNOWS_TRIGGERS, ANY_REPEATED, ONE_PREVIOUS, SHARED_INDUCTION,
-    CARRIED_BY_SECOND, COUNTING,
+    MEMORIES, CARRIED_BY_SECOND, COUNTING,
 )  # fmt: skip

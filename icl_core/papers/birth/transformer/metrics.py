@@ -20,7 +20,7 @@ def metrics(run: Run) -> list[Metric]:
         return [_metric(run, claims.ONE_LAYER, accuracy.mean(), seeds_error(accuracy) or float(error[0]))]
     found = [_accuracy(run), *_one_layer(run)]
     if run.config.layers == 2:
-        found += [*_heads(run), *_patched(run)]
+        found += [*_heads(run), *_memories(run), *_patched(run)]
     return found
 
 
@@ -81,6 +81,16 @@ def _counted(run: Run, claim: Claim, layer: str, wanted: str) -> Metric:
         for heads in roles(run)
     ], float)  # fmt: skip
     return _metric(run, claim, counts.mean(), seeds_error(counts))
+
+
+def _memories(run: Run) -> list[Metric]:
+    """The least of three recalls after the training, each the mean over seeds; of random triggers, for with fixed ones
+    W_K2 chooses among K only."""
+    if run.config.triggers != "random":
+        return []
+    recalls = [run[f"curve/recall_{name}"][:, -1] for name in ("W_O2", "W_K2", "W_K1_early")]
+    least = min(recalls, key=np.mean)
+    return [_metric(run, claims.MEMORIES, least.mean(), seeds_error(least))]
 
 
 def _patched(run: Run) -> list[Metric]:
