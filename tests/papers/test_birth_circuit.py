@@ -17,6 +17,9 @@ from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import example, read, typed
 from icl_core.papers.birth.shared.superposition import WRITTEN, streams
 from icl_core.papers.birth.shared.task import make_task
+from icl_core.papers.birth.transformer import model as full
+from icl_core.papers.birth.transformer import probes
+from icl_core.papers.birth.transformer.traced import circuit, read_with
 from tests.cells import shipped
 
 VIEW = registry.experiment("birth.induction").view
@@ -144,3 +147,36 @@ def test_a_position_beyond_the_sequence_is_its_last():
     assert drawn.streams(run, VIEW(followed=24)).title == drawn.streams(run, VIEW(followed=10)).title
     assert "5 'a' looks at" in drawn.streams(run, VIEW(followed=5)).title
     assert "nothing" not in drawn.streams(run, VIEW(sequence="abcdef")).title
+
+
+def whole(layers=2, **more):
+    weights = full.initialise(20, 16, 32, layers, torch.Generator().manual_seed(1), **more)
+    generator = torch.Generator().manual_seed(2)
+    shifted = {name: each + 0.3 * torch.randn(each.shape, generator=generator) for name, each in weights.items()}
+    return {name: shifted[name] if name.startswith(("gain", "bias")) else weights[name] for name in weights}
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+@pytest.mark.parametrize("mlp", [False, True])
+@pytest.mark.parametrize("layer_norm", [False, True])
+def test_paths_of_the_full_transformer_add_up_to_its_logits(layers, mlp, layer_norm):
+    """Exactly: with attention, the units that are on and the scale of layer norm kept as they are."""
+    weights, tokens = whole(layers, mlp=mlp, layer_norm=layer_norm), torch.arange(12) % 5
+    found = contributions(circuit(weights, tokens, 2))
+    logits = full.forward({name: each.double() for name, each in weights.items()}, tokens[None], 2).logits[0]
+    torch.testing.assert_close(torch.stack(list(found.values())).sum(0), logits, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(torch.stack(list(merged(found).values())).sum(0), logits, rtol=1e-10, atol=1e-10)
+    assert ("biases" in merged(found)) == layer_norm
+
+
+def test_the_outlined_blocks_of_the_full_transformer_are_those_that_its_probes_ask():
+    task, weights = make_task(20, 3, 32), whole()
+    positions, characters = weights["P"], weights["W_E"]
+    copies = characters @ (weights["W_O1"] @ weights["W_V1"]).T
+    for head in range(2):
+        back = read_with("W_K1", head, 2, weights, task).block(*STORED["W_K1"])[1:, :-1]
+        find = read_with("W_K2", head, 2, weights, task).block(*STORED["W_K2"])
+        np.testing.assert_allclose(back, probes.scores(weights, 1, positions[1:], positions[:-1], 2)[head], atol=1e-4)
+        np.testing.assert_allclose(find, probes.scores(weights, 2, characters, copies, 2)[head], atol=1e-4)
+    said = weights["W_U"] @ weights["W_O2"] @ weights["W_V2"] @ characters.T
+    np.testing.assert_allclose(read_with("W_O2", 0, 2, weights, task).block(*STORED["W_O2"]), said, atol=1e-4)

@@ -24,6 +24,9 @@ SHOWN = 32  # of the characters, the most frequent, and of the positions, the fi
 STORED = {"W_K1": ("p", "p"), "W_K2": ("w_E", "R¹ w_E"), "W_O2": ("w_U", "w_E"), "W_F": ("w_U", "w_E")}
 
 
+Parts = Float[Tensor, "n d"]
+
+
 class Blocks(NamedTuple):
     """All readings of a matrix: rows queries or outputs, columns keys or inputs. Of each side the parts by name, in
     order, with a label for each of their vectors."""
@@ -59,11 +62,17 @@ def blocks(name: str, weights: Weights, task: Task, most: int | None = None) -> 
     keys = _stream(name, weights)
     V = keys if name.startswith("W_K") else {"w_U": weights.W_U}
     U = {part: each @ weights.V2.T for part, each in keys.items()} if name == "W_O2" else keys
-    kept = {False: _frequent(task, most), True: torch.arange(len(weights.P))[:most]}
+    return laid(V, {part: each @ weights[name].T for part, each in U.items()}, task, most)
+
+
+def laid(V: Mapping[str, Parts], U: Mapping[str, Parts], task: Task, most: int | None) -> Blocks:
+    """The products of all vectors V with all U, which are what a matrix makes of the vectors read."""
+    places = next(iter(len(each) for part, each in {**U, **V}.items() if _place(part)))
+    kept = {False: _frequent(task, most), True: torch.arange(places)[:most]}
     labels = {False: characters([task.characters[i] for i in kept[False]]), True: [place(int(at)) for at in kept[True]]}
     rows, columns = (torch.cat([each[kept[_place(part)]] for part, each in side.items()]) for side in (V, U))
     named = ({part: labels[_place(part)] for part in side} for side in (V, U))
-    return Blocks((rows @ weights[name] @ columns.T).numpy(), *named)
+    return Blocks((rows @ columns.T).numpy(), *named)
 
 
 def _stream(name: str, weights: Weights) -> dict[str, Float[Tensor, "n d"]]:

@@ -1,6 +1,6 @@
 """All readings of a matrix as one heatmap of blocks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -11,9 +11,8 @@ from icl_core.figure import Figure
 from icl_core.figures import written
 from icl_core.figures.grid import BAR, Subplot, diverging, heat, linked
 from icl_core.figures.style import INK, PAPER, TICKS, axis, layout
-from icl_core.papers.birth.shared.blocks import SHOWN, STORED, Blocks, Read, blocks, readings, span, spurious
+from icl_core.papers.birth.shared.blocks import SHOWN, STORED, Blocks, Read, readings, span, spurious
 from icl_core.papers.birth.shared.draw import NAMES
-from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task
 
 LOW = 250  # pixels of a map of one row of blocks
@@ -29,16 +28,16 @@ MET = {  # what stands in the rows and the columns
 }
 
 
-def drawn(name: str, weights: Weights, last: Weights, task: Task, when: str) -> Panel:
-    """A matrix read with all that it meets; `last` gives the scale, which all snapshots share."""
-    found, end = (blocks(name, each, task, SHOWN) for each in (weights, last))
-    read = readings(blocks(name, weights, task), name, task)
+def drawn(name: str, of: Callable[[int | None], Blocks], task: Task, when: str, last: Blocks | None = None) -> Panel:
+    """A matrix read with all that it meets: `of` so many characters and positions at most. `last` gives the scale where
+    all snapshots share one."""
+    found, read = of(SHOWN), readings(of(None), name, task)
     return Panel(
         f"{when}: {_title(name, read)}",
-        f"{MET[name]} Every cell is one reading. Outlined is the block that the matrix is to store, the only one on "
-        "the stage. A diagonal in another block is a spurious memory: nobody asked for it, and it is read along with "
-        "the stored pairs. Noise in a block is cross-talk. Before training all blocks look alike.",
-        _figure(found, name, figures.largest(end.matrix)),
+        f"{MET[name]} Every cell is one reading. Outlined is the block that the matrix is to store. A diagonal in "
+        "another block is a spurious memory: nobody asked for it, and it is read along with the stored pairs. Noise is "
+        "cross-talk. Before training all blocks look alike.",
+        _figure(found, name, figures.largest((last or found).matrix)),
         data=pd.DataFrame(read, columns=["row", "column", "mean on the diagonal", "typical elsewhere"]),
         note=f"You see the {SHOWN} most frequent characters and the first {SHOWN} positions; the title speaks of all.",
     )

@@ -40,8 +40,9 @@ def traced(circuit: Circuit, best: Sequence[int], sequence: Shown, at: int, head
     return Traced(sequence.characters, first, second, [vocabulary[token] for token in best], right, at)
 
 
-def arrows(found: Traced, when: str) -> Panel:
-    """The streams with their vectors, and the way from layer to layer to the position followed."""
+def arrows(found: Traced, when: str, left_out: str = "") -> Panel:
+    """The streams with their vectors, and the way from layer to layer to the position followed; `left_out` says what of
+    the model is not drawn."""
     held = streams(found)
     return Panel(
         f"{when}: {_way(found)}",
@@ -51,7 +52,7 @@ def arrows(found: Traced, when: str) -> Panel:
         "the arrows fan out and the copies have no name.",
         diagram(found, held),
         data=table(held),
-        note="What a layer adds with a weight under 0.1 each is drawn as one vector without a name.",
+        note="What a layer adds with a weight under 0.1 each is drawn as one vector without a name." + left_out,
     )
 
 

@@ -78,15 +78,15 @@ def forward(weights: Weights, tokens: Int[Tensor, "batch T"], heads: int, change
     x = weights["W_E"][tokens] + weights["P"][: tokens.shape[1]]  # (batch, T, d)
     maps, outputs = [], []
     for layer in range(1, layers_of(weights) + 1):
-        z, attention = attend(weights, layer, _read(weights, x, f"attention{layer}"), heads)
+        z, attention = attend(weights, layer, read(weights, x, f"attention{layer}"), heads)
         z = change(layer, z) if change else z  # (batch, H, T, d/H)
         x = x + z.transpose(1, 2).flatten(2) @ weights[f"W_O{layer}"].T  # heads side by side: (batch, T, d)
         if f"W_in{layer}" in weights:
-            hidden = F.relu(_read(weights, x, f"mlp{layer}") @ weights[f"W_in{layer}"].T)  # (batch, T, 4d)
+            hidden = F.relu(read(weights, x, f"mlp{layer}") @ weights[f"W_in{layer}"].T)  # (batch, T, 4d)
             x = x + hidden @ weights[f"W_out{layer}"].T
         maps.append(attention)
         outputs.append(z)
-    return Pass(_read(weights, x, "out") @ weights["W_U"].T, maps, outputs)  # logits (batch, T, N)
+    return Pass(read(weights, x, "out") @ weights["W_U"].T, maps, outputs)  # logits (batch, T, N)
 
 
 def attend(
@@ -104,7 +104,7 @@ def attend(
     return attention @ v, attention
 
 
-def _read(weights: Weights, x: Float[Tensor, "batch T d"], where: str) -> Float[Tensor, "batch T d"]:
+def read(weights: Weights, x: Float[Tensor, "batch T d"], where: str) -> Float[Tensor, "batch T d"]:
     """The stream as a part reads it: under layer norm, if there is one."""
     if f"gain_{where}" not in weights:
         return x

@@ -1,10 +1,13 @@
 """The circuit of a trained model on the sequence of the stage: streams, arrows, paths, and what its matrices read."""
 
+from functools import partial
+
 from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.induction.draw.matrices import shown
 from icl_core.papers.birth.induction.draw.stage import reading
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.shared import blocks as shared
 from icl_core.papers.birth.shared import blocks_panel, circuit_panels
 from icl_core.papers.birth.shared.circuit import simplified
 from icl_core.papers.birth.shared.train import task_of
@@ -33,6 +36,7 @@ def paths(run: Run, view: View) -> Panel:
 
 def blocks(run: Run, view: View) -> Panel:
     """A matrix read with all that it meets."""
-    weights, last = (weights_at(run, at) for at in (run.snapshot_at(view), len(run.snapshot_steps) - 1))
-    name = shown(run, view.read)
-    return blocks_panel.drawn(name, weights, last, task_of(run.config), _step(run, view))
+    weights, end = (weights_at(run, at) for at in (run.snapshot_at(view), len(run.snapshot_steps) - 1))
+    name, task = shown(run, view.read), task_of(run.config)
+    last = shared.blocks(name, end, task, shared.SHOWN)
+    return blocks_panel.drawn(name, partial(shared.blocks, name, weights, task), task, _step(run, view), last)
