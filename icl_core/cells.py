@@ -73,8 +73,10 @@ class Map:
 
     @property
     def strongest(self) -> tuple[int, int]:
-        """The row and column of the largest number, by size."""
-        found = np.unravel_index(np.nan_to_num(np.abs(self.matrix), nan=-1.0).argmax(), self.matrix.shape)
+        """The row and column of the largest number, by size; not in a row of one number, whose share is always all."""
+        sizes = np.nan_to_num(np.abs(self.matrix), nan=-1.0)
+        few = np.isfinite(self.matrix).sum(1) < 2
+        found = np.unravel_index((sizes - few[:, None] * sizes.max()).argmax(), self.matrix.shape)
         return int(found[0]), int(found[1])
 
     def is_blank(self, row: int, column: int) -> bool:

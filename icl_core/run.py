@@ -11,9 +11,10 @@ Tensors = Mapping[str, np.ndarray]
 PER_SNAPSHOT = ("snapshot", "scale", "reading")  # kinds of tensors that have one row a snapshot
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Run:
-    """A finished training (or one still going, `finished` False): its settings, tensors and circumstances.
+    """A finished training (or one still going, `finished` False): its settings, tensors and circumstances. It equals
+    itself alone, so that what is found in it can be kept by it.
 
     `tensors` are numpy arrays. Names begin with what they are: `curve/...` (seeds first), `snapshot/...` (snapshots
     first), `snapshot/step`, `reading/...` (of what a view would compute, snapshots first), `frozen/...`, `final/...`,

@@ -18,24 +18,23 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from icl_core import registry  # noqa: E402
-from icl_core.experiment import Run  # noqa: E402
+from icl_core.experiment import Experiment, Run  # noqa: E402
 from icl_core.knobs import knobs  # noqa: E402
 from tests.recorder import Recorder  # noqa: E402
 
 FILE = Path(__file__).parent / "golden.json"
-STEPS = ("steps", "gate_steps", "tuning")  # settings that count training steps
+STEPS = ("steps", "gate_steps", "tuning", "beside")  # settings that count training steps
 TEN = 10
 
 
-def entry(experiment_id: str) -> dict[str, Any]:
+def entry(experiment_id: str, progress: Recorder | None = None) -> dict[str, Any]:
     """Version, root mean square and one projection of every tensor of the run, and the value of every metric."""
     experiment = registry.experiment(experiment_id)
-    few = {name: TEN for name in STEPS if name in knobs(experiment.config)}
-    config = replace(experiment.presets[0].config, **few)
+    config = ten_steps(experiment)
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")
     try:
-        run = Run(config, experiment.run(config, Recorder()))
+        run = Run(config, experiment.run(config, progress or Recorder()))
         metrics = experiment.metrics(run)
     finally:
         torch.set_float32_matmul_precision(before)
@@ -46,6 +45,12 @@ def entry(experiment_id: str) -> dict[str, Any]:
         "run": dict(sorted(size.items())),
         "metrics": dict(sorted(values.items())),
     }
+
+
+def ten_steps(experiment: Experiment) -> Any:
+    """The default setting with ten training steps."""
+    few = {name: TEN for name in STEPS if name in knobs(experiment.config)}
+    return replace(experiment.presets[0].config, **few)
 
 
 def _numbers(array: np.ndarray) -> list[float | None]:

@@ -41,3 +41,18 @@ class Recorder:
             self.saved = {name: np.array(array) for name, array in state().items()}
             self.seen = live()
             raise Interrupted
+
+
+class Watching(Recorder):
+    """A progress that keeps in `shown` what there is to draw of a run that is still going: whenever it holds other
+    tensors than before."""
+
+    def __init__(self):
+        super().__init__()
+        self.shown = []
+
+    def report(self, done, total, loss, live, state):
+        super().report(done, total, loss, live, state)
+        tensors = {name: np.array(array) for name, array in live().items()}
+        if tensors and (not self.shown or tensors.keys() != self.shown[-1].keys()):
+            self.shown.append(tensors)

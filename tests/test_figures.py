@@ -102,12 +102,12 @@ def test_attention_leaves_the_future_blank_and_draws_a_trace_for_each_kind_of_bo
 
 
 def test_attention_pair_says_where_predictions_are_wrong():
-    right, known = np.array([True, False, True]), np.array([True, True, False])
-    predictions = Predictions(list("xyz"), np.array([0.2, 0.5, 0.9]), right, known)
-    bars = figures.attention_pair(np.eye(3), np.eye(3), list("abc"), [], predictions).plotly().data[-1]
-    assert list(bars.marker.opacity) == [1, 1, 0.35]
+    right, known = np.array([True, False, True, False]), np.array([True, True, False, False])
+    predictions = Predictions(list("xyzx"), np.array([0.2, 0.5, 0.9, 0.1]), right, known)
+    bars = figures.attention_pair(np.eye(4), np.eye(4), list("abcd"), [], predictions).plotly().data[-1]
+    assert list(bars.marker.opacity) == [1, 1, 0.35, 0.35]
     assert [("✗" in text, "wrong" in hint) for text, hint in zip(bars.text, bars.customdata, strict=True)] == [
-        (False, False), (True, True), (False, False)
+        (False, False), (True, True), (False, False), (False, True)  # no mark where it could not have known
     ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from icl_core.figures.style import COLOURS, MONO, PAPER, axis, characters, layou
 
 Box = tuple[int, int, str]  # query and key, from 0; "trigger", "correct output" or "other output"
 SYMBOLS = {"trigger": "square-open", "correct output": "square-open-dot", "other output": "square-x-open"}
-WRITTEN, LETTERS = 64, 100  # positions up to which every token is written on the axes, and above the bars
+WRITTEN, LETTERS = 48, 100  # positions up to which every token is written on the axes, and above the bars
 LEGEND, STRIP, MAPS = 34, 220, 480  # pixels of the legend, of the predictions, of two maps
 TITLES = ("layer 1", "layer 2")
 
@@ -113,15 +113,16 @@ def add_strip(figure: Figure, tokens: Sequence[str], predictions: Predictions, s
 
 def _guesses(full: Sequence[str], predictions: Predictions) -> Trace:
     """The bars over the positions named `full`."""
-    blue, right = COLOURS["trained"], np.asarray(predictions.right, bool)
+    blue, right, known = COLOURS["trained"], np.asarray(predictions.right, bool), np.asarray(predictions.known, bool)
     guesses = list(zip(characters(predictions.tokens), right, strict=True))
     marker = {"color": [blue if each else PAPER for each in right], "line": {"color": blue, "width": 1.2}}
-    marker["opacity"] = np.where(np.asarray(predictions.known, bool), 1, 0.35)
+    marker["opacity"] = np.where(known, 1, 0.35)
     trace = Trace("bar", x=full, y=np.asarray(predictions.probability, np.float32), marker=marker, showlegend=False)
     trace.update(customdata=[f"'{guess}', {'right' if each else 'wrong'}" for guess, each in guesses])
     trace.update(hovertemplate="after %{x}: %{customdata}, probability %{y:.2f}<extra></extra>")
     if len(full) <= LETTERS:
-        letters = [guess if each else f"✗<br>{guess}" for guess, each in guesses]
+        wrong = known & ~right  # where the model could have known
+        letters = [f"✗<br>{guess}" if each else guess for (guess, _), each in zip(guesses, wrong, strict=True)]
         trace.update(text=letters, textposition="outside", textangle=0, textfont={"family": MONO}, cliponaxis=False)
     return trace
 

@@ -141,7 +141,7 @@ def bars(
         trace.update(error_y={"array": errors, "color": INK, "thickness": 2, "width": 6})
     if text == "value":  # at the bar's foot, where neither the error bar nor a reference line crosses it
         shown = [f"{value:.3g}" if np.isfinite(value) else "not run" for value in numbers]
-        trace.update(text=shown, textposition="inside", insidetextanchor="start", textfont={"size": 15})
+        trace.update(text=shown, textposition="inside", insidetextanchor="start", textfont={"size": 15}, textangle=0)
     figure.add_trace(trace.update(hovertemplate="%{x}: %{y:.3g}<extra></extra>"))
     figure.update_yaxes(axis(y_title, range=list(y_range or (low, high + 0.08 * (high - low)))))
     figure.update_xaxes(axis(type="category", showgrid=False))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 from tests import chromium
 
@@ -24,6 +24,7 @@ SWITCHES = (
     "--disable-sync",
     "--no-first-run",
     "--disable-dev-shm-usage",
+    "--process-per-site",  # a page finds what another has compiled: half of what it takes to load
 )
 DEADLINE = 60.0  # seconds; reached only when something is broken
 # Streamlit asks for these below a page's address first, then at the root.
@@ -108,8 +109,16 @@ def browser() -> Iterator[Browser]:
         browser.close()
 
 
+@pytest.fixture(scope="session")
+def profile(browser: Browser, server: str) -> BrowserContext:
+    """What windows share, as a visitor's do. One of them stays, so that the process that loads the pages does."""
+    profile = browser.new_context()
+    profile.new_page().goto(f"{server}/{PROBES[0]}")
+    return profile
+
+
 @pytest.fixture
-def window(browser: Browser) -> Iterator[Callable[..., Page]]:
+def window(browser: Browser, profile: BrowserContext) -> Iterator[Callable[..., Page]]:
     """Opens a window of given width and colours; at the end of the test none may have logged an error."""
     pages, errors = [], []
 
@@ -118,8 +127,9 @@ def window(browser: Browser) -> Iterator[Callable[..., Page]]:
             errors.append(f"{message.text} {message.location.get('url', '')}")
 
     def opened(width: int = 1400, colours: str = "light", **options: str) -> Page:
-        size = {"width": width, "height": 900}
-        page = browser.new_page(viewport=size, color_scheme=colours, reduced_motion="reduce", **options)  # type: ignore[arg-type]
+        page = browser.new_page(**options) if options else profile.new_page()  # type: ignore[arg-type]
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=colours, reduced_motion="reduce")  # type: ignore[arg-type]
         page.set_default_timeout(DEADLINE * 1000)
         page.on("console", complain)
         page.on("pageerror", lambda error: errors.append(str(error)))
@@ -129,6 +139,8 @@ def window(browser: Browser) -> Iterator[Callable[..., Page]]:
     yield opened
     for page in pages:
         page.close()
+    profile.clear_cookies()
+    profile.pages[0].evaluate("localStorage.clear()")
     assert not errors
 
 

@@ -8,7 +8,7 @@ from driver import go, settled
 from playwright.sync_api import Page, expect
 
 from icl_core import registry
-from icl_core.experiment import STAGE
+from icl_core.experiment import STAGE, Experiment
 
 Window = Callable[..., Page]
 EXPERIMENTS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]
@@ -49,13 +49,27 @@ def _first_screen(boxes: list[tuple[float, float]]) -> bool:
 
 
 @pytest.mark.parametrize("id", EXPERIMENTS)
-def test_the_stage_is_the_first_screen_and_every_drawer_opens(server: str, window: Window, id: str) -> None:
+def test_the_stage_is_the_first_screen_every_drawer_opens_and_a_projector_is_filled(
+    server: str, window: Window, id: str
+) -> None:
     paper, name = id.split(".")
-    experiment = registry.experiment(id)
     tab = go(window(), f"{server}/{paper}?experiment={name}")
     until(lambda: _first_screen(tab.evaluate(TOPS)), "the stage starts above 260 px and ends above 900 px")
     assert tab.locator(".js-plotly-plot").count() <= 8
     expect(tab.locator(".headline")).to_contain_text(".")
+    _every_drawer_opens(tab, registry.experiment(id))
+    assert "nan" not in tab.get_by_test_id("stMain").inner_text().lower().split()
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    _to_the_projector(tab)
+    until(lambda: _fills_the_projector(tab.evaluate(TOPS)), "the stage ends above 720 px")
+    until(lambda: tab.evaluate(SMALLEST) >= 14, "its type is that of a projector")
+    expect(tab.locator(".st-key-header")).to_be_hidden()
+    tab.keyboard.press("m")
+    expect(tab.locator(".st-key-header")).to_be_visible()
+
+
+def _every_drawer_opens(tab: Page, experiment: Experiment) -> None:
+    """One after the other, with all its panels."""
     shown = [each for each in experiment.drawings if each.applies(experiment.presets[0].config)]
     for drawer in dict.fromkeys(each.place for each in shown if each.place != STAGE):
         tab.get_by_test_id("stMain").get_by_text(drawer, exact=True).click()
@@ -64,21 +78,19 @@ def test_the_stage_is_the_first_screen_and_every_drawer_opens(server: str, windo
             drawn = tab.locator(f".st-key-{key}").locator(".main-svg, table, [data-testid=stDataFrame]")
             expect(drawn.locator("visible=true").first).to_be_visible()
         settled(tab)
-    assert "nan" not in tab.get_by_test_id("stMain").inner_text().lower().split()
 
 
-@pytest.mark.parametrize("id", EXPERIMENTS)
-def test_on_a_projector_the_stage_fills_the_screen(server: str, window: Window, id: str) -> None:
-    paper, name = id.split(".")
-    tab = window()
-    tab.set_viewport_size({"width": 1280, "height": 720})
-    go(tab, f"{server}/{paper}?experiment={name}&projector=1")
-    until(lambda: max(bottom for _, bottom in tab.evaluate(TOPS)) < 720, "the stage ends above 720 px")
-    assert tab.evaluate(SMALLEST) >= 14
-    expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
-    expect(tab.locator(".st-key-header")).to_be_hidden()
-    tab.keyboard.press("m")
-    expect(tab.locator(".st-key-header")).to_be_visible()
+def _to_the_projector(tab: Page) -> None:
+    """By the menu at the page's top, which its button brings into sight."""
+    tab.locator(".st-key-more button").first.click()
+    tab.get_by_text("Projector", exact=True).click()
+    tab.wait_for_url("**projector=1*")
+    tab.keyboard.press("Escape")
+    settled(tab)
+
+
+def _fills_the_projector(boxes: list[tuple[float, float]]) -> bool:
+    return min(top for top, _ in boxes) > 0 and max(bottom for _, bottom in boxes) < 720
 
 
 def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(server: str, window: Window) -> None:

@@ -1,6 +1,7 @@
 """The script in the browser: beats play and outline, questions hide and answer, tours lead through a paper."""
 
 from collections.abc import Callable
+from urllib.parse import quote_plus
 
 import pytest
 from conftest import until
@@ -24,11 +25,18 @@ def says(tab: Page, text: str) -> None:
 
 
 @pytest.mark.parametrize("paper", PAPERS)
-def test_a_tour_leads_through_every_beat_of_a_paper_by_one_key(server: str, window: Window, paper: str) -> None:
+def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(server: str, window: Window, paper: str) -> None:
+    """Of the last paper through all, of the others from the last but one experiment on: that what their beats speak of
+    is there, a test of the scripts says."""
     found = registry.papers()[paper]
     names = found.tour or tuple(found.experiments)
     stops = [(name, beat) for name in names for beat in registry.experiment(f"{paper}.{name}").script.beats]
-    tab = go(window(), f"{server}/{paper}?experiment={stops[0][0]}&beat={stops[0][1].name}&tour={paper}")
+    if paper != PAPERS[-1]:
+        before = [at for at, (name, _) in enumerate(stops) if name == names[-2]]
+        stops = stops[before[-1] :]
+    name, first = stops[0]
+    drawer = quote_plus(first.drawer)
+    tab = go(window(), f"{server}/{paper}?experiment={name}&beat={first.name}&tour={paper}&drawer={drawer}")
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
     for index, (_, beat) in enumerate(stops):
         tab.wait_for_url(lambda url, beat=beat: f"beat={beat.name}" in url.split("?")[-1].split("&"))

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 
 from icl_core import registry
 from icl_core.papers.birth.induction.draw import stage
 from icl_core.papers.birth.shared.model import attend
+from icl_core.papers.birth.transformer import model as full
+from icl_core.papers.birth.transformer.draw.cells import streams
 from tests.cells import check, explained, shipped, views
 
 
@@ -85,3 +88,50 @@ def test_a_forward_pass_in_numbers_is_what_the_maps_show(preset):
         says = [row[1:] for row in rows if row[0] == "the model says"]
         told = maps.data.to_dict("records")[at]
         assert len(says) == 3 and says[0] == [f"'{told['predicted']}'", pytest.approx(told["probability"], abs=1e-4)]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "preset"),
+    [
+        ("birth.transformer", "heads"),
+        ("birth.transformer", "one head"),
+        ("birth.transformer", "one layer"),
+        ("birth.counting", "classroom"),
+        ("birth.counting", "one layer"),
+    ],
+)
+def test_what_heads_look_at_is_made_of_what_they_read(experiment, preset):
+    run = shipped(experiment, preset)
+    drawings = [each for each in explained(experiment, run) if each.name != "next"]  # bars
+    assert {each.name for each in drawings} & {"maps", "second"}
+    for drawing in drawings:
+        for view in views(experiment, run):
+            check(drawing, run, view)
+
+
+def test_under_layer_norm_a_stream_is_the_sum_of_its_parts():
+    weights = full.initialise(16, 8, 12, 3, torch.Generator().manual_seed(0), layer_norm=True)
+    weights = {name: each.double() + 0.1 * name.startswith(("gain", "bias")) for name, each in weights.items()}
+    tokens = torch.arange(12)
+    read = streams(weights, tokens, 2)
+    for layer, parts in enumerate(read, 1):  # a model cut off before this layer, which says what it has in its stream
+        before = {name: each for name, each in weights.items() if name[-1] in ("E", "P", *"12"[: layer - 1])}
+        x = full.forward({**before, "W_U": torch.eye(8).double()}, tokens[None], 2).logits[0]
+        torch.testing.assert_close(torch.stack(list(parts.values())).sum(0), full.read(weights, x, f"attention{layer}"))
+    assert set(read[2]) == {"w_E", "p", "1.1", "1.2", "F1", "2.1", "2.2", "F2", "bias"}
+
+
+@pytest.mark.parametrize("preset", ["classroom", "one layer", "more states"])
+def test_predictions_are_made_of_counts_and_of_logits(preset):
+    run, experiment = shipped("birth.counting", preset), registry.experiment("birth.counting")
+    drawing = next(each for each in experiment.drawings if each.name == "next")
+    assert drawing.cells is not None
+    for view in views("birth.counting", run, position=9):
+        (found,), figure = drawing.cells(run, view), drawing.draw(run, view).figure
+        assert figure is not None
+        np.testing.assert_allclose(found.matrix, [bar["y"] for bar in figure.data], rtol=1e-5)
+        for row, column in np.ndindex(*found.matrix.shape):
+            made = found.explain(row, column)
+            assert made.value == pytest.approx(float(found.matrix[row, column]), abs=1e-6)
+            assert made.share == made.value if row == 0 else made.total == pytest.approx(made.value)
+    assert found.explain(3, 0).says.startswith("A is ")

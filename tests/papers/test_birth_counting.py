@@ -14,7 +14,6 @@ from icl_core.papers.birth.counting.chains import STRATEGIES, draw_chains, follo
 from icl_core.papers.birth.counting.read_run import read
 from icl_core.papers.birth.counting.settings import Config, View
 from icl_core.runs import store
-from tests.recorder import Recorder
 
 
 def generator(seed: int = 0) -> torch.Generator:
@@ -171,20 +170,3 @@ def test_the_classroom_counts_single_states_then_pairs():
     assert single != pairs == shown.model[-1].argmax()  # the default example tells them apart
     with pytest.raises(CannotDraw, match="must be made of the states ABC, got 'D'"):
         read(run, View(sequence="ABD"))
-
-
-def test_a_run_that_is_still_going_can_be_drawn():
-    experiment = registry.experiment("birth.counting")
-    config = Config(steps=10, T=32, d=8, batch=16)
-    shown: list[dict[str, np.ndarray]] = []
-
-    class Watching(Recorder):
-        def report(self, done, total, loss, live, state):
-            shown.append(live())
-
-    train.run(config, Watching())
-    for tensors in filter(None, shown):
-        run = Run(config, tensors, finished=False)
-        for drawing in experiment.drawings:
-            if drawing.live:
-                assert drawing.draw(run, experiment.view()).title

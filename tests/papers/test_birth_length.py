@@ -101,20 +101,3 @@ def test_the_answers_are_those_of_the_classroom():
     asked = {beat.name: beat.ask for beat in experiment.script.beats if beat.ask}
     for name, begins in (("wait", "About as long"), ("positions", "About four times as long")):
         assert asked[name].choices[asked[name].right(run, experiment.view())] == begins
-
-
-def test_a_run_that_is_still_going_can_be_drawn():
-    experiment = registry.experiment("birth.length")
-    config = Config(N=16, d=32, K=4, batch=16, steps=10)
-    shown: list[dict[str, np.ndarray]] = []
-
-    class Watching(Recorder):
-        def report(self, done, total, loss, live, state):
-            shown.append(live())
-
-    train.run(config, Watching())
-    for tensors in filter(None, shown):
-        run = Run(config, tensors, finished=False)
-        for drawing in experiment.drawings:
-            if drawing.live:
-                assert drawing.draw(run, experiment.view()).title

@@ -27,6 +27,12 @@ CONFIGS = {preset.name: replace(preset.config, seeds=preset.seeds) for preset in
 SMALL = Config(N=16, d=16, T=32, K=3, heads=2, batch=16, steps=20, seeds=2)
 
 
+@pytest.fixture(scope="module")
+def whole() -> dict[str, np.ndarray]:
+    """The small run, from its beginning to its end at once."""
+    return run(SMALL, Recorder())
+
+
 def shipped(preset: str) -> Run:
     header = store.default().preset("birth.transformer", preset)
     assert header is not None
@@ -35,8 +41,7 @@ def shipped(preset: str) -> Run:
     return found
 
 
-def test_a_killed_run_goes_on_to_the_same_result():
-    whole = run(SMALL, Recorder())
+def test_a_killed_run_goes_on_to_the_same_result(whole):
     for stop in (7, 33, 50):  # in the first seed, in the second, in the single layer
         killed = Recorder(stop=stop)
         with pytest.raises(Interrupted):
@@ -47,10 +52,10 @@ def test_a_killed_run_goes_on_to_the_same_result():
             np.testing.assert_array_equal(again[name], array, err_msg=name)
 
 
-def test_one_seed_more_changes_no_other():
-    two, one = run(SMALL, Recorder()), run(replace(SMALL, seeds=1), Recorder())
+def test_one_seed_more_changes_no_other(whole):
+    one = run(replace(SMALL, seeds=1), Recorder())
     for name, array in one.items():
-        np.testing.assert_array_equal(two[name][: len(array)], array, err_msg=name)
+        np.testing.assert_array_equal(whole[name][: len(array)], array, err_msg=name)
 
 
 @pytest.mark.parametrize("preset", ["heads", "fixed"])
@@ -114,3 +119,13 @@ def test_the_count_beyond_the_usual_is_that_of_a_loop():
         for token in range(9):
             count = inputs[1, : t + 1].tolist().count(token)
             assert float(found[1, t, token]) == pytest.approx(count - (t + 1) * float(task.unigram[token]))
+
+
+def test_of_an_own_sequence_the_page_says_what_the_model_says():
+    found, draws = shipped("one head"), {each.name: each.draw for each in EXPERIMENT.drawings}
+    told = draws["one"](found, EXPERIMENT.view(sequence="abcXabcXab")).note
+    tokens = torch.tensor([[found.names("characters").index(letter) for letter in "abcXabcXab"]])
+    chances = forward(final_weights(found), tokens, 1).logits[0, -1].softmax(-1)
+    likeliest = found.names("characters")[int(chances.argmax())]
+    assert told.startswith(f"What comes next, says the whole model: “{likeliest}” ({float(chances.max()):.0%}), else")
+    assert not draws["one"](found, EXPERIMENT.view()).note

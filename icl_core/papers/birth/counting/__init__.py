@@ -10,7 +10,7 @@ single states tell nothing.
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.counting import claims
 from icl_core.papers.birth.counting.diagram import diagram
-from icl_core.papers.birth.counting.draw import curves, stage
+from icl_core.papers.birth.counting.draw import cells, curves, stage
 from icl_core.papers.birth.counting.metrics import metrics
 from icl_core.papers.birth.counting.script import CURVES, SCRIPT
 from icl_core.papers.birth.counting.settings import PRESETS, Config, View
@@ -54,10 +54,10 @@ EXPERIMENT = Experiment(
     metrics=metrics,
     drawings=(
         Drawing("distances", curves.distances, ("single_seeds",), live=True, wide=True),
-        Drawing("next", stage.following, (*SHOWN, "position")),
+        Drawing("next", stage.following, (*SHOWN, "position"), cells=cells.following),
         Drawing("looks", curves.looks, (), live=True),
-        Drawing("first", stage.first, SHOWN, applies=lambda config: config.layers == 2),
-        Drawing("second", stage.second, (*SHOWN, "position")),
+        Drawing("first", stage.first, SHOWN, applies=lambda config: config.layers == 2, cells=cells.first),
+        Drawing("second", stage.second, (*SHOWN, "position"), cells=cells.second),
         Drawing("losses", curves.losses, (), CURVES, live=True),
         Drawing("positions", curves.positions, (), CURVES, moving=False),
     ),

@@ -88,12 +88,8 @@ EXPERIMENT = Experiment(
         Drawing("score", explained.score, (), GRAFT, applies=lambda config: config.layers == 2, wide=True),
         Drawing("attention", attention.draw, (*SEQUENCE, "sample", "length"), OWN, wide=True),
         Drawing("forward", forward.draw, (*SEQUENCE, "sample", "length", "position"), OWN),
-        Drawing("looks", looks.looks, (), OWN),
-        Drawing("errors", looks.errors, (), OWN, applies=lambda config: config.layers == 2),
-        Drawing("stripe", behaviour.stripe, (), OWN, applies=lambda config: config.layers == 2),
-        Drawing("copying", behaviour.copying, (), OWN),
         Drawing(
-            "streams", circuit.streams, (*SEQUENCE, "followed"), CIRCUIT, wide=True, applies=lambda c: c.layers == 2
+            "streams", circuit.streams, (*SEQUENCE, "followed"), CIRCUIT, applies=lambda config: config.layers == 2
         ),
         Drawing("paths", circuit.paths, (*SEQUENCE, "followed"), CIRCUIT),
         Drawing("blocks", circuit.blocks, ("read",), CIRCUIT, applies=lambda config: config.layers == 2),
@@ -105,6 +101,10 @@ EXPERIMENT = Experiment(
         Drawing("opposite", compared.opposite, (), CURVES, applies=lambda config: opposite(config) is not None),
         Drawing("outputs", compared.outputs, (), CURVES, live=True, applies=lambda config: config.positions == "all"),
         Drawing("feed_forward", curves.feed_forward, (), CURVES, live=True, applies=lambda config: config.feed_forward),
+        Drawing("looks", looks.looks, (), CURVES),
+        Drawing("errors", looks.errors, (), CURVES, applies=lambda config: config.layers == 2),
+        Drawing("stripe", behaviour.stripe, (), CURVES, applies=lambda config: config.layers == 2),
+        Drawing("copying", behaviour.copying, (), CURVES),
     ),
     presets=PRESETS,
     headline=headline,

@@ -1,6 +1,7 @@
 """Where a trained model looks and where it errs, over held-out sequences: why what fails, fails."""
 
 import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from torch import Tensor
 from icl_core.experiment import Run
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import Config
+from icl_core.papers.birth.shared.baselines import best_in_context
 from icl_core.papers.birth.shared.behaviour import following
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import Weights, forward
@@ -42,9 +44,18 @@ def look(weights: Weights, task: Task, layers: int) -> Looked:
     return Looked(batch, *(torch.cat(each) for each in zip(*parts, strict=True)))
 
 
+@lru_cache(maxsize=2)  # four panels show it
 def at_snapshot(run: Run, snapshot: int) -> Looked:
     """`look` with the weights of a snapshot."""
     return look(weights_at(run, snapshot), task_of(run.config), run.config.layers)
+
+
+@lru_cache(maxsize=2)  # the same at every snapshot
+def best_guess(run: Run) -> Int[Tensor, "batch T"]:
+    """What the best predictor takes for the likeliest next token on the same sequences."""
+    task = task_of(run.config)
+    inputs = held_out(task, SEQUENCES, "cpu").inputs
+    return torch.cat([best_in_context(task, tokens).argmax(-1) for tokens in inputs.split(AT_ONCE)])
 
 
 def _looked(weights: Weights, tokens: Int[Tensor, "batch T"], layers: int) -> tuple[Tensor, ...]:

@@ -6,6 +6,8 @@ Change what is waited for: right predictions, or half of what a matrix has to st
 positions to store, but it also repeats its triggers more often.
 """
 
+import numpy as np
+
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.length import claims
 from icl_core.papers.birth.length.draw import curves, growth
@@ -13,16 +15,19 @@ from icl_core.papers.birth.length.draw.growth import SHORT
 from icl_core.papers.birth.length.metrics import metrics
 from icl_core.papers.birth.length.script import SCRIPT
 from icl_core.papers.birth.length.settings import OPTIMISERS, PRESETS, Config, View, lengths_of
-from icl_core.papers.birth.length.times import slope, written
+from icl_core.papers.birth.length.times import doubling
 from icl_core.papers.birth.length.train import DENSE, EVERY, WATCHED, run
 from icl_core.training.loop import evaluations
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how the time grows with the length, with each optimiser."""
-    ids = run.names("optimisers")
-    found = ", ".join(f"{written(slope(run, view.until, name))} with {OPTIMISERS.get(name, name)}" for name in ids)
-    return f"Steps to {SHORT[view.until]} grow with slope {found}; quadratic would be 2."
+    """What you see: how many times the steps twice the length takes, with each optimiser."""
+    found = [(doubling(run, view.until, name), OPTIMISERS.get(name, name)) for name in run.names("optimisers")]
+    told = [f"{longer:.1f} times {{}}with {name}" for longer, name in found if np.isfinite(longer)]
+    if not told:
+        return f"Not every training comes to {SHORT[view.until]}."
+    steps = " and ".join(told).format(f"the steps to {SHORT[view.until]} ", *[""] * len(told))
+    return f"Twice the length takes {steps}; quadratic growth would take 4 times."
 
 
 def cost(config: Config) -> float:

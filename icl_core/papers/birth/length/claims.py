@@ -14,8 +14,9 @@ quadratic = partial(
     tolerance=0.5,
 )
 TEXT = (
-    "Musat et al. find that the time until an induction head emerges grows with the square of the context length. "
-    "Here, with {}: the slope of log steps until accuracy is 80% against log T; 2 would be quadratic."
+    "Musat et al. find, in a task of their own, that the time until an induction head emerges grows with the square of "
+    "the context length. In this paper's task, with {}, we take the slope of log steps until accuracy is 80% against "
+    "log T; 2 would be quadratic."
 )
 
 SGD = quadratic(id="quadratic-sgd", label="slope of the time to 80%, SGD", text=TEXT.format("SGD"))

@@ -33,10 +33,13 @@ def _times(run: Run, measure: str, optimiser: str) -> str:
 
 def _answer(measure: str, optimiser: str):
     def said(run: Run, view: View) -> str:
-        lengths = ", ".join(map(str, run["task/lengths"]))
-        return (
-            f"At T = {lengths} it takes {_times(run, measure, optimiser)} steps: a slope of "
-            f"{written(slope(run, measure, optimiser))} on log axes. Quadratic growth would have slope 2."
+        lengths, longer = ", ".join(map(str, run["task/lengths"])), doubling(run, measure, optimiser)
+        told = f"At T = {lengths} it takes {_times(run, measure, optimiser)} steps. "
+        if np.isnan(longer):
+            return told + "Quadratic growth would take four times as many for twice the length."
+        return told + (
+            f"Twice the length takes {longer:.1f} times as many: a slope of {written(slope(run, measure, optimiser))} "
+            "on log axes. Quadratic growth would take four times as many, a slope of 2."
         )
 
     return said
@@ -67,10 +70,10 @@ def _matches(run: Run, view: View) -> str:
 BEATS = (
     Beat(
         "wait",
-        "A head stands, we say, when 80% of the predictions in context are right: one layer, which has no head, gets "
-        "little more than half.",
+        "A head stands, we say, when 80% of the predictions in context are right: one layer, which has no head, stays "
+        "well below that.",
         None,
-        ("accuracy",),
+        ("growth", "accuracy"),
         {"until": "accuracy", "optimiser_shown": "sgd"},
         ask=Question(
             "With SGD, take sequences twice as long. How many steps does the head need now?",
@@ -106,7 +109,8 @@ BEATS = (
         None,
         ("growth",),
         {"until": "accuracy", "optimiser_shown": "sgd"},
-        do="In “View”, wait for W_K² instead.",
+        "View",
+        do="Below, wait for W_K² instead.",
         done=lambda view: view.until == "W_K2",
         then=_matches,
     ),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from icl_core.cells import MEAN, PRODUCT, Explained, Map, Rival, Term, softmax
+from icl_core.cells import MEAN, PRODUCT, Explained, Map, Rival, Term, largest, softmax
 from icl_core.figures.attention import positions
 from icl_core.figures.coarse import block_of, coarse
 from icl_core.figures.style import characters
@@ -156,7 +156,14 @@ def _attended(
         for a, b in product(parts, parts)
     ]  # fmt: skip
     stream = np.sum(list(parts.values()), axis=0)
-    scores = stream[query] @ W @ stream[: query + 1].T / root
+    return attended(letters, query, key, terms, stream[query] @ W @ stream[: query + 1].T / root)
+
+
+def attended(
+    letters: Sequence[str], query: int, key: int, terms: Sequence[Term], scores: np.ndarray, more: str = ""
+) -> Explained:
+    """A weight of attention: the terms of its score, its share of the softmax over the `scores` of all keys up to the
+    query; `more` says how to read the terms."""
     places = [f"{index + 1} '{letter}'" for index, letter in enumerate(letters)]
     share, rivals = softmax(places[: query + 1], scores, key)
     says = (
@@ -164,9 +171,7 @@ def _attended(
         f"scores. The score of the key at {places[key]} is the sum of the terms, and its share is what the map shows."
     )
     title = f"{places[query]} attends to {places[key]}"
-    return Explained(
-        title, says, share, tuple(sorted(terms, key=lambda term: -abs(term.value))), share=share, rivals=rivals
-    )
+    return Explained(title, f"{says} {more}".strip(), share, largest(terms, "other terms"), share=share, rivals=rivals)
 
 
 def _sign(part: str, letters: Sequence[str], at: int) -> str:

@@ -12,7 +12,7 @@ from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.transformer import claims
 from icl_core.papers.birth.transformer.diagram import diagram
-from icl_core.papers.birth.transformer.draw import circuit, curves, heads, inside, replaced, stage
+from icl_core.papers.birth.transformer.draw import cells, circuit, curves, heads, inside, replaced, stage
 from icl_core.papers.birth.transformer.metrics import metrics, milestones
 from icl_core.papers.birth.transformer.read_run import heads_shown, of_role
 from icl_core.papers.birth.transformer.script import CURVES, ONE, REPLACE, SCRIPT, SINGLE
@@ -66,21 +66,21 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=metrics,
     drawings=(
-        Drawing("maps", heads.maps, wide=True),
+        Drawing("maps", heads.maps, wide=True, cells=cells.maps),
         Drawing("accuracy", stage.accuracy, live=True),
         Drawing("doing", stage.doing),
         Drawing("needed", stage.needed, moving=False),
         Drawing("counting", stage.counting, moving=False),
-        Drawing("one", heads.one, ("layer", "head", "sequence", "marked"), ONE, wide=True),
+        Drawing("one", heads.one, ("layer", "head", "sequence", "marked"), ONE),
         Drawing("table", heads.table, (), ONE, wide=True),
         Drawing("replaced", replaced.draw, ("replaced", "by"), REPLACE),
         Drawing("effects", replaced.table, (), REPLACE, wide=True, moving=False),
-        Drawing("streams", circuit.streams, FOLLOWED, CIRCUIT, wide=True, moving=False, applies=two_layers),
+        Drawing("streams", circuit.streams, FOLLOWED, CIRCUIT, moving=False, applies=two_layers),
         Drawing("paths", circuit.paths, FOLLOWED, CIRCUIT, moving=False),
         Drawing("blocks", circuit.blocks, ("read",), CIRCUIT, moving=False, applies=two_layers),
         Drawing("losses", curves.losses, (), CURVES, live=True),
         Drawing("groups", curves.groups, (), CURVES),
-        Drawing("recalls", inside.recalls, (), CURVES, applies=two_layers),
+        Drawing("recalls", inside.recalls, (), CURVES, live=True, applies=two_layers),
         Drawing("gradients", inside.gradients, (), CURVES),
         Drawing("reach", curves.reach, (), CURVES, moving=False),
         Drawing("one_layer", curves.one_layer, (), SINGLE, moving=False, wide=True),

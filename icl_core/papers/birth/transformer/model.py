@@ -104,7 +104,7 @@ def attend(
     return attention @ v, attention
 
 
-def read(weights: Weights, x: Float[Tensor, "batch T d"], where: str) -> Float[Tensor, "batch T d"]:
+def read(weights: Weights, x: Float[Tensor, "*batch d"], where: str) -> Float[Tensor, "*batch d"]:
     """The stream as a part reads it: under layer norm, if there is one."""
     if f"gain_{where}" not in weights:
         return x

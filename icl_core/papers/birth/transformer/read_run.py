@@ -7,6 +7,7 @@ import torch
 
 from icl_core.experiment import Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM, beyond, role
+from icl_core.papers.birth.transformer.model import forward
 
 DOES = {PREVIOUS: "looks one back", INDUCTION: "finds what followed", UNIFORM: "spreads evenly"}
 MIXED = "does neither"
@@ -78,11 +79,22 @@ def of_role(heads: list[Head], wanted: str) -> list[Head]:
 
 
 def example_maps(run: Run, snapshot: int) -> np.ndarray:
-    """The example's attention at a snapshot, [heads, T, T]."""
+    """The example's attention at a snapshot, [heads, T, T]: the last from the final weights, others as they are kept,
+    in parts of 255."""
+    if snapshot == len(run.snapshot_steps) - 1:
+        with torch.no_grad():
+            found = forward(final_weights(run), example_inputs(run)[None], run.config.heads)
+        return torch.cat(found.attention, 1)[0].numpy()
     packed, T = run["reading/attention"][snapshot], len(run.names("sequence"))
-    found = np.zeros((len(packed), T, T), np.float32)
-    found[:, *np.tril_indices(T)] = packed.astype(np.float32) / 255
-    return found
+    maps = np.zeros((len(packed), T, T), np.float32)
+    maps[:, *np.tril_indices(T)] = packed.astype(np.float32) / 255
+    return maps
+
+
+def example_inputs(run: Run) -> torch.Tensor:
+    """The tokens of the example, [T]."""
+    known = {character: token for token, character in enumerate(run.names("characters"))}
+    return torch.tensor([known[character] for character in run.names("sequence")])
 
 
 def final_weights(run: Run) -> dict[str, torch.Tensor]:

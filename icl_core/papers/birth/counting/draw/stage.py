@@ -57,7 +57,7 @@ def following(run: Run, view: View) -> Panel:
     best = int(pairs.argmax())
     here, says = found.letters[at], LETTERS[best]
     return Panel(
-        f"After {here} at {at + 1} · {says}: model {found.model[at, best]:.0%}, bigrams {pairs[best]:.0%}",
+        f"{says} after {here}: model {found.model[at, best]:.0%}, bigrams {pairs[best]:.0%}",
         "The probability of each next state after the position shown: the model's, and what each strategy makes of "
         "the same states. The blue bars start at uniform, then follow unigrams, then bigrams. Without learning they "
         "would all have the same height.",

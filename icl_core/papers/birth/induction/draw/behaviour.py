@@ -2,14 +2,12 @@
 
 import numpy as np
 import pandas as pd
-import torch
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.induction import looking
 from icl_core.papers.birth.induction.settings import View
-from icl_core.papers.birth.shared.baselines import best_in_context
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.train import task_of
 
@@ -42,12 +40,11 @@ def copying(run: Run, view: View) -> Panel:
     snapshot, task = run.snapshot_at(view), task_of(run.config)
     found = looking.at_snapshot(run, snapshot)
     batch = found.batch
-    best = torch.cat([best_in_context(task, tokens).argmax(-1) for tokens in batch.inputs.split(looking.AT_ONCE)])
     likely = task.bigram[batch.inputs, batch.targets]  # [sequences, T]
     rows = []
     for name, (low, high) in RANGES.items():
         where = batch.in_context & (likely > low) & (likely <= high)
-        for who, guess in (("model", found.guess), ("best predictor", best)):
+        for who, guess in (("model", found.guess), ("best predictor", looking.best_guess(run))):
             rows.append((name, who, *share(guess == batch.targets, where), int(where.sum())))
     data = pd.DataFrame(rows, columns=["bigram", "who", "right", "standard error", "positions"])
     labels = [f"{name}" if who == "model" else f"{name}: best" for name, who, *_ in rows]

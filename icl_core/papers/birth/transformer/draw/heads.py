@@ -9,8 +9,8 @@ from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
 from icl_core.figures.attention import Box, positions, tokens_held
 from icl_core.figures.grid import NONE_TO_ALL, Subplot, heat, linked, map_axes
-from icl_core.figures.style import colourscale, layout
-from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from icl_core.figures.style import characters, colourscale, layout
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM
 from icl_core.papers.birth.shared.sequence import boxes, choose
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.transformer.model import forward
@@ -21,12 +21,14 @@ from icl_core.papers.birth.transformer.read_run import (
     heads_shown,
     of_role,
 )
+from icl_core.papers.birth.transformer.reading import LOOKED
 from icl_core.papers.birth.transformer.settings import View
 
 SHOWN = 32  # positions of a small map: more would be less than three pixels each
 SHORT = {PREVIOUS: "one back", INDUCTION: "followers"}
-APART, ABOVE = 0.03, 0.1  # of maps, as shares of the width and of the height
-MARGIN = {"t": 22, "b": 6, "l": 6, "r": 6}
+APART, ABOVE = 0.03, 0.14  # of maps, as shares of the width and of the height
+MARGIN = {"t": 36, "b": 4, "l": 6, "r": 6}
+NARROW = 0.2  # of the width: a map with smaller letters above it
 SCALE = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, "showscale": False}
 
 
@@ -45,7 +47,7 @@ def maps(run: Run, view: View) -> Panel:
         f"A map for every head, layer.head, on the first {len(tokens)} characters of one random sequence: each row "
         "shows where a character looks. The label says what the head does over many sequences: “one back” with its "
         "attention on the previous character, “followers” with its attention, beyond chance, on what followed the same "
-        "trigger earlier. A head that does neither has none.",
+        "trigger earlier. “Even”: it spreads its attention over all that came before.",
         figure,
     )
 
@@ -59,8 +61,10 @@ def _place(index: int, count: int, across: int, head: Head) -> Subplot:
 
 
 def labelled(head: Head) -> str:
-    """A head's id with what it does, as a small map has room for."""
-    return f"{head.name} {SHORT[head.role]} {head.strength:.0%}" if head.role in SHORT else head.name
+    """A head's id with what it does, on two lines: a map is some sixty pixels wide on a phone."""
+    if head.role not in SHORT:
+        return f"{head.name}<br>{'even' if head.role == UNIFORM else 'neither'}"
+    return f"{head.name} · {head.strength:.0%}<br>{SHORT[head.role]}"
 
 
 def _add(figure: Figure, weights: np.ndarray, tokens: list[str], subplot: Subplot) -> None:
@@ -71,19 +75,22 @@ def _add(figure: Figure, weights: np.ndarray, tokens: list[str], subplot: Subplo
     figure.add_trace(linked(trace, *tokens_held(tokens)))
     none = [""] * len(full)
     figure.update_layout(map_axes(subplot, (full, none, ""), (full, none, ""), 1, 1))
-    figure.add_annotation(**subplot.heading() | {"font": {"size": 12}, "yshift": 1})
+    size = 12 if subplot.x[1] - subplot.x[0] > NARROW else 10
+    figure.add_annotation(**subplot.heading() | {"font": {"size": size}, "yshift": 1})
 
 
 def one(run: Run, view: View) -> Panel:
     """A head's map with the cells that it should look at, on the example at the step shown or on the visitor's own
     sequence after the training."""
     at = (min(view.layer, run.config.layers) - 1) * run.config.heads + min(view.head, run.config.heads) - 1
+    says, when = "", "your own sequence"
     if view.sequence:
-        weights, tokens, where, when = _own(run, view, at)
+        weights, tokens, where, says = _own(run, view, at)
         head = heads_shown(run, len(run.snapshot_steps) - 1)[at]
     else:
         snapshot = run.snapshot_at(view)
-        weights, tokens, where = example_maps(run, snapshot)[at], run.names("sequence"), _boxes(run)
+        weights = example_maps(run, snapshot)[at, :LOOKED, :LOOKED]
+        tokens, where = run.names("sequence")[:LOOKED], [box for box in _boxes(run) if box[0] < LOOKED]
         head, when = heads_shown(run, snapshot)[at], f"step {run.snapshot_steps[snapshot]}"
     return Panel(
         f"Head {head.name}, {when}: {head.does}" + f" ({head.strength:.0%})" * (head.role in SHORT),
@@ -91,15 +98,20 @@ def one(run: Run, view: View) -> Panel:
         "earlier: at a trigger an induction head looks there. A head that looks one back has a stripe beside the "
         "diagonal. What it does is measured over many sequences, not read off this one.",
         figures.attention(weights, tokens, where),
+        note=says,
     )
 
 
 def _own(run: Run, view: View, at: int) -> tuple[np.ndarray, list[str], list[Box], str]:
+    """A head's map of the visitor's sequence, its characters and cells, and what the model says comes next."""
     sequence = choose(task_of(run.config), view)
     with torch.no_grad():
         found = forward(final_weights(run), sequence.inputs[None], run.config.heads)
-    weights = torch.cat(found.attention, 1)[0, at].numpy()
-    return weights, sequence.characters, boxes(sequence), "your own sequence"
+    weights, chances = torch.cat(found.attention, 1)[0, at].numpy(), found.logits[0, -1].softmax(-1)
+    first, second = chances.topk(2).indices.tolist()
+    told = [f"“{characters(sequence.task.characters[i])[0]}” ({chances[i]:.0%})" for i in (first, second)]
+    says = f"What comes next, says the whole model: {told[0]}, else {told[1]}."
+    return weights, sequence.characters, boxes(sequence), says
 
 
 def _boxes(run: Run) -> list[Box]:

@@ -6,7 +6,9 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Curve, mean_of
+from icl_core.papers.birth.shared.memories import memory_tokens
 from icl_core.papers.birth.shared.probes import early_positions
+from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.transformer.draw.stage import step
 from icl_core.papers.birth.transformer.settings import View
 
@@ -34,6 +36,7 @@ def recalls(run: Run, view: View) -> Panel:
     x = run["curve/step"]
     series = [Curve(label, x, run[f"curve/recall_{name}"], *look) for name, (label, *look) in PROBES.items()]
     last = {curve.name: curve.mean()[-1] for curve in series}
+    chance = 1 / len(memory_tokens(task_of(run.config)))
     return Panel(
         ", ".join(f"{name} recalls {value:.0%}" for name, value in last.items() if name != "W_K¹ all")
         if run.finished
@@ -41,7 +44,7 @@ def recalls(run: Run, view: View) -> Panel:
         "The same questions as to the simplified model: does the query of a position pick the position before it "
         f"(W_K¹; early: the first {early_positions(run.config.T)}), does the query of a character pick its copy made "
         "by layer 1 (W_K²), and is the character attended to the one that is said (W_O²)? Here queries and embeddings "
-        "are learned, too. Of several heads the best one counts.",
+        f"are learned, too. Of several heads the best one counts. Chance is {chance:.1%} for W_K².",
         figures.curves(series, "training step", "recall", y_range=(0, 1.02), at=step(run, view)),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )

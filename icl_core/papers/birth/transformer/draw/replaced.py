@@ -52,7 +52,7 @@ def draw(run: Run, view: View) -> Panel:
     bars = {"all heads": before["accuracy"], "replaced": after["accuracy"]}
     errors = [before["accuracy_error"], after["accuracy_error"]]
     if patch:
-        bars |= {"replaced: says the other output": after["other"]}
+        bars |= {"says the other": after["other"]}
         errors.append(float("nan"))
     who = ", ".join(which) or "no head"
     return Panel(

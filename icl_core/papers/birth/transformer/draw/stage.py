@@ -16,7 +16,7 @@ FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
 BASELINES = {"repeat": "repeat", "one_layer": "one layer", "best_in_context": "best possible"}
 MARGIN = {"l": 56, "r": 14, "t": 26, "b": 46}
 LEGEND = {"x": -0.06, "y": 1.01, "font": {"size": 13}}
-SIDES = {"a count is right": "where_right", "a count is wrong": "where_wrong"}
+SIDES = {"counting is right": "where_right", "counting is wrong": "where_wrong"}
 LEGENDS = {PREVIOUS: "one back", INDUCTION: "followers"}
 
 
@@ -137,10 +137,10 @@ def counting(run: Run, view: View) -> Panel:
     figure.update_yaxes(axis("in-context accuracy", range=[0, 1.1])).update_xaxes(axis(showgrid=False))
     seen = alone or model
     return Panel(
-        f"Where a count fails: one layer {seen['where_wrong']:.0%}",
+        f"Where counting is wrong: one layer {seen['where_wrong']:.0%}",
         "A trigger's output comes whenever its trigger does. So a guess can do without order: name the character that "
         f"has come up most beyond its usual frequency. It is right {seen['guess']:.0%} of the time. The bars show how "
-        "often the models are right where this count is, and where it is not, after the training. Without a head that "
+        "often the models are right where this guess is, and where it is not, after the training. Without a head that "
         "looks one back the second bar stays near zero.",
         figure.update_layout(legend={"orientation": "h"} | LEGEND | {"yanchor": "bottom"}),
         data=pd.DataFrame({name: [found[side] for side in SIDES.values()] for name, (_, found) in shown.items()}),
