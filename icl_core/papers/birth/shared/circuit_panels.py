@@ -105,11 +105,11 @@ def _leads(gaps: Mapping[str, float], letters: list[str]) -> str:
     found = f"'{letters[0]}' {'leads' if lead > 0 else 'trails'} '{letters[1]}' by {written(abs(lead), 1)}"
     told = [f"{written(gaps[most], 1)} more {most}"] if gaps[most] >= 0.05 else []
     told += [f"{written(-gaps[least], 1)} less {least}"] if gaps[least] <= -0.05 else []
-    return f"{found}: {', '.join(told)}" if told else found
+    return f"{found}: {'; '.join(told)}" if told else found
 
 
 def _fed(every: Mapping[Path, torch.Tensor]) -> str:
-    return ", and through the feed-forward layer (F)" if any(path.fed for path in every) else ""
+    return ", and through a feed-forward layer (F)" if any(path.fed for path in every) else ""
 
 
 def _first(sequence: Shown, at: int) -> str:
@@ -153,7 +153,7 @@ def _paths_figure(added: dict[str, tuple[float, float]], letters: list[str]) -> 
         figure.add_trace(_side(letter, fill, list(added), np.array(values)))
     low, high = min(0.0, *map(min, added.values())), max(0.0, *map(max, added.values()))
     room = 0.16 * (high - low)
-    zero = {"zeroline": True, "zerolinecolor": FAINT, "range": [low - room * (low < 0), high + room]}
+    zero = {"zeroline": True, "zerolinecolor": FAINT, "range": [low - 1.4 * room * (low < 0), high + room]}
     figure.update_xaxes(axis("logit", **zero)).update_yaxes(axis(autorange="reversed", showgrid=False, showline=False))
     figure.add_shape(type="line", xref="paper", x0=0, x1=1, yref="y", y0=len(added) - 1.5, y1=len(added) - 1.5,
                      line={"color": FAINT, "width": 1})  # fmt: skip

@@ -56,9 +56,9 @@ def paths(run: Run, view: View) -> Panel:
     """What every path adds to two logits."""
     sequence = _sequence(run, view)
     found = circuit(final_weights(run), sequence.inputs, run.config.heads)
-    kept = [*(["which hidden units are on"] if run.config.mlp else []),
+    kept = [*(["the hidden units that are on"] if run.config.mlp else []),
             *(["the scale of layer norm"] if run.config.layer_norm else [])]  # fmt: skip
-    also = f", as {'are' if len(kept) > 1 else 'is'} {' and '.join(kept)}" if kept else ""
+    also = f", with {' and '.join(kept)}" if kept else ""
     return circuit_panels.paths(found, sequence, circuit_panels.followed(sequence, view.followed), WHEN, also)
 
 
