@@ -87,7 +87,7 @@ def paths(circuit: Circuit, sequence: Shown, at: int, when: str, kept: str) -> P
     added = {name: (float(each[at, right]), float(each[at, other])) for name, each in merged(every).items()}
     gaps = {name: first - second for name, (first, second) in added.items()}
     data = [(path.source, *path[1:], float(each[at, right]), float(each[at, other])) for path, each in every.items()]
-    who = f"after {at + 1} '{characters(sequence.characters)[at]}'"
+    who = f"at {at + 1} '{characters(sequence.characters)[at]}'"
     return Panel(
         f"{when}, {who}: {_leads(gaps, letters)}",
         "Logits are sums over paths from the embedding: past both layers (direct), through one (via 1, via 2), through "
