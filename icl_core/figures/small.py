@@ -91,7 +91,7 @@ def _guessed(rows: Sequence[str], guesses: Predictions) -> Trace:
 
 def _bar(title: str, ticks: Sequence[float]) -> dict[str, Any]:
     """A colour bar that stands at the right."""
-    texts = [f"{tick:.3g}".replace("-", "\N{MINUS SIGN}") for tick in ticks]
+    texts = [(f"{tick:,.0f}" if abs(tick) >= 1000 else f"{tick:.3g}").replace("-", "\N{MINUS SIGN}") for tick in ticks]
     text = {"title": {"text": title, "side": "right", "font": {"size": TICKS}}, "tickfont": {"size": TICKS}}
     where = {"x": 1.035, "thickness": 10, "outlinewidth": 0, "xpad": 0, "ypad": 0}
     long = {"lenmode": "pixels", "len": BAR, "y": 1, "yanchor": "top"}  # no longer than any map is high

@@ -16,7 +16,17 @@ PAPER = Paper(
         "looks for the earlier occurrence and repeats what followed there. Three of its matrices turn out to be "
         "associative memories, sums of outer products that you can read pair by pair."
     ),
-    experiments={"induction": 3, "constructed": 3, "transformer": 2, "counting": 1, "length": 1},
+    experiments={
+        "induction": 3,
+        "constructed": 3,
+        "data": 1,
+        "dimension": 1,
+        "steps": 1,
+        "laboratory": 1,
+        "transformer": 2,
+        "counting": 1,
+        "length": 1,
+    },
     glossary=(
         ("W_E", "w_E(k)", "embedding of character k, random and frozen"),
         ("P", "p_t", "embedding of position t, random and frozen"),
@@ -37,12 +47,18 @@ PAPER = Paper(
             "(n_ij + 1) / (n_i + k)",
             "how often state j has followed i so far: what counting pairs predicts",
         ),
+        ("one-step recall", "R_1", "share of outputs that a single gradient step on W_O² recalls, from even attention"),
+        ("noise", "ρ", "what a memory answers to pairs that it does not store; d: the width that makes it small"),
+        ("step size", "η", "how far a gradient step goes: the gradient times this number"),
+        ("tau", "τ", "how strong the spurious pairs of W_O² are beside the right ones, eq. 16"),
         ("KL", "KL(p || q)", "how far the prediction q is from p, in nats; 0 if they are equal"),
+        ("remapping", "W₀ u", "a random matrix times a vector: a new vector, nearly orthogonal to the old one"),
+        ("factorised", "d/(2d′) U V", "a memory as the product of two matrices of inner width d′"),
         ("loss", "−ln p", "p: probability given to the right character; in nats, and one nat is a factor e = 2.7"),
     ),
     picture=("birth.induction", "order", draw),
     opening=OPENING,
-    tour=("induction", "constructed", "transformer", "counting", "length"),
+    tour=("induction", "constructed", "data", "dimension", "steps", "laboratory", "transformer", "counting", "length"),
     highlights=tuple(("induction", beat) for beat in ("start", "output", "back", "find", "zero")),
     lesson=LESSON,
     order=1,
@@ -62,5 +78,11 @@ Layer 1 lets every token look at the one before it and keep a remapped copy of i
 the token whose copy is the trigger itself: the token after its earlier occurrence. $W_O^2$ reads that token out.
 
 Recall (eq. 9) is the share of pairs for which $\arg\max_{j'} v_{j'}^\top W u_i = j$.
+
+One gradient step on $W_O^2$ from even attention answers output $k$ with $\sum_j S_{kj}\, v_{k'}^\top v_j$ for input
+$k'$, where $v_j = W_V^2 w_E(j)$ and $S_{kj}$ is how much more often than on average $j$ has occurred when $k$ follows.
+In units of $\mathbb{E}\,|v_j|^2$ that has mean $S_{kk'}$, and random vectors add noise of variance
+$\rho \sum_{j \ne k'} S_{kj}^2 + (2\rho + \tfrac{c - 1}{d^2}) S_{kk'}^2$ with $\rho = (2d - 2 + c) / d^2$ and $c$ the
+kurtosis of the entries of $W_V^2$.
 """,
 )

@@ -6,6 +6,7 @@ import numpy as np
 
 from icl_core.experiment import Run
 from icl_core.figures import written as number
+from icl_core.papers.birth.shared.crossing import crossing
 from icl_core.papers.birth.shared.seeds import seeds_error
 
 # A model of one layer, without a head, gets little more than half of the predictions right (the induction head's
@@ -19,19 +20,6 @@ class Slope(NamedTuple):
 
     mean: float
     error: float | None
-
-
-def crossing(steps: np.ndarray, curve: np.ndarray, level: float) -> float:
-    """The step at which a curve [evaluations] first reaches a level, between two evaluations on the line through them;
-    infinite if it never does."""
-    passed = np.flatnonzero(curve >= level)
-    if not len(passed):
-        return np.inf
-    at = int(passed[0])
-    if at == 0:
-        return float(steps[0])
-    low, high = curve[at - 1], curve[at]
-    return float(steps[at - 1] + (level - low) / (high - low) * (steps[at] - steps[at - 1]))
 
 
 def times(run: Run, measure: str, optimiser: str) -> np.ndarray:

@@ -1,0 +1,144 @@
+"""What each matrix has stored in the end, on the data chosen (Figure 7)."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import CannotDraw, Panel, Run
+from icl_core.figure import Figure, Trace
+from icl_core.figures import Curve, characters
+from icl_core.figures.grid import AXIS, BAR, TITLE, diverging, subplots
+from icl_core.figures.heatmaps import add_map
+from icl_core.figures.series import ranged
+from icl_core.figures.style import axis, colour, layout, legend
+from icl_core.papers.birth.data.draw.looks import kind, short
+from icl_core.papers.birth.data.measures import by_case, by_position, correlation, of, unevenness
+from icl_core.papers.birth.data.settings import View
+from icl_core.papers.birth.shared.draw import KINDS, NAMES
+
+HELD = {  # what rows and columns are, as on the other pages
+    "W_K1": ("position", "position"),
+    "W_K2": ("character", "character before"),
+    "W_O2": ("output", "character"),
+}
+
+
+BRIGHT = 0.6  # of the largest reading, at which colours end: so that weak pairs can be seen, too
+
+
+def index_of(run: Run, view: View) -> int:
+    """Where the chosen data stands in the run; `CannotDraw` if it is not there."""
+    names = run.names("data")
+    if view.data_shown not in names:
+        raise CannotDraw(f"data must be one of {', '.join(map(short, names))}, got {short(view.data_shown)}")
+    return names.index(view.data_shown)
+
+
+def readings(run: Run, name: str, index: int) -> np.ndarray:
+    """All readings of a matrix on one kind of data, the first seed's."""
+    return run[f"map/{name}"][index].astype(np.float32) * run[f"scale/{name}"][index]
+
+
+def maps(run: Run, view: View) -> Panel:
+    """The readings of all pairs of all three matrices, each as a multiple of its own noise."""
+    index, shown = index_of(run, view), characters(run.names("characters"))
+    found = {name: readings(run, name, index) / run[f"aside/{name}"][0, index] for name in HELD}
+    height, plot = 390, 390 - BAR - TITLE - AXIS
+    scale = diverging(BRIGHT * figures.largest(*found.values()), "times the noise", 1 + (TITLE + 8) / plot)
+    figure = Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}, coloraxis=scale))
+    for (name, matrix), subplot in zip(found.items(), subplots([NAMES[name] for name in found], 3, plot), strict=True):
+        labels = (shown, shown) if name != "W_K1" else _places(len(matrix))
+        add_map(figure, matrix, labels, HELD[name], "times the noise", subplot)
+    return Panel(
+        f"{short(view.data_shown)}: " + " · ".join(f"{NAMES[name]}, {_said(run, name, index)}" for name in found),
+        "All readings of the three matrices in the first seed, divided by their noise, the standard deviation of those "
+        "off the diagonal. A row is a query (W_K¹, W_K²) or an output (W_O²). The diagonal is what should be stored; a "
+        "pair that never was leaves a gap in it. Without learning there would be no diagonal.",
+        figure,
+    )
+
+
+def _places(count: int) -> tuple[list[str], list[str]]:
+    places = [str(position) for position in range(1, count + 2)]
+    return places[1:], places[:-1]
+
+
+def _said(run: Run, name: str, index: int) -> str:
+    """How uneven the diagonal is, over all seeds."""
+    diagonal = run[f"diagonal/{name}"][:, index]
+    if name == "W_K1":
+        early, late = (float(each.mean()) for each in by_position(diagonal, run.config.T))
+        return f"late {max(0.0, late) / early:.0%} of early" if early > 0 else "nothing yet"
+    if name == "W_K2":
+        capital, lower = (float(each.mean()) for each in by_case(diagonal, run.names("characters")))
+        return f"capitals {max(0.0, capital) / lower:.0%} of lowercase" if lower > 0 else "nothing yet"
+    return f"pairs differ by {float(unevenness(diagonal).mean()):.0%}"
+
+
+def positions(run: Run, view: View) -> Panel:
+    """How strongly W_K1 stores each position, on all kinds of data."""
+    T = run.config.T
+    x = np.arange(2, T + 1)
+    series = [
+        Curve(
+            short(name), x, smoothed(of(run, "diagonal/W_K1", name) / of(run, "aside/W_K1", name)[:, None]), kind(name)
+        )
+        for name in run.names("data")
+    ]
+    late = {name: by_position(of(run, "diagonal/W_K1", name), T) for name in run.names("data")}
+    most = max(late, key=lambda name: float((late[name][1] / late[name][0]).mean()))
+    return Panel(
+        f"W_K¹ reaches furthest with {short(most)}",
+        "The stored reading of each position, as a multiple of the noise: the standard deviation of all other "
+        "readings. Smoothed over five positions. Early positions are strong, because a trigger first occurs early. "
+        "If all positions were stored alike, the lines would be level; at 1 a pair does not stand out from the noise.",
+        figures.curves(series, "position", "times the noise", lines=[("noise", 1.0, "floor")], height=340),
+        data=pd.DataFrame({"position": x} | {each.name: np.round(each.mean(), 3) for each in series}),
+    )
+
+
+def smoothed(rows: np.ndarray, over: int = 5) -> np.ndarray:
+    """Means over neighbouring positions, fewer at the ends; [seeds, positions]."""
+    count = rows.shape[-1]
+    ends = [(max(0, at - over // 2), min(count, at + over // 2 + 1)) for at in range(count)]
+    return np.stack([rows[..., low:high].mean(-1) for low, high in ends], -1)
+
+
+def frequencies(run: Run, view: View) -> Panel:
+    """How strongly W_K2 and W_O2 store each character, by how often it occurs."""
+    index, often, shown = index_of(run, view), run["task/often"], characters(run.names("characters"))
+    figure = Figure(layout=layout(340, {"t": 36}, legend=legend(1.0)))
+    columns = {}
+    for name in ("W_K2", "W_O2"):
+        strength = (run[f"diagonal/{name}"][:, index] / run[f"aside/{name}"][:, index, None]).mean(0)
+        columns[NAMES[name]] = np.round(strength, 2)
+        figure.add_traces(_letters(name, often, strength, shown))
+    figure.update_xaxes(axis("how often the character occurs (log scale)", **ranged(_around(often), True)))
+    figure.update_yaxes(axis("times the noise"))
+    ranks = {name: correlation(often, values) for name, values in columns.items()}
+    told = ", ".join(f"{name} {value:+.2f}".replace("-", "\N{MINUS SIGN}") for name, value in ranks.items())
+    return Panel(
+        f"Rank correlation with frequency: {told}",
+        "Each character stands at how often it occurs and how strongly it is stored, as a multiple of the noise. W_K² "
+        "(green) can only store what it has met as a trigger, so frequent characters are strong. W_O² (pink) meets all "
+        "outputs alike if they are uniform, but it learns beside W_F, which favours frequent ones. If frequency did "
+        "not matter, both clouds would be level.",
+        figure,
+        data=pd.DataFrame({"character": shown, "frequency": np.round(often, 5)} | columns),
+    )
+
+
+def _letters(name: str, often: np.ndarray, strength: np.ndarray, shown: list[str]) -> list[Trace]:
+    """The characters as text, and a mark for the legend."""
+    tint, x, y = colour(KINDS[name]), often.astype(np.float32), strength.astype(np.float32)
+    font = {"size": 13, "color": tint, "family": "DejaVu Sans Mono, Menlo, Consolas, monospace"}
+    said = f"%{{text}}: {NAMES[name]} %{{y:.1f}} times the noise<extra></extra>"
+    text = Trace(x=x, y=y, mode="text", text=shown, textfont=font, name=NAMES[name], showlegend=False)
+    mark = Trace(
+        x=x[:1], y=y[:1], mode="markers", name=NAMES[name], marker={"color": tint, "size": 9}, visible="legendonly"
+    )
+    return [text.update(hovertemplate=said), mark]
+
+
+def _around(often: np.ndarray) -> tuple[float, float]:
+    return 0.7 * float(often[often > 0].min()), 1.4 * float(often.max())

@@ -1,0 +1,93 @@
+"""The claims, measured seed by seed."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from icl_core.experiment import Claim, Metric, Run
+from icl_core.figures import written
+from icl_core.papers.birth.data import claims
+from icl_core.papers.birth.data.measures import (
+    BIGRAM,
+    UNIFORM,
+    by_case,
+    by_position,
+    correlation,
+    halved,
+    of,
+    times,
+    unevenness,
+)
+from icl_core.papers.birth.shared.seeds import seeds_error
+
+
+def metrics(run: Run) -> list[Metric]:
+    """The means over seeds. What never arrives counts as arriving at the training's end: it is later still."""
+    return [*_speed(run), *_probes(run), *_outputs(run), *_stored(run)]
+
+
+def _metric(claim: Claim, values: np.ndarray) -> Metric:
+    return Metric(claim, float(values.mean()), seeds_error(values))
+
+
+def _later(run: Run, measure: str, slow: str, quick: str) -> np.ndarray:
+    """The steps by which a measure arrives later on one kind of data than on another, [seeds]."""
+    end = float(run["curve/step"][-1])
+    return np.minimum(times(run, measure, slow), end) - np.minimum(times(run, measure, quick), end)
+
+
+def _speed(run: Run) -> list[Metric]:
+    uniform = [name for name in run.names("data") if name != BIGRAM]
+    first = [halved(run, "in_context_loss", name) - halved(run, "global_loss", name) for name in uniform]
+    return [
+        _metric(claims.FEWER, _later(run, "accuracy", "random_1", "random_5")),
+        _metric(claims.RARE, _later(run, "accuracy", "rare", "frequent")),
+        _metric(claims.RANDOM, _later(run, "accuracy", "random_1", "frequent")),
+        _metric(claims.GLOBAL_FIRST, np.min(first, axis=0)),
+    ]
+
+
+def _probes(run: Run) -> list[Metric]:
+    end = float(run["curve/step"][-1])
+    output = _later(run, "recall_W_O2", "random_1", "frequent")
+    both = [np.maximum(times(run, "recall_W_K1_early", name), times(run, "recall_W_K2", name))
+            for name in ("random_1", "frequent")]  # fmt: skip
+    keys = np.minimum(both[0], end) - np.minimum(both[1], end)
+    return [
+        _metric(claims.FEWER_OUTPUT, _later(run, "recall_W_O2", "random_1", "random_5")),
+        _metric(claims.RARE_OUTPUT, _later(run, "recall_W_O2", "rare", "frequent")),
+        _metric(claims.RANDOM_KEYS, keys - output),
+    ]
+
+
+def _outputs(run: Run) -> list[Metric]:
+    def gained(tensor: str) -> np.ndarray:
+        """What uniform outputs gain over bigram ones, [seeds, …]."""
+        return of(run, tensor, UNIFORM) - of(run, tensor, BIGRAM)
+
+    ends = {claims.BETTER_OUTPUT: "W_O2", claims.BETTER_KEYS: "W_K2", claims.SAME_PREVIOUS: "W_K1_early"}
+    return [
+        _metric(claims.BIGRAM_FAILS, gained("evaluated/accuracy_uniform")),
+        _metric(claims.UNIFORM_FITS_BOTH, gained("evaluated/accuracy_bigram")),
+        *(_metric(claim, gained(f"curve/recall_{name}")[:, -1]) for claim, name in ends.items()),
+    ]
+
+
+def _stored(run: Run) -> list[Metric]:
+    K1, K2, O2 = (of(run, f"diagonal/{name}", UNIFORM) for name in ("W_K1", "W_K2", "W_O2"))
+    early, late = by_position(K1, run.config.T)
+    capital, lower = by_case(K2, run.names("characters"))
+    return [
+        _metric(claims.LATE_POSITIONS, late / early),
+        _metric(claims.RARE_WEAK, capital / lower),
+        replace(_metric(claims.EVEN_OUTPUT, unevenness(O2)), reason=_uneven(run, O2)),
+        _metric(claims.EVENER, unevenness(O2) - unevenness(K2)),
+    ]
+
+
+def _uneven(run: Run, diagonal: np.ndarray) -> str:
+    """How the strength of what W_O2 stores [seeds, characters] goes with frequency."""
+    if claims.EVEN_OUTPUT.slack(float(unevenness(diagonal).mean())) >= 0:
+        return ""
+    ranks = written(correlation(run["task/often"], diagonal.mean(0)), 2)
+    return f"W_O² learns beside W_F: its stored readings go with the characters' frequency, rank correlation {ranks}."

@@ -1,0 +1,111 @@
+"""W_O2 trained alone at several widths and learning rates (Figure 8)."""
+
+import numpy as np
+import pandas as pd
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.figure import Figure
+from icl_core.figures import Curve, mean_of, written
+from icl_core.papers.birth.dimension.measures import HALF, at_rates, fixed, halves, over_training, tuned
+from icl_core.papers.birth.dimension.settings import View
+
+ENDS = 1.02
+
+
+def tint(index: int) -> str:
+    """The colour of a width, by its place."""
+    return f"layer {index + 1}"
+
+
+def at_fixed(run: Run, view: View) -> Panel:
+    """Recall over training at one learning rate for all widths."""
+    rate = float(run["task/rates"][fixed(run)[0]])
+    return _recall(run, fixed(run), f"one rate, {_rate(rate)}", "The same learning rate at every width.")
+
+
+def at_tuned(run: Run, view: View) -> Panel:
+    """Recall over training at the best learning rate of each width."""
+    says = "Each width at the best of six learning rates: the one with the highest mean recall over the training."
+    return _recall(run, tuned(run), "each at its best", says)
+
+
+def _recall(run: Run, rates: np.ndarray, how: str, says: str) -> Panel:
+    curves = at_rates(run["curve/recall"], rates)  # [seeds, widths, evaluations]
+    series = [
+        Curve(f"{d}", run["curve/step"], curves[:, index], tint(index)) for index, d in enumerate(run["task/widths"])
+    ]
+    ends = [float(mean_of(each.y)[-1]) for each in series]
+    told = f"{ends[0]:.0%} at d = {run['task/widths'][0]}, {ends[-1]:.0%} at {run['task/widths'][-1]}"
+    return Panel(
+        f"{how[0].upper()}{how[1:]}: {told}" if run.finished else f"Recall, {how}, so far",
+        f"{says} The share of pairs that W_O² recalls while it learns alone, a colour for each width, the mean over "
+        "seeds with its spread. If the dimension did not matter, the curves would lie together.",
+        _named(figures.curves(series, "training step", "recall of W_O²", y_range=(0, ENDS), height=300)),
+        data=pd.DataFrame(
+            {"step": run["curve/step"]} | {f"d = {each.name}": np.round(each.mean(), 4) for each in series}
+        ),
+    )
+
+
+def _named(figure: Figure) -> Figure:
+    """The legend says what its numbers are."""
+    return figure.update_layout(legend={"title": {"text": "d =", "side": "left"}})
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:.3g}"
+
+
+def rates(run: Run, view: View) -> Panel:
+    """The mean recall over the training against the learning rate."""
+    means, tried = over_training(run), run["task/rates"]
+    series = [
+        Curve(f"{d}", tried, means[:, index], tint(index), markers=True) for index, d in enumerate(run["task/widths"])
+    ]
+    best = [float(tried[rate]) for rate in tuned(run)]
+    marks = [(float(tried[fixed(run)[0]]), "fixed", "floor")]
+    limits = float(tried[0]) / 1.3, float(tried[-1]) * 1.3
+    return Panel(
+        f"Best rate: {_rate(best[0])} at d = {run['task/widths'][0]}, {_rate(best[-1])} at {run['task/widths'][-1]}",
+        f"The mean recall over the training at each learning rate. {_why(run)} If a rate suited all widths alike, the "
+        "curves would have one shape.",
+        _named(
+            figures.curves(series, "learning rate", "mean recall", log_x=True, y_range=(0, ENDS), x_range=limits,
+                           marks=marks, height=300)
+        ),
+        data=pd.DataFrame({"rate": tried} | {f"d = {each.name}": np.round(each.mean(), 4) for each in series}),
+    )  # fmt: skip
+
+
+def _why(run: Run) -> str:
+    """Why small widths need a larger rate where embeddings are N(0, 1)."""
+    if run.config.scale == "paper":
+        return "Left of its best a width learns more slowly than it could."
+    return "At small widths vectors are shorter here, so the same rate moves the logits less."
+
+
+def table(run: Run, view: View) -> Panel:
+    """Every width in numbers."""
+    best, means = tuned(run), over_training(run).mean(0)
+    steps = {"fixed": halves(run, fixed(run)).mean(0), "tuned": halves(run, best).mean(0)}
+    rows = [
+        {
+            "d": int(d),
+            "best rate": _rate(float(run["task/rates"][best[index]])),
+            **{f"half recalled, {how}": _step(values[index], run) for how, values in steps.items()},
+            "mean recall, fixed": written(float(means[index, fixed(run)[0]]), 2),
+            "mean recall, tuned": written(float(means[index, best[index]]), 2),
+        }
+        for index, d in enumerate(run["task/widths"])
+    ]
+    return Panel(
+        f"{len(rows)} widths, number of seeds: {len(run['curve/recall'])}",
+        f"The best learning rate of each width, the steps until W_O² recalls {HALF:.0%} of its pairs, and the mean "
+        "recall over the training. If the dimension did not matter, all rows would agree.",
+        table=pd.DataFrame(rows),
+    )
+
+
+def _step(step: float, run: Run) -> str:
+    return f"step {step:.0f}" if np.isfinite(step) else f"later than {run['curve/step'][-1]}"

@@ -1,0 +1,77 @@
+"""The matrices of a transformer, says this paper, are memories: sums of outer products of nearly orthogonal vectors.
+Here you take such memories out of the model and fill them with random pairs, until they mix them up. How many pairs
+does a matrix hold? What becomes of them in two factors, in several heads, under layer norm, in an MLP? And which
+pairs does gradient descent learn first?
+
+Move the number of pairs under “View” and watch which outputs win. Then play the training: each dot is a pair.
+"""
+
+from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.birth.laboratory import claims
+from icl_core.papers.birth.laboratory.draw import capacity, concrete, forms, learning, near
+from icl_core.papers.birth.laboratory.metrics import metrics
+from icl_core.papers.birth.laboratory.read_run import at
+from icl_core.papers.birth.laboratory.run import run
+from icl_core.papers.birth.laboratory.script import CAPACITY, FORMS, LEARNED, SCRIPT, VECTORS
+from icl_core.papers.birth.laboratory.settings import PRESETS, Config, View
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: how many of the pairs one matrix recalls, and how many another has learned."""
+    index = run.snapshot_at(view)
+    stored = float(at(run, "capacity/equal", width=view.width, capacity=view.pairs).mean())
+    right = run["snapshot/right"][index]
+    return (
+        f"A matrix of {view.width} × {view.width} numbers recalls {stored:.0%} of {view.pairs:,} pairs; gradient "
+        f"descent has learned {int(right.sum())} of {len(right)} by step {run.snapshot_steps[index]}."
+    )
+
+
+def cost(config: Config) -> float:
+    """Giga-operations: the sweeps, which take most of it, and three trainings."""
+    trained = 3 * (config.steps + 1) * 2 * config.N * config.d * (4 * config.d + 2 * config.N)
+    return config.seeds * (60 + trained / 1e9)
+
+
+def milestones(run: Run) -> dict[str, float]:
+    """The steps at which half of the pairs, and all, are recalled."""
+    shares, steps = run["curve/recall"][0], run["curve/step"]
+    reached = {"half": shares >= 0.5, "all": shares >= 1.0}
+    return {name: float(steps[there.argmax()]) for name, there in reached.items() if there.any()}
+
+
+SHOWN = ("width", "pairs")
+
+EXPERIMENT = Experiment(
+    name="laboratory",
+    title="The memory laboratory",
+    about=__doc__ or "",
+    config=Config,
+    view=View,
+    run=run,
+    claims=claims.ALL,
+    metrics=metrics,
+    drawings=(
+        Drawing("near", near.near, ("width",), moving=False),
+        Drawing("capacity", capacity.capacity, SHOWN, wide=True, moving=False),
+        Drawing("concrete", concrete.concrete, (*SHOWN, "form", "rank"), moving=False),
+        Drawing("forms", forms.forms, (*SHOWN, "rank", "taken"), moving=False),
+        Drawing("strengths", learning.strengths),
+        Drawing("spread", near.spread, ("width",), VECTORS, moving=False),
+        Drawing("norms", near.norms, ("width",), VECTORS, moving=False),
+        Drawing("half", capacity.half, ("width",), CAPACITY, moving=False),
+        Drawing("zipf", capacity.zipf, SHOWN, CAPACITY, moving=False),
+        Drawing("factorised", forms.factorised, (*SHOWN, "rank"), FORMS, moving=False),
+        Drawing("heads", forms.heads, (*SHOWN, "taken"), FORMS, moving=False),
+        Drawing("sets", forms.sets, ("width", "members", "threshold"), FORMS, moving=False),
+        Drawing("norm", forms.norm, SHOWN, FORMS, moving=False),
+        Drawing("recall", learning.recall, (), LEARNED),
+        Drawing("first", learning.first, (), LEARNED, moving=False),
+        Drawing("evened", learning.evened, (), LEARNED, moving=False),
+    ),
+    presets=PRESETS,
+    headline=headline,
+    cost=cost,
+    milestones=milestones,
+    script=SCRIPT,
+)

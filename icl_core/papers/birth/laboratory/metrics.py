@@ -1,0 +1,68 @@
+"""The claims, measured: means over seeds with their standard errors."""
+
+import numpy as np
+
+from icl_core.experiment import Claim, Metric, Run
+from icl_core.papers.birth.laboratory import claims
+from icl_core.papers.birth.laboratory.learned import one_step
+from icl_core.papers.birth.laboratory.read_run import at, growth, off_theory, waiting
+from icl_core.papers.birth.shared.seeds import seeds_error
+
+
+def metrics(run: Run) -> list[Metric]:
+    """What this run can bear out of all claims."""
+    values = {**_vectors(run), **_capacity(run), **_forms(run), **_learned(run)}
+    single = {claims.THEORY: off_theory(run), claims.ONE_STEP: off_one_step(run)}
+    return [*(_metric(*each) for each in values.items()), *(Metric(*each) for each in single.items())]
+
+
+def _metric(claim: Claim, values: np.ndarray) -> Metric:
+    known = values[np.isfinite(values)]
+    return Metric(claim, float(known.mean()), seeds_error(known)) if len(known) else Metric(claim, None)
+
+
+def _vectors(run: Run) -> dict[Claim, np.ndarray]:
+    d = run["axis/near"]
+    scaled = {name: run[f"near/{name}"] * np.sqrt(d) for name in run.names("near")}
+    return {
+        claims.NEAR: scaled["independent"].mean(1),
+        claims.REMAPPED: np.mean([scaled["remapped"], scaled["other"]], (0, 2)),
+        claims.LENGTH: run["near/norm_remapped"].mean(1),
+        claims.VARIANCE: (run["near/remapped"] ** 2 * d**2 / (d + 2)).mean(1),
+    }
+
+
+def _capacity(run: Run) -> dict[Claim, np.ndarray]:
+    asked, zipf = (at(run, f"capacity/{name}", width=64, capacity=1024) for name in ("asked", "zipf"))
+    return {
+        claims.SQUARE: np.array([growth(run, seed) for seed in range(len(asked))]),
+        claims.ZIPF: asked - zipf,
+    }
+
+
+def _forms(run: Run) -> dict[Claim, np.ndarray]:
+    def full(width: int, pairs: int) -> np.ndarray:
+        return at(run, "capacity/equal", width=width, capacity=pairs)
+
+    shared, split = (at(run, f"form/{name}", width=128, pairs=64, taken=0) for name in ("shared", "split"))
+    return {
+        claims.SAME: at(run, "form/factorised", width=256, pairs=32, rank=64),
+        claims.FEWER: full(64, 256) - at(run, "form/factorised", width=64, pairs=256, rank=64),
+        claims.FILTERS: at(run, "form/mlp", width=64, pairs=1024) - full(64, 1024),
+        claims.SETS_LINEAR: at(run, "form/linear", width=256, members=2),
+        claims.SETS_MLP: at(run, "form/sets", width=256, members=3).max(-1),
+        claims.SHARED: shared - split,
+    }
+
+
+def _learned(run: Run) -> dict[Claim, np.ndarray]:
+    return {
+        claims.EVENS_OUT: run["curve/ratio_norm"][:, -1] / run["curve/ratio_plain"][:, -1],
+        claims.FIRST: waiting(run),
+    }
+
+
+def off_one_step(run: Run) -> float:
+    """The largest difference of a strength after one step from the formula, over pairs and seeds."""
+    wanted = one_step(run["learned/often"], run.config.learning_rate)
+    return float(np.abs(run["learned/one_step"] - wanted).max())

@@ -1,0 +1,80 @@
+"""Training takes hundreds of steps. The paper proves that three can do (Theorem 3): one gradient step on W_O², then one
+on W_K², then one on W_K¹, each from zero. You take them one by one and see what each memory has stored and where the
+model looks. It is the proof's own setting: uniform characters, one trigger, a simplified model, and very large steps.
+
+Take the steps in another order, change their sizes, or take the gradients exactly, as if there were infinitely many
+sequences. In "The formulas" each lemma stands beside autograd.
+"""
+
+from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.papers.birth.shared.draw import NAMES
+from icl_core.papers.birth.steps import claims
+from icl_core.papers.birth.steps.diagram import diagram
+from icl_core.papers.birth.steps.draw import also, beside, cells, filtered, lemma, order, stage
+from icl_core.papers.birth.steps.metrics import after, metrics
+from icl_core.papers.birth.steps.read_run import way_of
+from icl_core.papers.birth.steps.run import WIDTHS, run
+from icl_core.papers.birth.steps.script import ALSO, FILTER, FORMULAS, ORDER, SCRIPT
+from icl_core.papers.birth.steps.settings import ORDERS, PRESETS, THEN, Config, View
+
+
+def headline(run: Run, view: View) -> str:
+    """What you see: what the last step has stored, and how many answers are right."""
+    at, way = run.snapshot_at(view), way_of(run, view)
+    right = float(after(run, "accuracy", at, way).mean())
+    if at == 0:
+        return f"Before the first step all three matrices are zero, and {right:.0%} of the answers are right."
+    name = run.config.order.split(THEN)[at - 1]
+    stored = float(after(run, f"recall_{name}", at, way).mean())
+    return f"Step {at}, on {NAMES[name]}, stores {stored:.0%} of its pairs; {right:.0%} of the answers are right."
+
+
+def cost(config: Config) -> float:
+    """Giga-operations: a gradient a step, of every order and width, the expectations of pairs, and the evaluations."""
+    if config.setup == "whole":
+        return config.seeds * config.batch * config.T * (11 * config.d**2 + 4.5 * config.d * config.T) / 1e9
+    orders, widths = 3 * len(ORDERS), 3 * len(WIDTHS)
+    gathered = (orders + widths) * config.batch * (960 * config.T + 144 * config.N)  # dear for their number
+    products = 4 * (orders * config.d**3 + widths * sum(d**3 for d in WIDTHS) / len(WIDTHS))
+    return config.seeds * (gathered + products + 60 * config.T**3 * config.N**2) / 1e9
+
+
+def _proof(config: Config) -> bool:
+    return config.setup == "proof"
+
+
+STEPS, SEQUENCE = ("way",), ("way", "sequence", "sample")
+
+EXPERIMENT = Experiment(
+    name="steps",
+    title="A head in three steps",
+    about=__doc__ or "",
+    config=Config,
+    view=View,
+    run=run,
+    claims=claims.ALL,
+    metrics=metrics,
+    drawings=(
+        Drawing("recalls", stage.recalls, STEPS),
+        Drawing("first", stage.first, SEQUENCE),
+        Drawing("second", stage.second, SEQUENCE),
+        Drawing("w_o2", stage.w_o2, STEPS, cells=cells.w_o2),
+        Drawing("w_k2", stage.w_k2, STEPS, cells=cells.w_k2),
+        Drawing("w_k1", stage.w_k1, STEPS, cells=cells.w_k1),
+        Drawing("orders", order.orders, (), ORDER, moving=False, applies=_proof),
+        Drawing("widths", order.widths, (), ORDER, moving=False, applies=_proof),
+        Drawing("spurious", also.spurious, (), ALSO, moving=False, wide=True, applies=_proof),
+        Drawing("positions", also.positions, (), ALSO, moving=False, wide=True, applies=_proof),
+        Drawing("formula", lemma.formula, ("lemma",), FORMULAS, moving=False, wide=True, applies=_proof),
+        Drawing("beside", beside.beside, ("matrix",), FORMULAS, moving=False, wide=True, applies=_proof),
+        Drawing("example", filtered.example, (), FILTER, moving=False, wide=True, applies=_proof),
+        Drawing("noise", filtered.noise, (), FILTER, moving=False, applies=_proof),
+        Drawing("accuracy", filtered.accuracy, (), FILTER, moving=False, applies=_proof),
+    ),
+    presets=PRESETS,
+    headline=headline,
+    cost=cost,
+    milestones=lambda run: {NAMES[name]: float(index + 1) for index, name in enumerate(run.config.order.split(THEN))},
+    script=SCRIPT,
+    diagram=diagram,
+)

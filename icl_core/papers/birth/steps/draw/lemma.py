@@ -1,0 +1,81 @@
+"""A lemma's formula beside autograd."""
+
+from dataclasses import replace
+
+import pandas as pd
+from torch import Tensor
+
+from icl_core import figures
+from icl_core.experiment import Panel, Run
+from icl_core.papers.birth.steps import lemmas
+from icl_core.papers.birth.steps.run import CHECKED, given
+from icl_core.papers.birth.steps.settings import LEMMAS, View
+from icl_core.papers.birth.steps.simplified import TOKENS, sides
+from icl_core.papers.birth.steps.taking import task_of
+
+SAYS = {
+    "1": "With characters in and characters out, the gradient is a sum of outer products, weighted by how far the "
+    "prediction is from the truth: here from Shakespeare's bigrams.",
+    "2": "With noisy inputs x = w_E(y) + p_t only their mean given y counts, so that the position averages out. The "
+    "gradient is taken at the matrix that one step has made.",
+    "4": "The keys of layer 2 at zero. What carries the answer is raised against the mean over all positions.",
+    "5": "The keys of layer 1 at zero, with layer 2's softmax made linear. The position before what carries the "
+    "answer is raised against the mean over all positions up to it.",
+}
+SIGNS = {"1": "W_O2", "2": "W_O2", "4": "W_K2", "5": "W_K1"}  # the matrix whose vectors the gradient is read with
+SUPERSCRIPT = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def formula(run: Run, view: View) -> Panel:
+    """What a step along the gradient adds, by the lemma and by autograd."""
+    both, (told, found) = _both(run, view.lemma)
+    axes, (rows, columns) = _named(run, view.lemma)
+    told, found = (each / found.abs().max() for each in (told, found))
+    figure = figures.triple(
+        told.numpy(), found.numpy(), None, rows, columns, "reading, largest = 1",
+        titles=("formula", "autograd", "difference"), row_title=axes[0], column_title=axes[1],
+    )  # fmt: skip
+    where = "" if view.lemma in ("1", "2") else f" Here it is taken on {CHECKED} sequences."
+    return Panel(
+        f"{LEMMAS[view.lemma].split(':')[0]}: formula and autograd differ by {power(lemmas.apart(both))} of the "
+        "largest entry",
+        f"{SAYS[view.lemma]}{where} You see minus the gradient, which is what a step adds, as readings. If the lemma "
+        "were wrong, the map at the right would not be grey.",
+        figure,
+        data=pd.DataFrame(told.numpy(), index=rows, columns=columns).reset_index(names="row"),
+    )
+
+
+def power(value: float) -> str:
+    """A tiny number as people write it."""
+    digits, exponent = f"{value:.0e}".split("e")
+    return f"{digits}·10{str(int(exponent)).translate(SUPERSCRIPT)}" if value else "0"
+
+
+def _both(run: Run, lemma: str) -> tuple[lemmas.Both, lemmas.Both]:
+    """The lemma's two matrices, and minus their readings."""
+    told = given(replace(run.config, seeds=1))
+    both = lemmas.LEMMAS[lemma](told)
+    left, right = _vectors(told, lemma)
+
+    def readings(gradient: Tensor) -> Tensor:
+        G = gradient if lemma in ("1", "2") else gradient.T  # the paper's W_K has the key on the left
+        return -(left @ G @ right.T)
+
+    return both, (readings(both[0]), readings(both[1]))
+
+
+def _vectors(told: lemmas.Given, lemma: str) -> tuple[Tensor, Tensor]:
+    if lemma in ("1", "2"):
+        return told.weights.W_U, told.weights.W_E
+    return sides(SIGNS[lemma], told.weights, TOKENS)
+
+
+def _named(run: Run, lemma: str) -> tuple[tuple[str, str], tuple[list[str], list[str]]]:
+    """The titles of a map's rows and columns, and their labels."""
+    if lemma == "5":
+        places = [str(t + 1) for t in range(run.config.T)]
+        return ("position of the query", "position of the key"), (places, places)
+    characters = figures.characters(task_of(run.config).characters)
+    axes = ("query", "key, remapped by layer 1") if lemma == "4" else ("output", "input")
+    return axes, (characters, characters)

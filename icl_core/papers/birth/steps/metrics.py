@@ -1,0 +1,86 @@
+"""The claims, measured; the mean over seeds."""
+
+import numpy as np
+
+from icl_core.experiment import Claim, Metric, Run
+from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.papers.birth.steps import claims
+from icl_core.papers.birth.steps.settings import THEN, THEOREM
+
+NEEDS = {"W_O2": set(), "W_K2": {"W_O2"}, "W_K1": {"W_O2", "W_K2"}}  # what must have learned, for a gradient
+RECALLS = {claims.W_O2: "recall_W_O2", claims.W_K2: "recall_W_K2", claims.W_K1: "recall_W_K1_asked"}
+STORED = 0.5  # a recall that counts as stored
+
+
+def metrics(run: Run) -> list[Metric]:
+    """What this run's setting can bear out."""
+    if run.config.setup == "whole":
+        return [_mean(claims.WHOLE, after(run, "recall_W_K2"))]
+    found = [_mean(claim, after(run, name)) for claim, name in RECALLS.items()]
+    found.append(_mean(claims.ATTENTION, after(run, "on_output")))
+    found.append(_mean(claims.NEAR_RANDOM, after(run, "accuracy", 1)))
+    found.append(_mean(claims.TRIGGER, after(run, "trigger", 2)))
+    found += [
+        _mean(claims.SPURIOUS, run["spurious/ratio"] / tau(run)),
+        _mean(claims.FILTERED, run["toy/accuracy_exact"][:, -1]),
+    ]
+    worst = max(float(run[f"lemma/{name}"].max()) for name in run.names("lemmas"))
+    found += [Metric(claims.FORMULAS, worst), Metric(claims.NOTHING, too_early(run))]
+    others = complete(run)[:, [order != THEOREM for order in run.names("orders")]]
+    found.append(_mean(claims.ONE_ORDER, others.sum(1).astype(float)))
+    return [*found, _mean(claims.POSITIONS, placed(run)["all"], _which_positions(run))]
+
+
+def _mean(claim: Claim, values: np.ndarray, reason: str = "") -> Metric:
+    return Metric(claim, float(values.mean()), seeds_error(values), reason=reason)
+
+
+def after(run: Run, measure: str, steps: int = 3, way: str = "batch") -> np.ndarray:
+    """What was measured after so many steps, [seeds]."""
+    return run[f"curve/{measure}_{way}"][:, steps]
+
+
+def tau(run: Run) -> float:
+    """Eq. 16's τ, exactly: how strong the spurious pairs of W_O² are beside the right ones."""
+    own, mean = run["law/shares"]
+    return float(mean / own)
+
+
+def too_early(run: Run) -> float:
+    """The largest matrix that had its turn before those that it needs had learned, over seeds and orders, by its
+    Euclidean norm."""
+    names, found = run.names("matrices"), [0.0]
+    for index, order in enumerate(run.names("orders")):
+        for name in set(names) - set(learned_in(order)):
+            found.append(float(run["orders/size"][:, index, names.index(name)].max()))
+    return max(found)
+
+
+def learned_in(order: str) -> list[str]:
+    """The matrices that find a gradient when their turn comes."""
+    found: list[str] = []
+    for name in order.split(THEN):
+        if set(found) >= NEEDS[name]:
+            found.append(name)
+    return found
+
+
+def complete(run: Run) -> np.ndarray:
+    """Whether each order stores more than half of all three memories, [seeds, orders] bool."""
+    return np.all(run["orders/recall"] > STORED, axis=-1)
+
+
+def placed(run: Run) -> dict[str, np.ndarray]:
+    """The share of right answers by which part of the stream holds positions, [seeds] each."""
+    return dict(zip(run.names("places"), run["places/accuracy"].T, strict=True))
+
+
+def _which_positions(run: Run) -> str:
+    """Why positions in the stream do harm, where they do: by which part holds them."""
+    right = {name: float(values.mean()) for name, values in placed(run).items()}
+    if right["none"] - right["all"] < 0.3:
+        return ""
+    return (
+        f"Characters alone: {right['none']:.0%} right. With positions in the values {right['values']:.0%}, in the keys "
+        f"{right['keys']:.0%}, in the query {right['query']:.0%}: W_K² has matched the position T with every character."
+    )

@@ -1,0 +1,51 @@
+"""The example of Section 6: y is to be predicted from x = w_E(y) + p_t, the position being noise, after one gradient
+step from zero. Signal and noise of that step, for infinitely many inputs, for a batch, and for one input a character.
+"""
+
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from icl_core.papers.birth.shared.model import Weights
+
+KNOWN = ("exact", "batch", "one")  # how many inputs: infinitely many, a batch, one a character
+
+
+class Step(NamedTuple):
+    """What the matrix says after one step of size N, so that a right answer reads about one."""
+
+    tokens: Float[Tensor, "N N"]  # w_U(k)^T W_1 w_E(j): the signal on its diagonal
+    places: Float[Tensor, "N T"]  # w_U(k)^T W_1 p_t: the noise
+
+    @property
+    def signal(self) -> float:
+        return float(self.tokens.diagonal().mean())
+
+    @property
+    def noise(self) -> float:
+        """Root mean square."""
+        return float(self.places.square().mean().sqrt())
+
+    @property
+    def accuracy(self) -> float:
+        """Over all characters at all positions."""
+        logits = self.tokens[:, :, None] + self.places[:, None]  # [k, y, t]
+        return float((logits.argmax(0) == torch.arange(len(self.tokens))[:, None]).double().mean())
+
+
+def step(weights: Weights, known: str, batch: int, generator: torch.Generator) -> Step:
+    """One step on the inputs that are `known`; with infinitely many by eq. 12."""
+    E, P, U = (each.double() for each in (weights.W_E, weights.P, weights.W_U))
+    N, T = len(E), len(P)
+    if known == "exact":
+        W = U.T @ (E - E.mean(0))
+    else:
+        y = torch.arange(N) if known == "one" else torch.randint(N, (batch,), generator=generator)
+        t = torch.randint(T, (len(y),), generator=generator)
+        seen = torch.zeros(N, N + T, dtype=torch.float64)  # how often each answer came with each token and position
+        seen.index_put_((y, y), torch.ones(()).double(), accumulate=True)
+        seen.index_put_((y, N + t), torch.ones(()).double(), accumulate=True)
+        W = N / len(y) * U.T @ (seen - seen.mean(0)) @ torch.cat([E, P])  # 1{y = k} − 1 / N
+    return Step(U @ W @ E.T, U @ W @ P.T)

@@ -1,0 +1,169 @@
+"""How many dimensions a memory needs: one step, the exact noise, W_O² alone at many learning rates at once."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from icl_core import registry
+from icl_core.experiment import Run
+from icl_core.papers.birth.dimension import measures, one_step, train
+from icl_core.papers.birth.dimension.settings import FACTORS, NUMBERS, Config, View, training, widths_of
+from icl_core.papers.birth.shared import gradient, probes
+from icl_core.papers.birth.shared.model import initialise
+from icl_core.papers.birth.shared.task import make_task, sample
+from icl_core.papers.birth.shared.train import begun, task_of
+from icl_core.runs import store
+from tests.recorder import Recorder
+
+SMALL = Config(widths="128", N=16, T=32, one_step_T=32, batch=16, steps=10)
+TASK = make_task(N=20, K=4, T=40)
+
+
+@pytest.fixture(autouse=True)
+def few_draws(monkeypatch):
+    """Of embeddings, where a whole run is made."""
+    monkeypatch.setattr(train, "DRAWS", 3)
+
+
+@pytest.fixture(scope="module")
+def surplus() -> torch.Tensor:
+    return one_step.surplus(TASK, (1, 4), torch.Generator().manual_seed(0))
+
+
+@pytest.mark.parametrize(("scale", "d"), [("code", 8), ("paper", 8), ("code", 40)])
+def test_the_moments_of_the_gram_matrix_are_exact(scale: str, d: int):
+    generator, count = torch.Generator().manual_seed(3), 6000
+    found = torch.stack([one_step.gram(4, d, scale, generator) for _ in range(count)])
+    own, other = found.diagonal(dim1=1, dim2=2).flatten(), found[:, 0, 1:].flatten()
+    c = one_step.KURTOSIS[scale]
+    rho = (2 * d - 2 + c) / d**2
+    for values, mean, variance in ((own, 1.0, 2 * rho + (c - 1) / d**2), (other, 0.0, rho)):
+        error = values.std() / count**0.5  # entries of one matrix are dependent
+        assert abs(values.mean() - mean) < 4 * error
+        squares = (values - mean).square()
+        assert abs(squares.mean() - variance) < 4 * squares.std() / count**0.5
+
+
+@pytest.mark.parametrize("scale", ["code", "paper"])
+def test_the_gram_matrix_is_that_of_the_models_embeddings(scale: str):
+    """`gram` draws what `model.initialise` does, but for the constant by which it is divided."""
+    d, found = 24, []
+    for seed in range(60):
+        weights = initialise(10, d, 4, torch.Generator().manual_seed(seed), scale, with_F=False)
+        v = weights.W_E @ weights.V2.T
+        found.append(v @ v.T)
+    size = torch.stack(found).diagonal(dim1=1, dim2=2).mean()
+    c = one_step.KURTOSIS[scale]
+    squares = torch.stack([(each / size)[0, 1:].square().mean() for each in found])
+    assert abs(squares.mean() - (2 * d - 2 + c) / d**2) < 4 * squares.std() / len(found) ** 0.5
+
+
+def test_the_exact_noise_is_the_simulated_one_within_its_error(surplus: torch.Tensor):
+    generator, count = torch.Generator().manual_seed(1), 800
+    for d in (12, 48):
+        drawn = [one_step.readings(surplus, one_step.gram(TASK.N, d, "code", generator)) for _ in range(count)]
+        simulated = torch.stack([one_step.aside(each.square()) for each in drawn])
+        exact = one_step.noise(surplus, d, "code")
+        assert (abs(simulated.mean(0) - exact) < 4 * simulated.std(0) / count**0.5).all()
+        mean, variance = one_step.moments(surplus, d, "code")
+        every = torch.stack(drawn)
+        assert (abs(every.mean(0) - mean) < 5 * (variance / count).sqrt()).all()
+        assert every.var(0).mean() == pytest.approx(float(variance.mean()), rel=0.1)
+
+
+def test_the_expected_recall_is_near_the_simulated_one(surplus: torch.Tensor):
+    generator = torch.Generator().manual_seed(2)
+    for d in (64, 256):
+        drawn = [one_step.recall(one_step.readings(surplus, one_step.gram(TASK.N, d, "code", generator)))
+                 for _ in range(100)]  # fmt: skip
+        expected = one_step.expected_recall(surplus, d, "code")
+        assert (abs(torch.stack(drawn).mean(0) - expected) < 0.06).all()
+
+
+def test_without_overlaps_the_readings_are_the_surplus(surplus: torch.Tensor):
+    assert one_step.noise(surplus, 1e9, "code").numpy() == pytest.approx(one_step.aside(surplus.square()).numpy())
+    at_infinity = one_step.expected_recall(surplus, 1e12, "code")
+    assert at_infinity.numpy() == pytest.approx(one_step.recall(surplus).numpy(), abs=1e-6)
+
+
+def test_the_one_step_memory_is_figure_9s():
+    """R_1 from the definition: vectors x and their means, in d dimensions, without the N x N shortcut."""
+    d, generator = 16, torch.Generator().manual_seed(5)
+    S = one_step.surplus(TASK, (1,), torch.Generator().manual_seed(9))[0]
+    batch = sample(TASK, one_step.SEQUENCES, torch.Generator().manual_seed(9))
+    w, V = torch.randn(TASK.N, d, generator=generator).double(), torch.randn(d, d, generator=generator).double()
+    v = w @ V.T
+    x = v[batch.inputs].cumsum(1) / torch.arange(1, TASK.T + 1)[:, None]
+    x, y = x[batch.in_context], batch.targets[batch.in_context]
+    for k in y.unique().tolist():
+        direct = v @ (x[y == k].mean(0) - x.mean(0))
+        assert direct.numpy() == pytest.approx((S[k] @ v @ v.T).numpy(), rel=1e-6, abs=1e-9)
+
+
+def test_more_batches_begin_with_the_fewer(surplus: torch.Tensor):
+    alone = one_step.surplus(TASK, (1,), torch.Generator().manual_seed(0))
+    assert torch.equal(alone[0], surplus[0])
+
+
+@pytest.mark.parametrize(("count", "value"), [(2, 0.5642), (10, 1.5388)])
+def test_the_largest_of_some_normal_variables(count: int, value: float):
+    assert one_step.largest(count) == pytest.approx(value, abs=1e-3)
+
+
+def test_the_gradient_for_every_rate_is_that_of_the_whole_model():
+    config = training(SMALL, 32, 0)
+    weights, generator = begun(config)
+    batch = sample(task_of(config), 16, generator)
+    others = torch.stack([weights.W_O2, 3 * weights.W_O2])
+    losses, gradients = train.loss_and_gradient(weights.W_U, others, *train.attended(weights, batch))
+    for index, matrix in enumerate(others):
+        known, measured = gradient.loss_and_gradient(weights.with_(W_O2=matrix), batch, train={"W_O2"})
+        assert float(losses[index]) == pytest.approx(measured["loss"], rel=1e-5)
+        np.testing.assert_allclose(gradients[index], known["W_O2"], rtol=1e-3, atol=1e-6)
+
+
+def test_the_recall_is_the_probes():
+    config = training(SMALL, 64, 0)
+    weights, _ = begun(config)
+    task = task_of(config)
+    matrices = torch.stack([weights.W_O2, torch.randn(64, 64, generator=torch.Generator().manual_seed(1))])
+    expected = [probes.recalls(weights.with_(W_O2=each), task)["W_O2"] for each in matrices]
+    assert train.recalls(weights, matrices).tolist() == pytest.approx(expected)
+
+
+def test_a_run_holds_every_width_and_rate_and_more_seeds_change_no_other():
+    one, two = (train.run(replace(SMALL, seeds=seeds), Recorder()) for seeds in (1, 2))
+    assert two["curve/recall"].shape[:3] == (2, len(widths_of(SMALL)), len(FACTORS))
+    assert two["one_step/recall"].shape == (2, len(NUMBERS), len(widths_of(SMALL)))
+    for name in ("curve/recall", "one_step/recall", "theory/noise"):
+        np.testing.assert_array_equal(two[name][:1], one[name])
+    tuned, fixed = (measures.at_rates(measures.over_training(Run(SMALL, two)), each(Run(SMALL, two)))
+                    for each in (measures.tuned, measures.fixed))  # fmt: skip
+    assert (tuned.mean(0) >= fixed.mean(0)).all()
+
+
+def test_the_answers_are_those_of_the_classroom():
+    experiment = registry.experiment("birth.dimension")
+    header = store.default().preset("birth.dimension", "classroom")
+    run = store.default().load(header) if header else None
+    assert run is not None and experiment.script is not None
+    asked = {beat.name: beat.ask for beat in experiment.script.beats if beat.ask}
+    expected = {"width": "About half", "data": "Twice the data", "tuned": "Less than a third"}
+    for name, begins in expected.items():
+        assert asked[name].choices[asked[name].right(run, View())].startswith(begins), name
+
+
+def test_a_run_that_is_still_going_can_be_drawn():
+    shown: list[dict[str, np.ndarray]] = []
+
+    class Watching(Recorder):
+        def report(self, done, total, loss, live, state):
+            shown.append(live())
+
+    train.run(SMALL, Watching())
+    for tensors in filter(None, shown):
+        for drawing in registry.experiment("birth.dimension").drawings:
+            if drawing.live:
+                assert drawing.draw(Run(SMALL, tensors, finished=False), View()).title
