@@ -51,7 +51,8 @@ class Drawing:
     drawer called `place`, which is drawn when it is opened.
 
     `knobs` are the View fields that it depends on; a field that no drawing names is one that all depend on. They stand
-    in the drawer whose drawings name them; those of the stage alone, or of two drawers, in the page's menu "View".
+    in the drawer whose drawings name them; those of the stage alone, or of two drawers, in the page's menu "View", but
+    texts in both.
     `moving`: it changes with the view's `snapshot`; on the stage it then has the same traces at every snapshot.
     `live`: it can draw a run that is still going (its curves so far, no snapshots). `wide`: it needs both columns.
     `applies`: whether there is such a thing to draw under a config. `cells`: its maps, with how their numbers are made.

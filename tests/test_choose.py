@@ -3,8 +3,8 @@
 import pytest
 
 from icl_core import knobs, registry
-from icl_core.experiment import Run
-from pages.ui import address, choose, drawers
+from icl_core.experiment import STAGE, Run
+from pages.ui import address, choose, drawers, panels
 
 ONLY_THERE = {"authors": {"norm", "width"}, "plain": {"parameters"}}
 
@@ -39,3 +39,10 @@ def test_a_drawer_asks_for_the_parts_of_the_model_that_it_draws(preset, prefix):
     setting = address.Setting("gdssm.layer", "layer", experiment, found, found.config, {}, view, (), "")
     fields = drawers._fields(setting, run, "Graft")
     assert fields and all(field.startswith(prefix) for field in fields)
+
+
+def test_a_text_stands_in_every_drawer_that_reads_it_and_another_field_in_one_place():
+    experiment = registry.experiment("birth.induction")
+    assert panels.homes(experiment, "sequence") == {"Your own sequence", "The circuit"}
+    assert panels.homes(experiment, "followed") == {"The circuit"} and panels.homes(experiment, "measure") == {STAGE}
+    assert panels.homes(registry.experiment("birth.constructed"), "cross_talk") == {STAGE}  # of two drawers

@@ -121,7 +121,7 @@ def _fields(setting: Setting, run: Run, place: str) -> list[str]:
     named = {field for each in drawings for field in each.knobs}
     idle = named - {field for each in drawings if each.applies(run.config) for field in each.knobs}
     known = [field for field in knobs.knobs(setting.experiment.view) if field not in idle | {"snapshot"}]
-    mine = [field for field in known if panels.home(setting.experiment, field) == place]
+    mine = [field for field in known if place in panels.homes(setting.experiment, field)]
     return [field for field in mine if widgets.can_move(setting, field, run.config)]
 
 

@@ -24,10 +24,12 @@ def on_stage(setting: Setting, run: Run) -> list[Drawing]:
     return [each for each in setting.experiment.drawings if each.place == STAGE and each.applies(run.config)]
 
 
-def home(experiment: Experiment, field: str) -> str:
-    """The drawer in which a field of the view stands; STAGE if it belongs to none, or to more than one."""
+def homes(experiment: Experiment, field: str) -> set[str]:
+    """The drawers in which a field of the view stands: the one that names it, or every one if it is a text that the
+    visitor writes; STAGE if none names it, or several do."""
     drawers = {each.place for each in experiment.drawings if field in each.knobs} - {STAGE}
-    return drawers.pop() if len(drawers) == 1 else STAGE
+    written = bool(drawers) and knobs.knobs(experiment.view)[field].kind == "text"
+    return drawers if written or len(drawers) == 1 else {STAGE}
 
 
 def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:

@@ -14,6 +14,7 @@ from icl_core.papers.birth.induction.draw import (
     attention,
     behaviour,
     cells,
+    circuit,
     compared,
     curves,
     explained,
@@ -27,6 +28,7 @@ from icl_core.papers.birth.induction.metrics import accuracy_at, metrics, milest
 from icl_core.papers.birth.induction.script import BESIDE, CURVES, GRAFT, OWN, SCRIPT
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import one_layer, opposite, run
+from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.diagram import diagram
 from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, WATCHED
 from icl_core.training.loop import evaluations
@@ -86,6 +88,11 @@ EXPERIMENT = Experiment(
         Drawing("score", explained.score, (), GRAFT, applies=lambda config: config.layers == 2, wide=True),
         Drawing("attention", attention.draw, (*SEQUENCE, "sample", "length"), OWN, wide=True),
         Drawing("forward", forward.draw, (*SEQUENCE, "sample", "length", "position"), OWN),
+        Drawing(
+            "streams", circuit.streams, (*SEQUENCE, "followed"), CIRCUIT, applies=lambda config: config.layers == 2
+        ),
+        Drawing("paths", circuit.paths, (*SEQUENCE, "followed"), CIRCUIT),
+        Drawing("blocks", circuit.blocks, ("read",), CIRCUIT, applies=lambda config: config.layers == 2),
         Drawing("matrix", matrices.draw, ("memory", "raw", "wrong"), BESIDE, wide=True),
         Drawing("spectrum", matrices.spectrum, (), BESIDE),
         Drawing("memories", curves.memories, ("orientation", "weighted"), CURVES, live=True),

@@ -10,6 +10,7 @@ from icl_core.papers.birth.induction.draw import grafts
 from icl_core.papers.birth.induction.metrics import accuracy_at, milestones
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared import heads
+from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.probes import early_positions
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.shared.words import EXAMPLE, MATRICES
@@ -202,6 +203,9 @@ TRIES = (
         marks=("memories",)),
     Try("Let it read “to be or not to be”, and play: when does it know what comes?",
         fields={"sequence": "to be or not to be"}, step=0, marks=("first", "second")),
+    Try("Follow the arrows back from an answer: whose copy was found?", drawer=CIRCUIT, marks=("streams",)),
+    Try("Early on W_O² says what layer 1 copies, too. Play on, and its second diagonal fades", fields={"read": "W_O2"},
+        step=38, drawer=CIRCUIT, marks=("blocks",)),
     Try("Take layer 1 away: how far does one layer get?", "one layer", marks=("accuracy",)),
     Try("See W_O² beside the matrix that the paper writes down", fields={"memory": "W_O2"}, drawer=BESIDE,
         marks=("matrix",)),

@@ -9,9 +9,10 @@ another sequence, and see what the model can no longer say. "One layer" shows wh
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.transformer import claims
 from icl_core.papers.birth.transformer.diagram import diagram
-from icl_core.papers.birth.transformer.draw import cells, curves, heads, inside, replaced, stage
+from icl_core.papers.birth.transformer.draw import cells, circuit, curves, heads, inside, replaced, stage
 from icl_core.papers.birth.transformer.metrics import metrics, milestones
 from icl_core.papers.birth.transformer.read_run import heads_shown, of_role
 from icl_core.papers.birth.transformer.script import CURVES, ONE, REPLACE, SCRIPT, SINGLE
@@ -47,6 +48,14 @@ def _training(config: Config) -> float:
     return config.T * per_token * (config.batch * config.steps + looks / 3)
 
 
+FOLLOWED = ("sequence", "marked", "followed")
+
+
+def two_layers(config: Config) -> bool:
+    """Whether the layers are those of an induction head."""
+    return config.layers == 2
+
+
 EXPERIMENT = Experiment(
     name="transformer",
     title="The full transformer",
@@ -66,9 +75,12 @@ EXPERIMENT = Experiment(
         Drawing("table", heads.table, (), ONE, wide=True),
         Drawing("replaced", replaced.draw, ("replaced", "by"), REPLACE),
         Drawing("effects", replaced.table, (), REPLACE, wide=True, moving=False),
+        Drawing("streams", circuit.streams, FOLLOWED, CIRCUIT, moving=False, applies=two_layers),
+        Drawing("paths", circuit.paths, FOLLOWED, CIRCUIT, moving=False),
+        Drawing("blocks", circuit.blocks, ("read",), CIRCUIT, moving=False, applies=two_layers),
         Drawing("losses", curves.losses, (), CURVES, live=True),
         Drawing("groups", curves.groups, (), CURVES),
-        Drawing("recalls", inside.recalls, (), CURVES, live=True, applies=lambda config: config.layers == 2),
+        Drawing("recalls", inside.recalls, (), CURVES, live=True, applies=two_layers),
         Drawing("gradients", inside.gradients, (), CURVES),
         Drawing("reach", curves.reach, (), CURVES, moving=False),
         Drawing("one_layer", curves.one_layer, (), SINGLE, moving=False, wide=True),

@@ -2,6 +2,7 @@
 
 from icl_core.experiment import Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.words import EXAMPLE
 from icl_core.papers.birth.transformer.draw.replaced import judged, named
 from icl_core.papers.birth.transformer.draw.stage import accuracy_at
@@ -183,6 +184,7 @@ TRIES = (
     Try("Fixed triggers: does the head look back for other characters too?", "fixed", drawer=CURVES, marks=("groups",)),
     Try("Why does one layer fail? See what it attends to and what it predicts", drawer=SINGLE, marks=("one_layer",)),
     Try("Look at one head, with letters", fields={"layer": 2, "head": 3}, drawer=ONE, marks=("one",)),
+    Try("Which path says the answer, and which one overrules it?", drawer=CIRCUIT, marks=("paths",)),
     Try("Train three layers of two heads", fields={"layers": 3, "heads": 2}, marks=("maps",)),
 )  # fmt: skip
 

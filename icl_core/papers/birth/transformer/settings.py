@@ -86,6 +86,8 @@ class View:
     head: int = slider("head", 1, 8, default=1, at_most="heads")
     sequence: str = text("your own sequence (empty: the example)", 256, default="")
     marked: str = text("its triggers (empty: all that come again)", 10, default="")
+    followed: int = slider("position followed (0: the last that the context tells)", 0, 24, default=0)
+    read: str = choice("matrix read", {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²"}, default="W_K2")
     replaced: str = text("heads to replace, as layer.head", 100, default="1.1")
     by: str = choice("put in their place", REPLACED, default="mean")
 

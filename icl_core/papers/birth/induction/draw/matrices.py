@@ -16,7 +16,7 @@ WRONG = ["asked for", "answers", "should answer", "short by"]
 
 def draw(run: Run, view: View) -> Panel:
     """One matrix as readings v_jᵀ W u_i, trained | constructed | difference on one scale."""
-    snapshot, name = run.snapshot_at(view), _shown(run, view)
+    snapshot, name = run.snapshot_at(view), shown(run, view.memory)
     weights, end = (weights_at(run, index) for index in (snapshot, len(run.snapshot_steps) - 1))
     found, last = (compare(name, each, run.config) for each in (weights, end))
     maps, read = _maps(found, view), found.trained
@@ -35,10 +35,10 @@ def draw(run: Run, view: View) -> Panel:
     )
 
 
-def _shown(run: Run, view: View) -> str:
+def shown(run: Run, wanted: str) -> str:
     """The matrix asked for, or W_O² where the model has no such one."""
-    there = {"W_F": run.config.feed_forward, "W_K1": run.config.layers == 2}.get(view.memory, True)
-    return view.memory if there else "W_O2"
+    there = {"W_F": run.config.feed_forward, "W_K1": run.config.layers == 2}.get(wanted, True)
+    return wanted if there else "W_O2"
 
 
 def _maps(found: Comparison, view: View) -> Maps:

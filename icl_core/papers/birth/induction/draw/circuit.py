@@ -1,0 +1,42 @@
+"""The circuit of a trained model on the sequence of the stage: streams, arrows, paths, and what its matrices read."""
+
+from functools import partial
+
+from icl_core.experiment import Panel, Run
+from icl_core.papers.birth.induction.draw.matrices import shown
+from icl_core.papers.birth.induction.draw.stage import reading
+from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.shared import blocks as shared
+from icl_core.papers.birth.shared import blocks_panel, circuit_panels
+from icl_core.papers.birth.shared.circuit import simplified
+from icl_core.papers.birth.shared.train import task_of
+
+
+def _step(run: Run, view: View) -> str:
+    return f"Step {run.snapshot_steps[run.snapshot_at(view)]}"
+
+
+def streams(run: Run, view: View) -> Panel:
+    """The streams on the sequence, and the arrows that end in one position."""
+    found, weights, sequence = reading(run, view)
+    at = circuit_panels.followed(sequence, view.followed)
+    circuit = simplified(weights, sequence.inputs, run.config.layers)
+    best = found.probabilities.argmax(1).tolist()
+    return circuit_panels.arrows(circuit_panels.traced(circuit, best, sequence, at), _step(run, view))
+
+
+def paths(run: Run, view: View) -> Panel:
+    """What every path adds to two logits."""
+    _, weights, sequence = reading(run, view)
+    circuit = simplified(weights, sequence.inputs, run.config.layers)
+    at = circuit_panels.followed(sequence, view.followed)
+    return circuit_panels.paths(circuit, sequence, at, _step(run, view), "")
+
+
+def blocks(run: Run, view: View) -> Panel:
+    """A matrix read with all that it meets."""
+    weights, end = (weights_at(run, at) for at in (run.snapshot_at(view), len(run.snapshot_steps) - 1))
+    name, task = shown(run, view.read), task_of(run.config)
+    last = shared.blocks(name, end, task, shared.SHOWN)
+    return blocks_panel.drawn(name, partial(shared.blocks, name, weights, task), task, _step(run, view), last)
