@@ -21,7 +21,7 @@ GIVEN_UP = {
     r"\brivals?\b": "models, baselines",
     r"\blooks right\b|\bperfect induction head\b": "said in another way",
     r"\b(simply|obviously|basically|of course|note that|please)\b": "left out",
-    r"^(?!despite these changes).*\b(color|behavior|normalize|optimize|gray)\w*\b": "British spelling",
+    r"\b(color|behavior|normalize|optimize|gray)\w*\b": "British spelling",
     r"\b(don't|can't|won't|isn't|doesn't|it's)\b": "written out",
     r" ,| ;|\.\.\.|,,| {2,}\S": "spacing; … is one character",
     r"\b(\w+) \1\b(?<!0 0)": "a word twice",
