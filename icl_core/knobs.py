@@ -79,8 +79,8 @@ class Knob:
             self._check_number(name, value)
 
     def said(self, value: Any) -> str:
-        """A value in words: a document by its name."""
-        return self.options.get(value, f"your own, {value}") if self.kind == "document" else str(value)
+        """A value in words: a document by its name, or the beginning of its digest."""
+        return self.options.get(value, f"your own ({value[:4]}…)") if self.kind == "document" else str(value)
 
     def _check_number(self, name: str, value: Any) -> None:
         whole = isinstance(self.default, int)

@@ -176,12 +176,11 @@ def load(digest: str) -> TextCounts:
         return _load(kept_at(digest), (status.st_mtime_ns, status.st_size))
     except OSError as problem:
         raise NotHere(
-            f"the counts of the text {digest} must be on this computer, got none: give the text again, or take another"
+            f"the text {digest} must be one that was given on this computer, got one whose counts are not here"
         ) from problem
     except (ValueError, KeyError, TypeError) as problem:
         raise NotHere(
-            f"the counts of the text {digest} must be as they were kept, got others: give the text again, or take "
-            "another"
+            f"the counts of the text {digest} must be as they were kept, got others: give the text again"
         ) from problem
 
 

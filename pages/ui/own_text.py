@@ -51,7 +51,7 @@ def _give(setting: Setting, field: str, knob: Knob, value: str) -> None:
         "kept, on this computer; the text is not."
     )
     key = f"{setting.id}:{field}"
-    pasted = st.text_area("Paste a text", key=f"{key}:pasted", height=140)
+    pasted = st.text_area("Paste a text", key=f"{key}:pasted", height=100)
     file = st.file_uploader(f"or choose a file, UTF-8, up to {_MB} MB", key=f"{key}:file", max_upload_size=_MB)
     if file is not None or pasted:
         content = file.getvalue() if file is not None else pasted.encode(errors="surrogatepass")
