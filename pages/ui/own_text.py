@@ -51,14 +51,27 @@ def _give(setting: Setting, field: str, knob: Knob, value: str) -> None:
         "kept, on this computer; the text is not."
     )
     key = f"{setting.id}:{field}"
-    pasted = st.text_area("Paste a text", key=f"{key}:pasted", height=100)
-    file = st.file_uploader(f"or choose a file, UTF-8, up to {_MB} MB", key=f"{key}:file", max_upload_size=_MB)
-    if file is not None or pasted:
-        content = file.getvalue() if file is not None else pasted.encode(errors="surrogatepass")
+    content = _given(key)
+    if content is not None:
         _found(setting, field, knob, value, content)
     if value:
         back = {"key": f"{key}:back", "on_click": _take, "args": (setting, field, knob, "")}
         st.button(f"Back to {knob.options['']}", **back)
+
+
+def _given(key: str) -> bytes | None:
+    """What was pasted or uploaded, whichever came last; None if nothing was."""
+    last = {"on_change": _came, "args": (key,)}
+    pasted = st.text_area("Paste a text", key=f"{key}:pasted", height=100, **last, kwargs={"how": "pasted"})
+    label = f"or choose a file, UTF-8, up to {_MB} MB"
+    file = st.file_uploader(label, key=f"{key}:file", max_upload_size=_MB, **last, kwargs={"how": "file"})
+    if file is not None and (not pasted or st.session_state.get(f"{key}:last") == "file"):
+        return file.getvalue()
+    return pasted.encode(errors="surrogatepass") if pasted else None
+
+
+def _came(key: str, how: str) -> None:
+    st.session_state[f"{key}:last"] = how
 
 
 def _found(setting: Setting, field: str, knob: Knob, value: str, content: bytes) -> None:
