@@ -188,3 +188,9 @@ def test_a_link_whose_text_is_not_here_says_so_and_offers_the_other(here):
 def test_counts_have_one_form():
     content = json.loads(count("abcd").content)
     assert content["characters"] == list("abcd") and content["bigram_counts"][0] == [0, 1, 0, 0]
+
+
+def test_a_title_shows_a_character_that_markdown_would_swallow():
+    app = opened("birth", "drawer=Your own sequence&sequence=a$b$a$b&position=4&at_once=false")
+    assert any("After 4 '\\$'" in each.value for each in app.subheader)
+    assert not app.exception and not app.error
