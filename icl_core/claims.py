@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
-from icl_core.knobs import Knob
+from icl_core.knobs import Knob, knobs
 
 # What a claim's verdict is called where it is kept and where it is not, by the kind of claim.
 VERDICTS = {
@@ -62,7 +62,7 @@ class Claim:
 
     def is_at(self, config: Any) -> bool:
         """Whether `config` is the setting that the claim speaks of."""
-        return self.at is not None and agree(config, self.at)
+        return self.at is not None and agree(config, self.at) and not (self.at and _beyond(config, self.at))
 
     def setting_words(self, knobs: Mapping[str, Knob]) -> str:
         """The setting for a reader, in the words of the config's knobs: "d = 128; triggers: random, new in every
@@ -74,6 +74,14 @@ class Claim:
 def agree(config: Any, setting: Mapping[str, Any]) -> bool:
     """Whether a config has the values of a `setting`, or one of a tuple or range of them."""
     return all(_agrees(getattr(config, name), wanted) for name, wanted in setting.items())
+
+
+def _beyond(config: Any, setting: Mapping[str, Any]) -> bool:
+    """Whether a field that was added since the setting was written has another value than everything had before."""
+    known = knobs(type(config)) if is_dataclass(config) else {}
+    return any(
+        knob.added and getattr(config, name) != knob.default for name, knob in known.items() if name not in setting
+    )
 
 
 def _agrees(value: Any, wanted: Any) -> bool:

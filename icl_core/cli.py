@@ -1,6 +1,6 @@
 """The command line: everything but looking, without the dashboard.
 
-list · show EXPERIMENT · run EXPERIMENT · figure EXPERIMENT · claims · build · work
+list · show EXPERIMENT · run EXPERIMENT · figure EXPERIMENT · text FILE · claims · build · work
 """
 
 import argparse
@@ -12,11 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from icl_core import findings, forms, knobs, registry
+from icl_core import findings, forms, knobs, registry, text_counts
 from icl_core.experiment import CannotDraw, Experiment, Preset
 from icl_core.jobs.terminal import Failed, obtain
 from icl_core.knobs import BadSetting
-from icl_core.runs import store
+from icl_core.runs import store, texts
+from icl_core.text_counts import LARGEST
 
 BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
 
@@ -52,6 +53,8 @@ def _parser() -> argparse.ArgumentParser:
     figure.add_argument("--view", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="what is shown")
     figure.add_argument("--drawing", metavar="NAME", help="only this drawing")
     figure.add_argument("--out", required=True, type=Path, metavar="FILE", help="ends in .html or .json")
+    text = add("text", _text, "count a text of yours and keep the counts; its digest is a setting")
+    text.add_argument("file", type=Path, help=f"in UTF-8, at most {LARGEST / 2**20:.0f} MB")
     listed = add("claims", _claims, "list what the papers claim and what was measured")
     listed.add_argument("--json", action="store_true", help="print a JSON list")
     build = add("build", _build, "make the shipped runs; goes on where it was interrupted")
@@ -102,6 +105,7 @@ def _show_knobs(settings_class: type) -> None:
             "choice": ", ".join(knob.options),
             "text": f"at most {knob.max_length} characters",
             "toggle": "true or false",
+            "document": f"{knob.options.get('')}, or a digest that the command text has printed",
         }[knob.kind]
         print(f"  {name}={knob.default!s:<12} {knob.label}: {reach}. {knob.help}".rstrip())
 
@@ -158,6 +162,20 @@ def _figure(options: argparse.Namespace) -> int:
         options.out.write_text(page, encoding="utf-8")
     except OSError as problem:
         raise BadSetting(f"--out must be a file that can be written, got {problem}") from problem
+    return 0
+
+
+def _text(options: argparse.Namespace) -> int:
+    try:
+        text_counts.check_size(options.file.stat().st_size)
+        with options.file.open("rb") as file:
+            counts = text_counts.read(file.read(LARGEST + 1))
+        digest = texts.keep(counts)
+    except OSError as problem:
+        raise BadSetting(f"FILE must be a text that can be read, and its counts kept, got {problem}") from problem
+    for sentence in text_counts.told(counts):
+        print(sentence)
+    print(f"--set text={digest} N={len(counts.characters)}")
     return 0
 
 

@@ -11,8 +11,11 @@ _SEED_WEIGHT = 0.01
 
 
 def kept(instance: Any) -> dict[str, Any]:
-    """The field values as files keep them."""
-    return {knob.was or name: getattr(instance, name) for name, knob in knobs(type(instance)).items()}
+    """The field values as files keep them: those of fields added later only where they are not the default."""
+    here = {name: (knob, getattr(instance, name)) for name, knob in knobs(type(instance)).items()}
+    return {
+        knob.was or name: value for name, (knob, value) in here.items() if not (knob.added and value == knob.default)
+    }
 
 
 def from_kept(settings_class: type, kept: Mapping[str, Any]) -> Any:
@@ -43,7 +46,7 @@ def today(known: Mapping[str, Knob], name: str) -> str:
 def differences(config: Any, other: Any) -> list[str]:
     """What `config` has otherwise than `other`, a phrase a field: 'embedding size d 64 (preset: 128)'."""
     return [
-        f"{knob.label} {getattr(config, name)} (preset: {getattr(other, name)})"
+        f"{knob.label} {knob.said(getattr(config, name))} (preset: {knob.said(getattr(other, name))})"
         for name, knob in knobs(type(config)).items()
         if getattr(config, name) != getattr(other, name)
     ]

@@ -11,11 +11,13 @@ range and the value. A method `check(self)`, if there is one, refuses combinatio
 
 import dataclasses
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T", bound=type)
+DIGEST = re.compile(r"[0-9a-f]{16}")  # of what a visitor gave, by which it is kept on this computer
 
 
 class BadSetting(ValueError):
@@ -25,12 +27,17 @@ class BadSetting(ValueError):
 @dataclass(frozen=True)
 class Knob:
     """What a field may be and how it is asked for. `options` maps a choice's value to its label. `at_most` names the
-    setting of the run at hand at which a view's slider ends (it is left out where nothing is left to choose),
-    `shown_if` one, or a property of the settings, without which a choice is left out: a view's by the run at hand, a
-    config's by itself, where it then has its default and so tells no two runs apart. `was` is the field's former name:
-    files keep it, so that the keys of runs do not change, and old links still open."""
+    setting of the run at hand at which a view's slider ends (it is left out where nothing is left to choose), or the
+    property of a config at which one of its own ends; `shown_if` a setting, or a property of the settings, without
+    which a choice is left out: a view's by the run at hand, a config's by itself, where it then has its default and so
+    tells no two runs apart. `was` is the field's former name: files keep it, so that the keys of runs do not change,
+    and old links still open. `added`: there are runs from before there was the field; files leave it out while it has
+    its default, so that their keys do not change either.
 
-    kind: str  # "slider", "choice", "text" or "toggle"
+    A document is what a visitor gave, by its digest; its default, "", has its name in `options`. `fit` tells, by all
+    fields, which others to set where it is chosen; `about` says in a sentence what it is."""
+
+    kind: str  # "slider", "choice", "text", "toggle" or "document"
     label: str
     default: Any
     low: float | None = None
@@ -44,6 +51,9 @@ class Knob:
     at_most: str = ""
     shown_if: str = ""
     was: str = ""
+    added: bool = False
+    fit: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
+    about: Callable[[Mapping[str, Any]], str] | None = None
 
     @property
     def symbol(self) -> str:
@@ -59,11 +69,18 @@ class Knob:
         elif self.kind == "choice":
             if value not in self.options:
                 raise BadSetting(f"{name} must be one of {', '.join(self.options)}, got {value!r}")
+        elif self.kind == "document":
+            if value != self.default and not (isinstance(value, str) and DIGEST.fullmatch(value)):
+                raise BadSetting(f"{name} must be a digest of 16 digits from 0 to f, or empty, got {value!r:.80}")
         elif self.kind == "text":
             if not isinstance(value, str) or len(value) > self.max_length:
                 raise BadSetting(f"{name} must be text of at most {self.max_length} characters, got {value!r:.80}")
         else:
             self._check_number(name, value)
+
+    def said(self, value: Any) -> str:
+        """A value in words: a document by its name, or the beginning of its digest."""
+        return self.options.get(value, f"your own ({value[:4]}…)") if self.kind == "document" else str(value)
 
     def _check_number(self, name: str, value: Any) -> None:
         whole = isinstance(self.default, int)
@@ -111,11 +128,17 @@ def toggle(label: str, *, default: bool = False, **more: Any) -> Any:
     return _field(Knob("toggle", label, default, **more))
 
 
+def document(label: str, name: str, **more: Any) -> Any:
+    """What a visitor gives, by its digest; empty: what comes with the project, called `name`. `more`: fit, about and
+    what any knob may have."""
+    return _field(Knob("document", label, "", options={"": name}, **more))
+
+
 def _field(knob: Knob) -> Any:
     return dataclasses.field(default=knob.default, metadata={"knob": knob})
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(slider, choice, text, toggle))
+@dataclass_transform(frozen_default=True, field_specifiers=(slider, choice, text, toggle, document))
 def settings(cls: T) -> T:
     """A frozen dataclass whose instances are always within range."""
 
@@ -131,7 +154,9 @@ def settings(cls: T) -> T:
     made = dataclass(frozen=True)(cls)
     missing = [field.name for field in dataclasses.fields(made) if "knob" not in field.metadata]
     if missing:
-        raise TypeError(f"{cls.__name__}: every field must be a slider, choice, text or toggle; not so: {missing}")
+        raise TypeError(
+            f"{cls.__name__}: every field must be a slider, choice, text, toggle or document; not so: {missing}"
+        )
     return made  # type: ignore[return-value]
 
 

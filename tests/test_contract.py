@@ -84,8 +84,11 @@ def test_sliders_refuse_what_lies_beyond_their_range(experiment):
 
 
 def test_a_views_knob_depends_on_what_the_config_has(experiment):
-    for knob in [*knobs(experiment.view).values(), *knobs(experiment.config).values()]:
-        if knob.at_most:
+    own = knobs(experiment.config).values()
+    for knob in [*knobs(experiment.view).values(), *own]:
+        if knob.at_most and knob in own:
+            assert knob.default <= getattr(experiment.config(), knob.at_most) <= knob.high, knob.label
+        elif knob.at_most:
             bound = knobs(experiment.config)[knob.at_most]
             assert isinstance(bound.default, int) and bound.high <= knob.high, knob.label
         assert not knob.shown_if or isinstance(getattr(experiment.config(), knob.shown_if), bool), knob.label

@@ -11,6 +11,7 @@ from icl_core import forms, registry
 from icl_core.forms import from_kept
 from icl_core.knobs import BadSetting
 from icl_core.runs.file import IDENTITY, Damaged, Record, canonical
+from icl_core.text_counts import NotHere
 
 # How tensors are named and packed. `Experiment.upgrade` brings those of a lower form, or of none, up to this one.
 FORM = 2
@@ -46,9 +47,12 @@ class Header:
 
 
 def typed_config(header: Header) -> Any:
-    """The settings as the experiment's own class; raises `Damaged` if they are out of range today."""
+    """The settings as the experiment's own class; raises `Damaged` if they are out of range today, `NotHere` if they
+    need what is not on this computer."""
     try:
         return from_kept(registry.experiment(header.experiment).config, header.config)
+    except NotHere:
+        raise
     except (TypeError, BadSetting) as problem:
         raise Damaged(f"expected settings of {header.experiment}, got others: {problem}") from problem
 

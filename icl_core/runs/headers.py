@@ -8,6 +8,7 @@ from icl_core import registry
 from icl_core.runs.file import Damaged, read_record
 from icl_core.runs.header import Header, header_of, typed_config
 from icl_core.runs.local import LocalRuns
+from icl_core.text_counts import NotHere
 
 
 class Headers:
@@ -65,11 +66,13 @@ class Headers:
         return header
 
     def _valid(self, header: Header) -> Header | None:
-        """The header, unless its settings are out of range today. Known only once the experiment is imported."""
+        """The header, unless its settings cannot be had today. Known only once the experiment is imported."""
         if not registry.imported(header.experiment) or header.info["version"] != registry.version(header.experiment):
             return header
         try:
             typed_config(header)
+        except NotHere:  # not damaged: with its text the run is there again
+            return None
         except Damaged as problem:
             self.set_aside(header.path, header.key, header.origin, problem)
             return None

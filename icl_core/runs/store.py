@@ -13,14 +13,14 @@ from typing import Any
 from icl_core import forms, registry
 from icl_core.experiment import Run, Tensors
 from icl_core.knobs import BadSetting
+from icl_core.places import ARTIFACTS, cache_folder
 from icl_core.runs import room
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, pack, read, read_record
 from icl_core.runs.header import FORM, Header, header_of, info_of, key_in, key_of, new_record, plain, typed_config
 from icl_core.runs.headers import Headers
 from icl_core.runs.local import LocalRuns
-
-ARTIFACTS = Path(__file__).resolve().parents[2] / "artifacts"
+from icl_core.text_counts import NotHere
 
 
 class Store:
@@ -98,7 +98,7 @@ class Store:
         except Damaged as problem:
             self._headers.set_aside(header.path, header.key, header.origin, problem)
             return None
-        except OSError:  # gone meanwhile: evicted or deleted by another process
+        except (OSError, NotHere):  # gone meanwhile: evicted or deleted by another process
             return None
         return Run(settings, tensors, info_of(record), record["digest"])
 
@@ -140,8 +140,7 @@ class Store:
 def default() -> Store:
     """The store of this installation. `ICL_ARTIFACTS`, `ICL_CACHE_DIR` and `ICL_CACHE_LIMIT` move and size it."""
     shipped = Path(os.environ.get("ICL_ARTIFACTS") or ARTIFACTS)
-    local = Path(os.environ.get("ICL_CACHE_DIR") or ARTIFACTS / "cache")
-    return Store(shipped, local, room.size_limit(os.environ.get("ICL_CACHE_LIMIT") or "2GiB"))
+    return Store(shipped, cache_folder(), room.size_limit(os.environ.get("ICL_CACHE_LIMIT") or "2GiB"))
 
 
 def _holds(config: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:

@@ -191,6 +191,12 @@ def _config(id: str, experiment: Experiment, preset: Preset, chosen: dict[str, A
     try:
         config = experiment.config(**chosen)
     except BadSetting as error:
-        return st.session_state.get(f"good:{id}", preset.config), str(error)
+        return _last_good(id, preset), str(error)
     st.session_state[f"good:{id}"] = config
     return config, ""
+
+
+def _last_good(id: str, preset: Preset) -> Any:
+    with suppress(BadSetting):  # what it needs may be gone since
+        return replace(st.session_state.get(f"good:{id}", preset.config))
+    return preset.config

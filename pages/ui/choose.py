@@ -1,6 +1,7 @@
 """The sidebar of a paper's page: presets, the knobs of the config, and what differs from the preset."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 
 import streamlit as st
 
@@ -38,14 +39,22 @@ def config_knobs(setting: Setting) -> None:
         # a long list is folded after its first group
         with st.expander(group, expanded=number == 0) if group and len(groups) > 1 else nullcontext():
             for field in (field for field in fields if _asked(setting, known[field])):
-                base = getattr(setting.preset.config, field)
-                also = [getattr(preset.config, field) for preset in setting.experiment.presets]
-                widgets.draw(setting, field, known[field], setting.chosen[field], base, also)
+                _draw(setting, field, known[field])
     differing = [] if setting.refused else forms.differences(setting.config, setting.preset.config)
     if differing:
         st.caption("Differs from the preset: " + plain("; ".join(differing)))
         back = {"experiment": setting.name, "preset": setting.preset.name}
         st.button("Back to the preset", on_click=address.go, kwargs=back)
+
+
+def _draw(setting: Setting, field: str, knob: knobs.Knob) -> None:
+    base = getattr(setting.preset.config, field)
+    also = [getattr(preset.config, field) for preset in setting.experiment.presets]
+    if knob.at_most:
+        most = max(setting.chosen[field], getattr(setting.config, knob.at_most))  # one that is refused is shown, too
+        also = [each for each in also if each <= most]
+        knob, base = replace(knob, high=most, default=min(knob.default, most)), min(base, most)
+    widgets.draw(setting, field, knob, setting.chosen[field], base, also)
 
 
 def _asked(setting: Setting, knob: knobs.Knob) -> bool:

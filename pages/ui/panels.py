@@ -79,7 +79,7 @@ def telling(setting: Setting, what: str) -> Iterator[None]:
 
 def show(panel: Panel, key: str, live: bool = False) -> None:
     """Title, figure or table, note, caption and, unless it is `live`, the data behind it."""
-    st.subheader(panel.title, anchor=False)
+    st.subheader(plain(panel.title), anchor=False)  # it may name any character
     if live:  # not of the run before, which is faded
         st.html("<i data-live></i>")
     if panel.figure is not None:

@@ -18,6 +18,7 @@ from pages.ui import (
     lesson,
     longer,
     menu,
+    own_text,
     rules,
     sharing,
     stage,
@@ -101,6 +102,7 @@ def _warnings(setting: Setting) -> None:
         st.warning(plain(message))
     if setting.refused:
         st.warning(f"{plain(setting.refused)}. You still see the last setting that could be computed.")
+        own_text.offer(setting)
 
 
 def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
@@ -166,4 +168,7 @@ def _named(setting: Setting, shown: Any) -> str:
     nearest = forms.from_kept(setting.experiment.config, shown.config)
     known = knobs.knobs(setting.experiment.config)
     fields = [field for field in known if getattr(nearest, field) != getattr(setting.config, field)]
-    return ", ".join(f"{known[field].label} = {getattr(nearest, field)}" for field in fields) or "other seeds"
+    return (
+        ", ".join(f"{known[field].label} = {known[field].said(getattr(nearest, field))}" for field in fields)
+        or "other seeds"
+    )

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core.knobs import Knob, knobs
-from pages.ui import address, rules
+from pages.ui import address, own_text, rules
 from pages.ui.address import Setting
 
 _MOST_STOPS = 300
@@ -61,7 +61,9 @@ def draw(setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: 
     told = f"{rules.LOCKED} {knob.help}".strip() if locked else knob.help or None
     common: dict[str, Any] = {"key": key, "help": told, "on_change": _changed, "args": (key, field, base)}
     common["disabled"] = locked
-    if knob.kind == "toggle":
+    if knob.kind == "document":
+        own_text.draw(setting, field, knob, value, locked)
+    elif knob.kind == "toggle":
         st.toggle(knob.label, **common)
     elif knob.kind == "text":
         st.text_input(knob.label, max_chars=knob.max_length, **common)

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.experiment import Run
+from icl_core.experiment import CannotDraw, Run
 from icl_core.papers.birth.induction.beside_construction import align, causal
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.shared.construction import construct
@@ -35,6 +35,8 @@ def kept(run: Run, snapshot: int) -> dict[str, Kept]:
     batch = held_out(task, max(AT_ONCE, POSITIONS // run.config.T), "cpu")
     own = logits_of(trained, batch)
     right = share(own.argmax(-1) == batch.targets, batch.in_context)[0]
+    if not right:
+        raise CannotDraw("no prediction in context is right at this step: there is no accuracy to keep")
     return {
         name: _compared(own, logits_of(weights, batch), batch, right) for name, weights in models(trained, task).items()
     }

@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from icl_core.experiment import Preset
 from icl_core.knobs import choice, settings, slider
+from icl_core.papers.birth.shared import own_text
 from icl_core.papers.birth.shared import settings as one
+from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.papers.birth.shared.settings import MODEL, REPEATS, TASK, TRAINING
 
 LENGTHS = {"128": "32, 64, 128", "256": "32, 64, 128, 256"}  # by the longest
@@ -18,7 +20,8 @@ class Config:
 
     lengths: str = choice("sequence lengths, T", LENGTHS, default="128", group=TASK)
     K: int = slider("triggers a sequence, K", 1, 10, default=8, group=TASK)
-    N: int = slider("vocabulary, N", 16, 65, default=32, group=TASK)
+    text: str = text_field(TASK)
+    N: int = size_field(32, TASK)
     d: int = slider("width, d", 32, 256, default=128, step=16, group=MODEL)
     sgd_rate: float = slider("learning rate of SGD", 0.01, 2.0, default=0.3, log=True, group=TRAINING)
     adamw_rate: float = slider("learning rate of AdamW", 0.001, 1.0, default=0.2, log=True, group=TRAINING)
@@ -30,6 +33,11 @@ class Config:
     def check(self) -> None:
         """Refuse what the longest training refuses."""
         training(self, "sgd", lengths_of(self)[-1], 0)
+
+    @property
+    def alphabet(self) -> int:
+        """How many different characters the text has."""
+        return own_text.alphabet(self)
 
 
 @settings
@@ -56,9 +64,9 @@ def lengths_of(config: Config) -> list[int]:
 def training(config: Config, optimiser: str, T: int, seed: int) -> one.Config:
     """One of the trainings: of an optimiser at a length, the `seed`-th."""
     return one.Config(
-        T=T, K=config.K, N=config.N, d=config.d, batch=config.batch, steps=config.steps, optimiser=optimiser,
-        scale=SCALES[optimiser], learning_rate=config.sgd_rate if optimiser == "sgd" else config.adamw_rate,
-        seed=(config.seed + seed) % 100,
+        T=T, K=config.K, text=config.text, N=config.N, d=config.d, batch=config.batch, steps=config.steps,
+        optimiser=optimiser, scale=SCALES[optimiser], seed=(config.seed + seed) % 100,
+        learning_rate=config.sgd_rate if optimiser == "sgd" else config.adamw_rate,
     )  # fmt: skip
 
 

@@ -2,6 +2,8 @@
 
 from icl_core import device
 from icl_core.knobs import BadSetting, choice, settings, slider, toggle
+from icl_core.papers.birth.shared import own_text
+from icl_core.papers.birth.shared.own_text import size_field, text_field
 
 TASK, MODEL, TRAINING, FREEZING, REPEATS = "the task", "the model", "the training", "freezing", "repetition"
 TRIGGERS = {
@@ -26,9 +28,8 @@ class Config:
     outputs: str = choice(
         "outputs", OUTPUTS, default="uniform", group=TASK, help="how the character that follows a trigger is drawn"
     )
-    N: int = slider(
-        "vocabulary, N", 16, 65, default=65, group=TASK, help="the N most frequent characters of Shakespeare"
-    )
+    text: str = text_field(TASK)
+    N: int = size_field(65, TASK)
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
     no_repeat: bool = toggle(
         "no output repeats its trigger",
@@ -57,10 +58,16 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse freezing beyond the end, and what does not fit the memory: two T × T maps a sequence held at once, the
-        batch, the matrices with their optimiser's state."""
+        """Refuse what the text cannot give, freezing beyond the end, and what does not fit the memory: two T × T maps a
+        sequence held at once, the batch, the matrices with their optimiser's state."""
+        own_text.check(self)
         if self.freeze_until > self.steps:
             raise BadSetting(f"freeze_until must be at most steps, {self.steps}, got {self.freeze_until}")
         cached = max(1, 2**12 // self.T)  # sequences held at once
         needed = 4 * (12 * cached * self.T * (self.T + self.d) + 16 * self.batch * self.T + 60 * self.d**2)
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
+
+    @property
+    def alphabet(self) -> int:
+        """How many different characters the text has."""
+        return own_text.alphabet(self)

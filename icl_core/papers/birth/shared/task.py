@@ -2,16 +2,15 @@
 an output drawn anew for each sequence. Only the context can tell which output belongs to which trigger."""
 
 import json
-from collections import Counter
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from itertools import pairwise
 from pathlib import Path
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from icl_core import text_counts
 from icl_core.papers.birth.shared.inclusion import inclusion
 
 TRIGGERS = ("random", "fixed", "fixed rare")
@@ -37,18 +36,19 @@ def shakespeare() -> Counts:
 
 
 def count_text(text: str) -> Counts:
-    """The counts of a visitor's own text. `ValueError` if it has fewer than two different characters."""
-    characters = tuple(sorted(set(text)))
-    if len(characters) < 2:
-        raise ValueError(f"text must have at least 2 different characters, got {len(characters)}")
-    index = {character: i for i, character in enumerate(characters)}
-    unigram = torch.zeros(len(characters), dtype=torch.float64)
-    bigram = torch.zeros(len(characters), len(characters), dtype=torch.float64)
-    for character, count in Counter(text).items():
-        unigram[index[character]] = count
-    for (first, second), count in Counter(pairwise(text)).items():
-        bigram[index[first], index[second]] = count
-    return Counts(characters, unigram, bigram)
+    """The counts of a text. `BadSetting` if it has too few different characters."""
+    return _as_tensors(text_counts.count(text))
+
+
+def counts_of(digest: str) -> Counts:
+    """The counts of a visitor's own text, of Tiny Shakespeare where none is named. `NotHere` if they are not kept."""
+    return _as_tensors(text_counts.load(digest)) if digest else shakespeare()
+
+
+def _as_tensors(found: text_counts.TextCounts) -> Counts:
+    return Counts(
+        found.characters, *(torch.tensor(each, dtype=torch.float64) for each in (found.unigram, found.bigram))
+    )
 
 
 @dataclass(frozen=True, eq=False)

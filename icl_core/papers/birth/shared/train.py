@@ -14,7 +14,7 @@ from icl_core.papers.birth.shared import gradient, probes
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights, initialise
 from icl_core.papers.birth.shared.settings import Config
-from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
+from icl_core.papers.birth.shared.task import Batch, Task, counts_of, make_task, sample
 from icl_core.training import loop, phases
 
 FROZEN = ("W_E", "P", "W_U", "R1", "V2")
@@ -28,7 +28,8 @@ PATH = ("accuracy", "recall_W_O2", "recall_W_K2", "recall_W_K1")  # along which 
 
 def task_of(config: Any) -> Task:
     """The bigram task that the settings of any of the experiments ask for."""
-    return make_task(config.N, config.K, config.T, config.triggers, config.outputs, config.no_repeat)
+    counts = counts_of(getattr(config, "text", ""))
+    return make_task(config.N, config.K, config.T, config.triggers, config.outputs, config.no_repeat, counts)
 
 
 def held_out(task: Task, sequences: int, where: str | None = None) -> Batch:

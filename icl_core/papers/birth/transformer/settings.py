@@ -5,6 +5,8 @@ from dataclasses import replace
 from icl_core import device
 from icl_core.experiment import Preset
 from icl_core.knobs import BadSetting, choice, settings, slider, text, toggle
+from icl_core.papers.birth.shared import own_text
+from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.papers.birth.shared.settings import (
     MODEL,
     OPTIMISERS,
@@ -31,9 +33,8 @@ class Config:
     outputs: str = choice(
         "outputs", OUTPUTS, default="uniform", group=TASK, help="how the character that follows a trigger is drawn"
     )
-    N: int = slider(
-        "vocabulary, N", 16, 65, default=65, group=TASK, help="the N most frequent characters of Shakespeare"
-    )
+    text: str = text_field(TASK)
+    N: int = size_field(65, TASK)
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
     no_repeat: bool = toggle(
         "no output repeats its trigger",
@@ -63,13 +64,19 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse heads of a broken width, and what does not fit the memory."""
+        """Refuse what the text cannot give, heads of a broken width, and what does not fit the memory."""
+        own_text.check(self)
         if self.d % self.heads:
             raise BadSetting(f"heads must divide the width, {self.d}, got {self.heads}")
         at_once = max(1, 2**11 // self.T)  # sequences
         maps = 4 * at_once * self.T * self.layers * (6 * self.heads * self.T + 24 * self.d)
         needed = maps + 4 * 80 * self.parameters + 4 * 16 * self.batch * self.T
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
+
+    @property
+    def alphabet(self) -> int:
+        """How many different characters the text has."""
+        return own_text.alphabet(self)
 
     @property
     def parameters(self) -> int:

@@ -49,9 +49,10 @@ def copying(run: Run, view: View) -> Panel:
     data = pd.DataFrame(rows, columns=["bigram", "who", "right", "standard error", "positions"])
     labels = [f"{name}" if who == "model" else f"{name}: best" for name, who, *_ in rows]
     kinds = ["trained" if who == "model" else figures.colour("seed") for _, who, *_ in rows]
-    rare, often = (float(data[(data.who == "model") & (data.bigram == name)].right.iloc[0]) for name in _ENDS)
+    model = data[(data.who == "model") & (data.positions > 0)].set_index("bigram").right
+    ends = [f"{word} {model[name]:.0%}" for name, word in _ENDS.items() if name in model]
     return Panel(
-        f"{rare:.0%} right where the output never follows its trigger in the text, {often:.0%} where it often does",
+        f"Right in context, by how often the text has the pair: {', '.join(ends) or 'see the bars'}",
         "How often the prediction in context is right, by π_b(o|q): how often the output o follows the trigger q in "
         "ordinary text. A model that only copies does not care. Pale bars: the best predictor, which knows π_b, π_u "
         "and all that stands before, but not which characters are triggers.",
@@ -64,4 +65,4 @@ def copying(run: Run, view: View) -> Panel:
     )  # fmt: skip
 
 
-_ENDS = (next(iter(RANGES)), list(RANGES)[-1])
+_ENDS = {"never": "never", "over 5%": "often"}

@@ -7,7 +7,6 @@ import pandas as pd
 
 from icl_core.experiment import Panel, Run
 from icl_core.figures import characters
-from icl_core.figures.attention import positions
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.sequence import choose, read
@@ -22,7 +21,8 @@ def draw(run: Run, view: View) -> Panel:
     task, snapshot = task_of(run.config), run.snapshot_at(view)
     sequence = choose(task, view)
     reading = read(weights_at(run, snapshot), sequence, run.config.layers)
-    tokens, at = positions(sequence.characters)[0], min(view.position, len(sequence.inputs)) - 1
+    tokens = [f"{index} '{each}'" for index, each in enumerate(characters(sequence.characters), 1)]
+    at = min(view.position, len(tokens)) - 1
     layers = {"layer 1": reading.attention1, "layer 2": reading.attention2}
     if reading.attention1 is None:
         layers = {"layer 1": reading.attention2}

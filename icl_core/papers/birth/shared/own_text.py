@@ -1,0 +1,66 @@
+"""The text whose unigrams and bigrams are the task: Tiny Shakespeare, or a visitor's own, by its counts' digest."""
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from icl_core import text_counts
+from icl_core.knobs import BadSetting, document, slider
+from icl_core.papers.birth.shared.task import RARE_FROM
+
+NAME, ALPHABET = "Tiny Shakespeare", 65
+FREE = 2  # characters that must be left beside the triggers
+_LISTED = 12  # characters in a sentence
+
+
+def text_field(group: str) -> Any:
+    """The field `text` of a config."""
+    return document("text", NAME, group=group, fit=_fit, about=_about, added=True)
+
+
+def size_field(default: int, group: str) -> Any:
+    """The field `N` of a config, which has the property `alphabet`."""
+    return slider(
+        "vocabulary, N", text_counts.LEAST, text_counts.MOST, default=default, at_most="alphabet", group=group,
+        help="the N most frequent characters of the text",
+    )  # fmt: skip
+
+
+def alphabet(config: Any) -> int:
+    """How many different characters the text of a config has; `NotHere` if its counts are not on this computer."""
+    return len(text_counts.load(config.text).characters) if config.text else ALPHABET
+
+
+def check(config: Any) -> None:
+    """Refuse a text that is not here, and what it cannot give."""
+    most = alphabet(config)
+    if most < config.N:
+        whose = "your text has" if config.text else f"{NAME} has"
+        raise BadSetting(f"N must be at most {most}, as many different characters as {whose}, got {config.N}")
+    asked, triggers = config.K, _most_triggers(config)
+    if asked > triggers:
+        raise BadSetting(f"K must be at most {triggers} where N is {config.N}, got {asked}")
+
+
+def _most_triggers(config: Any) -> int:
+    rare = getattr(config, "triggers", "") == "fixed rare"
+    return config.N - (RARE_FROM if rare else FREE)
+
+
+def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields to set where a text is chosen: all its characters, and no more triggers than these allow."""
+    wanted = SimpleNamespace(**chosen)
+    wanted.N = alphabet(wanted)
+    return {"N": wanted.N, "K": max(1, min(wanted.K, _most_triggers(wanted)))}
+
+
+def _about(chosen: Mapping[str, Any]) -> str:
+    """What a text of a visitor's has, and what its N most frequent characters leave out."""
+    counts, N = text_counts.load(chosen["text"]), chosen["N"]
+    has = f"{len(counts.characters)} different characters, {counts.length:,} in all."
+    rare = counts.frequent(len(counts.characters))[N:]
+    if not rare:
+        return has
+    share = sum(often for _, often in rare) / counts.length
+    few = text_counts.shown([character for character, _ in rare], _LISTED)
+    return f"{has} N = {N} leaves out the {len(rare)} rarest, {text_counts.percent(share)} of the text: {few}."

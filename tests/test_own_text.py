@@ -1,0 +1,196 @@
+"""A visitor's own text: what is counted, what is left out and named, what is refused, and what becomes of a run."""
+
+import json
+import random
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from house import house
+from test_links import opened
+
+from icl_core import registry, text_counts
+from icl_core.cli import main
+from icl_core.forms import differences, from_kept, kept
+from icl_core.knobs import BadSetting, document, knobs, settings, slider
+from icl_core.papers.birth.shared.train import task_of
+from icl_core.runs import header, store, texts
+from icl_core.text_counts import LARGEST, NotHere, count, load, read, told
+
+GERMAN = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
+IDS = ("birth.induction", "birth.transformer", "birth.length")
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """An empty cache."""
+    monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path))
+    return tmp_path / "texts"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_counts_are_those_of_what_can_be_seen(seed):
+    text = "abcd" + "".join(random.Random(seed).choices("abcdé\n\t\r\ufeffß", k=60))
+    found, seen = count(text), [each for each in text if each not in "\t\r\ufeff"]
+    assert found.characters == tuple(sorted(set(seen))) and found.length == len(seen)
+    assert sum(found.invisible.values()) == len(text) - len(seen)
+    for i, one in enumerate(found.characters):
+        assert found.unigram[i] == seen.count(one)
+        for j, other in enumerate(found.characters):
+            assert found.bigram[i, j] == list(pairwise(seen)).count((one, other))
+
+
+def test_what_is_left_out_is_named_with_its_number():
+    found = read("\ufeffabcd\r\nab\tcd\u200b\r\n".encode())
+    assert dict(found.invisible) == {
+        "carriage return": 2, "tab": 1, "byte order mark": 1, "zero width space": 1,
+    }  # fmt: skip
+    assert told(found)[1].startswith("Left out, as they cannot be seen: carriage return × 2, ")
+    assert told(count("ab\u00a0cd\u2003e"))[1] == "Counted as a space: other blanks × 2."
+
+
+def test_of_a_large_alphabet_the_256_most_frequent_are_kept():
+    often = "".join(chr(0x4E00 + i) * (3 if i < 256 else 1) for i in range(300))
+    found = count(often)
+    assert len(found.characters) == 256 == len(found.bigram) and len(found.rare) == 44
+    assert found.bigram.sum() == 3 * 256 - 1  # rare ones part what stands beside them
+    assert "has at most 256 different characters, this text has 300. Left out: the 44 rarest, 5%" in told(found)[1]
+
+
+def test_an_accent_is_put_together_with_its_letter():
+    assert count("abcde\u0301").characters == ("a", "b", "c", "d", "é")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "at least 4 different characters, got an empty one"),
+        (b"aaaa", "at least 4 different characters, got 1: 'a'"),
+        (b"\x00\x01", "at least 4 different characters, got none that can be seen"),
+        (b"abc\nd\xe4e", "in UTF-8, got the byte 0xE4 in line 2, which cannot stand there: save it as UTF-8"),
+        ("abcd".encode("utf-16"), "in UTF-8, got UTF-16: save it as UTF-8"),
+        (b"x" * (LARGEST + 1), r"at most 5,242,880 bytes \(5 MB\), got 5,242,881 bytes"),
+    ],
+)
+def test_what_is_no_text_is_refused_with_what_was_expected_and_what_came(content, said):
+    with pytest.raises(BadSetting, match=said):
+        read(content)
+
+
+def test_counts_are_kept_by_their_digest_and_the_text_is_not(here):
+    found = count(GERMAN)
+    digest = texts.keep(found)
+    (file,) = here.iterdir()
+    assert file.name == f"{digest}.json" and "Boxk" not in file.read_text() and file.stat().st_mode & 0o077 == 0
+    again = load(digest)
+    assert again.characters == found.characters and np.array_equal(again.bigram, found.bigram)
+    assert texts.keep(count(GERMAN.replace("\n", "\r\n"))) == digest
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", None, b'{"characters":["a"]}'])
+def test_damaged_counts_are_said_to_be_and_are_whole_again_with_the_text(here, damage):
+    digest = texts.keep(count(GERMAN))
+    content = (here / f"{digest}.json").read_bytes()
+    (here / f"{digest}.json").write_bytes(content.replace(b"[", b"[1,", 1) if damage is None else damage)
+    with pytest.raises(NotHere, match="must be as they were kept, got others: give the text again"):
+        load(digest)
+    texts.keep(count(GERMAN))
+    assert load(digest).length
+
+
+def test_where_nothing_can_be_written_a_sentence_says_so(here):
+    here.write_text("a file in its place")
+    with pytest.raises(OSError, match="must be a folder that can be written to"):
+        texts.keep(count(GERMAN))
+
+
+@pytest.mark.parametrize("id", IDS)
+def test_the_text_becomes_the_task(here, id):
+    config, digest = registry.experiment(id).config, texts.keep(count(GERMAN))
+    fit = knobs(config)["text"].fit({**vars(config()), "text": digest})
+    made = config(text=digest, **fit)
+    if hasattr(made, "triggers"):
+        task = task_of(made)
+        assert task.characters == load(digest).characters and "ö" in task.characters and "X" not in task.characters
+    assert made.N == made.alphabet == len(load(digest).characters)
+    for wrong, said in (
+        ({"N": made.N + 1}, "as many different characters as your text has"),
+        ({"N": 5, "K": 4}, "K must be at most 3"),
+        ({"text": "0" * 16}, "must be one that was given on this computer"),
+        ({"text": "../../secret"}, "text must be a digest"),
+    ):
+        with pytest.raises(BadSetting, match=said):
+            replace(made, **wrong)
+    with pytest.raises(BadSetting, match="Tiny Shakespeare has, got 66"):
+        config(N=66)
+
+
+def test_the_keys_of_shipped_runs_are_what_they_were():
+    found = [each for each in store.default().headers() if each.origin == "shipped"]
+    for each in found:
+        assert "text" not in each.config
+        assert header.key_of(each.experiment, header.typed_config(each)) == each.path.stem
+    assert len(found) > 50
+
+
+@settings
+class Grown:
+    d: int = slider("width", 2, 64, default=8)
+    given: str = document("text", "the one here", added=True)
+
+
+def test_a_field_that_was_added_is_kept_only_where_it_is_not_the_default():
+    own = Grown(given="0123456789abcdef")
+    assert kept(Grown()) == {"d": 8} and kept(own) == {"d": 8, "given": own.given}
+    assert from_kept(Grown, {"d": 8}) == Grown() and from_kept(Grown, kept(own)) == own
+    assert differences(own, Grown()) == ["text your own (0123…) (preset: the one here)"]
+
+
+def test_a_claim_does_not_speak_of_texts_that_there_were_not_when_it_was_written(here):
+    experiment, digest = registry.experiment("birth.induction"), texts.keep(count(GERMAN))
+    for preset in experiment.presets:
+        own = replace(preset.config, text=digest, N=len(load(digest).characters))
+        assert not any(claim.is_at(own) for claim in experiment.claims if claim.at)
+
+
+def test_without_its_text_a_run_is_away_and_with_it_there_again(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as runs:
+        digest = texts.keep(count(GERMAN))
+        config = registry.experiment("birth.induction").config(text=digest, N=20)
+        saved = runs.save("birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []})
+        assert runs.headers("birth.induction") == [saved]
+        text_counts.kept_at(digest).unlink()
+        assert runs.headers("birth.induction") == [] and runs.load(saved) is None
+        texts.keep(count(GERMAN))
+        assert runs.headers("birth.induction") == [saved] and runs.load(saved).config == config
+
+
+def test_the_command_line_counts_a_file_and_says_what_to_set(here, tmp_path, capsys):
+    (tmp_path / "notes.txt").write_text("\ufeff" + GERMAN, encoding="utf-8")
+    assert main(["text", str(tmp_path / "notes.txt")]) == 0
+    said = capsys.readouterr().out
+    digest = said.split("text=")[1][:16]
+    assert "byte order mark × 1" in said and f"N={len(load(digest).characters)}" in said
+    assert main(["text", str(tmp_path / "none.txt")]) == 2
+    assert "FILE must be a text that can be read" in capsys.readouterr().err
+
+
+def test_a_link_whose_text_is_not_here_says_so_and_offers_the_other(here):
+    app = opened("birth", "text=0123456789abcdef&d=64&at_once=false")
+    assert not app.exception and not app.error
+    assert ["must be one that was given on this computer" in each.value for each in app.warning] == [True]
+    next(each for each in app.button if each.label == "Take Tiny Shakespeare instead").click()
+    app.run()
+    assert not app.warning and "text" not in app.query_params and app.query_params["d"] == "64"
+
+
+def test_counts_have_one_form():
+    content = json.loads(count("abcd").content)
+    assert content["characters"] == list("abcd") and content["bigram_counts"][0] == [0, 1, 0, 0]
+
+
+def test_a_title_shows_a_character_that_markdown_would_swallow():
+    app = opened("birth", "drawer=Your own sequence&sequence=a$b$a$b&position=4&at_once=false")
+    assert any("After 4 '\\$'" in each.value for each in app.subheader)
+    assert not app.exception and not app.error
