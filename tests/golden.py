@@ -49,7 +49,8 @@ def entry(experiment_id: str, progress: Recorder | None = None) -> dict[str, Any
 
 def ten_steps(experiment: Experiment) -> Any:
     """The default setting with ten training steps."""
-    few = {name: TEN for name in STEPS if name in knobs(experiment.config)}
+    asked = knobs(experiment.config)
+    few = {name: TEN for name in STEPS if name in asked and asked[name].kind == "slider"}
     return replace(experiment.presets[0].config, **few)
 
 
