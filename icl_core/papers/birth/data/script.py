@@ -65,8 +65,8 @@ def _keys(run: Run, view: View) -> str:
     last = [short(name) for name in shown(run) if latest(run, name) == "recall_W_K1_early"]
     return (
         "Random triggers ask more of W_K²: any character may be one. With five fixed triggers it comes "
-        f"{found['rare']}, with five random ones {found['random_5']}. W_K¹ is asked the same of all data, and is the "
-        f"last {'with ' + ', '.join(last) if last else 'with none'}."
+        f"{found['rare']}, with five random ones {found['random_5']}. W_K¹ is asked the same of all data, and comes "
+        f"last with {', '.join(last) or 'none of them'}."
     )
 
 
