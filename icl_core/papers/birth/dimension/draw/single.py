@@ -44,11 +44,8 @@ def heatmap(run: Run, view: View) -> Panel:
     figure.add_trace(Trace("heatmap", x=x, y=y, z=np.ascontiguousarray(z, np.float32), **scale, **hover))
     figure.add_traces(_contours(run, x))
     figure.add_trace(_written(z))
-    figure.update_xaxes(
-        axis(
-            f"batches of {one_step.SEQUENCES} sequences", tickvals=x, ticktext=[str(n) for n in numbers], showgrid=False
-        )
-    )
+    batch = f"batches of {one_step.SEQUENCES} sequences"
+    figure.update_xaxes(axis(batch, tickvals=x, ticktext=[str(n) for n in numbers], showgrid=False))
     figure.update_xaxes(range=[-0.5, len(x) - 0.5])
     figure.update_yaxes(axis("width, d", tickvals=y, ticktext=[str(d) for d in widths], showgrid=False))
     figure.update_yaxes(range=[-0.5, len(y) - 0.5])

@@ -61,7 +61,7 @@ def gradients(run: Run, view: View) -> Panel:
     return Panel(
         f"The gradients are largest at step: {told}" if run.finished else "Gradients so far",
         f"The norm of the loss's gradient by each matrix, the mean over {WINDOW} steps. A matrix whose gradient is "
-        "small learns little yet: the keys of layer 1 have little to gain before layer 2 looks for what they copy.",
+        "small learns little yet. If none waited for another, all would be largest at once.",
         figures.curves(series, "training step", "norm of the gradient", log_y=True, at=step(run, view)),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )
