@@ -152,7 +152,7 @@ def recalls(run: Run, view: View) -> Panel:
     return Panel(
         f"Theory within {apart.max():.2f} of simulation, from d = {FROM} within {apart[widths >= FROM].max():.2f}",
         "Dots: simulated, one colour for each number of batches. Lines: what independent Gaussian readings with the "
-        "exact mean and variance would recall. At small d readings are not Gaussian, and theory misses them a little. If the "
+        "exact mean and variance would recall. At small d readings are not Gaussian, and theory is off. If the "
         "variance missed some of the noise, the lines would lie above the dots.",
         figure,
         data=pd.DataFrame({"d": widths} | dict(zip(map(str, run["task/numbers"]), recall.round(4), strict=True))),
