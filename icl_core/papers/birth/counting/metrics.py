@@ -5,17 +5,17 @@ import numpy as np
 from icl_core.experiment import Metric, Run
 from icl_core.papers.birth.counting import claims
 from icl_core.papers.birth.counting.stages import in_order, share_of_gain
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.papers.birth.shared.seeds import over_seeds, seeds_error
 from icl_core.trend import still_falling
 
 
 def metrics(run: Run) -> list[Metric]:
     """What this run's setting can bear out, the mean over its seeds."""
     lost = run["evaluated/loss"] - run["baseline/loss_bigram_at"].mean()
-    exact = Metric(claims.BAYES, float(lost.mean()), seeds_error(lost))
+    exact = over_seeds(claims.BAYES, lost)
     if run.config.layers == 1:
         apart = run["evaluated/kl_bigram"] - run["evaluated/kl_unigram"]
-        return [Metric(claims.ONE_LAYER, float(apart.mean()), seeds_error(apart)), exact]
+        return [over_seeds(claims.ONE_LAYER, apart), exact]
     ordered = np.mean([in_order(run, seed) for seed in range(len(run["curve/loss"]))])
     found = [Metric(claims.STAGES, float(ordered), None, _unfinished(run) if ordered < 1 else "")]
     for claim, values in ((claims.LOOKS_BACK, run["evaluated/previous"]), (claims.TOWARDS_BAYES, share_of_gain(run))):

@@ -1,10 +1,8 @@
 """The claims, measured seed by seed."""
 
-from dataclasses import replace
-
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.experiment import Metric, Run
 from icl_core.figures import written
 from icl_core.papers.birth.data import claims
 from icl_core.papers.birth.data.measures import (
@@ -18,16 +16,12 @@ from icl_core.papers.birth.data.measures import (
     times,
     unevenness,
 )
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.papers.birth.shared.seeds import over_seeds
 
 
 def metrics(run: Run) -> list[Metric]:
     """The means over seeds. What never arrives counts as arriving at the training's end: it is later still."""
     return [*_speed(run), *_probes(run), *_outputs(run), *_stored(run)]
-
-
-def _metric(claim: Claim, values: np.ndarray) -> Metric:
-    return Metric(claim, float(values.mean()), seeds_error(values))
 
 
 def _later(run: Run, measure: str, slow: str, quick: str) -> np.ndarray:
@@ -40,10 +34,10 @@ def _speed(run: Run) -> list[Metric]:
     uniform = [name for name in run.names("data") if name != BIGRAM]
     first = [halved(run, "in_context_loss", name) - halved(run, "global_loss", name) for name in uniform]
     return [
-        _metric(claims.FEWER, _later(run, "accuracy", "random_1", "random_5")),
-        _metric(claims.RARE, _later(run, "accuracy", "rare", "frequent")),
-        _metric(claims.RANDOM, _later(run, "accuracy", "random_1", "frequent")),
-        _metric(claims.GLOBAL_FIRST, np.min(first, axis=0)),
+        over_seeds(claims.FEWER, _later(run, "accuracy", "random_1", "random_5")),
+        over_seeds(claims.RARE, _later(run, "accuracy", "rare", "frequent")),
+        over_seeds(claims.RANDOM, _later(run, "accuracy", "random_1", "frequent")),
+        over_seeds(claims.GLOBAL_FIRST, np.min(first, axis=0)),
     ]
 
 
@@ -54,9 +48,9 @@ def _probes(run: Run) -> list[Metric]:
             for name in ("random_1", "frequent")]  # fmt: skip
     keys = np.minimum(both[0], end) - np.minimum(both[1], end)
     return [
-        _metric(claims.FEWER_OUTPUT, _later(run, "recall_W_O2", "random_1", "random_5")),
-        _metric(claims.RARE_OUTPUT, _later(run, "recall_W_O2", "rare", "frequent")),
-        _metric(claims.RANDOM_KEYS, keys - output),
+        over_seeds(claims.FEWER_OUTPUT, _later(run, "recall_W_O2", "random_1", "random_5")),
+        over_seeds(claims.RARE_OUTPUT, _later(run, "recall_W_O2", "rare", "frequent")),
+        over_seeds(claims.RANDOM_KEYS, keys - output),
     ]
 
 
@@ -67,9 +61,9 @@ def _outputs(run: Run) -> list[Metric]:
 
     ends = {claims.BETTER_OUTPUT: "W_O2", claims.BETTER_KEYS: "W_K2", claims.SAME_PREVIOUS: "W_K1_early"}
     return [
-        _metric(claims.BIGRAM_FAILS, gained("evaluated/accuracy_uniform")),
-        _metric(claims.UNIFORM_FITS_BOTH, gained("evaluated/accuracy_bigram")),
-        *(_metric(claim, gained(f"curve/recall_{name}")[:, -1]) for claim, name in ends.items()),
+        over_seeds(claims.BIGRAM_FAILS, gained("evaluated/accuracy_uniform")),
+        over_seeds(claims.UNIFORM_FITS_BOTH, gained("evaluated/accuracy_bigram")),
+        *(over_seeds(claim, gained(f"curve/recall_{name}")[:, -1]) for claim, name in ends.items()),
     ]
 
 
@@ -78,10 +72,10 @@ def _stored(run: Run) -> list[Metric]:
     early, late = by_position(K1, run.config.T)
     capital, lower = by_case(K2, run.names("characters"))
     return [
-        _metric(claims.LATE_POSITIONS, late / early),
-        _metric(claims.RARE_WEAK, capital / lower),
-        replace(_metric(claims.EVEN_OUTPUT, unevenness(O2)), reason=_uneven(run, O2)),
-        _metric(claims.EVENER, unevenness(O2) - unevenness(K2)),
+        over_seeds(claims.LATE_POSITIONS, late / early),
+        over_seeds(claims.RARE_WEAK, capital / lower),
+        over_seeds(claims.EVEN_OUTPUT, unevenness(O2), _uneven(run, O2)),
+        over_seeds(claims.EVENER, unevenness(O2) - unevenness(K2)),
     ]
 
 

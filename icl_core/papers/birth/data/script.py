@@ -4,8 +4,8 @@ import numpy as np
 
 from icl_core.experiment import Run
 from icl_core.papers.birth.data.draw.looks import short
-from icl_core.papers.birth.data.draw.speed import ordered, when
-from icl_core.papers.birth.data.measures import BIGRAM, LEVEL, UNIFORM, arrival, by_case, of
+from icl_core.papers.birth.data.draw.speed import ordered, shown, when
+from icl_core.papers.birth.data.measures import BIGRAM, LEVEL, UNIFORM, arrival, by_case, latest, of
 from icl_core.papers.birth.data.settings import View
 from icl_core.papers.birth.shared.words import EXAMPLE
 from icl_core.script import HEADLINE, MARKS, Beat, Question, Script, Task, Try
@@ -54,7 +54,7 @@ def _late(run: Run, view: View) -> str:
         return when(arrival(run, "recall_W_O2", name), run)
 
     return (
-        f"W_O² recalls {LEVEL:.0%} with five random triggers at {of_output('random_5')}. With one random trigger: "
+        f"W_O² recalls {LEVEL:.0%} with five random triggers {of_output('random_5')}. With one random trigger: "
         f"{of_output('random_1')}; with five rare ones: {of_output('rare')}. Few or rare triggers leave W_O² few "
         "outputs to learn from."
     )
@@ -62,10 +62,12 @@ def _late(run: Run, view: View) -> str:
 
 def _keys(run: Run, view: View) -> str:
     found = {name: when(arrival(run, "recall_W_K2", name), run) for name in ("rare", "random_5")}
+    last = [short(name) for name in shown(run) if latest(run, name) == "recall_W_K1_early"]
     return (
-        "Random triggers ask more of W_K²: any character may be one. With five fixed triggers it comes at "
-        f"{found['rare']}, with five random ones at {found['random_5']}. W_K¹ is the same for all, and seldom the last."
-    ).replace("at not", "not")
+        "Random triggers ask more of W_K²: any character may be one. With five fixed triggers it comes "
+        f"{found['rare']}, with five random ones {found['random_5']}. W_K¹ is asked the same of all data, and comes "
+        f"last with {', '.join(last) or 'none of them'}."
+    )
 
 
 def _elsewhere(run: Run) -> tuple[float, float]:
@@ -158,7 +160,7 @@ BEATS = (
         STORED,
         do="Choose the data “5 fixed, rare”.",
         done=lambda view: view.data_shown == "rare",
-        then="Now only five rows of W_K² stand out: those of the five triggers, the only ones that it has ever met.",
+        then="Now only five rows of W_K² stand out: those of the five triggers. No other character was ever one.",
     ),
 )
 

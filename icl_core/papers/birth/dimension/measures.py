@@ -8,6 +8,7 @@ from icl_core.papers.birth.shared.crossing import crossing
 
 HALF = 0.5
 FIXED = FACTORS.index(1.0)
+FROM = 64  # the least width of which theory's recall is held against simulation
 
 
 def over_training(run: Run) -> np.ndarray:
@@ -39,7 +40,7 @@ def halves(run: Run, rates: np.ndarray) -> np.ndarray:
 
 def contour(run: Run, level: float) -> np.ndarray:
     """The width at which theory's recall passes a level, for each number of batches, the mean over seeds; NaN where it
-    does not between the smallest and the largest width."""
+    does not between the ends of `theory/fine`."""
     fine, recall = run["theory/fine"], run["theory/recall"].mean(0)
     found = np.array([crossing(np.log(fine), row, level) for row in recall])
     return np.where(np.isfinite(found) & (found > np.log(fine[0])), np.exp(found), np.nan)

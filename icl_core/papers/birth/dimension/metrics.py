@@ -4,11 +4,10 @@ import numpy as np
 
 from icl_core.experiment import Claim, Metric, Run
 from icl_core.papers.birth.dimension import claims
-from icl_core.papers.birth.dimension.measures import at_rates, at_widths, fixed, halves, over_training, tuned
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.papers.birth.dimension.measures import FROM, at_rates, at_widths, fixed, halves, over_training, tuned
+from icl_core.papers.birth.shared.seeds import over_seeds
 
 LOW, HIGH, ENOUGH, FEW = 32, 512, 128, 4  # widths that claims name, and a handful of batches
-FROM = 64  # the least width of which theory's recall is held against simulation
 
 
 def metrics(run: Run) -> list[Metric]:
@@ -16,20 +15,16 @@ def metrics(run: Run) -> list[Metric]:
     widths, means = run["task/widths"].tolist(), over_training(run)
     best, plain = at_rates(means, tuned(run)), at_rates(means, fixed(run))  # [seeds, widths]
     arrived = np.minimum(halves(run, tuned(run))[:, widths.index(ENOUGH)], run["curve/step"][-1])
-    found = [_least(claims.FASTER, np.diff(best)), _metric(claims.ENOUGH, arrived)]
+    found = [_least(claims.FASTER, np.diff(best)), over_seeds(claims.ENOUGH, arrived)]
     if HIGH in widths:
         kept = plain / np.maximum(best, 1e-6)
-        found.append(_metric(claims.UNTUNED, kept[:, widths.index(HIGH)] - kept[:, widths.index(LOW)]))
+        found.append(over_seeds(claims.UNTUNED, kept[:, widths.index(HIGH)] - kept[:, widths.index(LOW)]))
     return [*found, *_one_step(run)]
-
-
-def _metric(claim: Claim, values: np.ndarray) -> Metric:
-    return Metric(claim, float(values.mean()), seeds_error(values))
 
 
 def _least(claim: Claim, gains: np.ndarray) -> Metric:
     """The least of several gains [seeds, gains], by their means over seeds."""
-    return _metric(claim, gains[:, gains.mean(0).argmin()])
+    return over_seeds(claim, gains[:, gains.mean(0).argmin()])
 
 
 def _one_step(run: Run) -> list[Metric]:
@@ -39,7 +34,7 @@ def _one_step(run: Run) -> list[Metric]:
     error = float((run["one_step/noise_error"] / run["theory/noise"]).mean() / ratio[:, 0].size ** 0.5)
     apart = np.abs(recall.mean(0) - at_widths(run))[:, widths >= FROM].max()
     return [
-        _metric(claims.HANDFUL, recall[:, numbers.index(FEW), widths.tolist().index(ENOUGH)]),
+        over_seeds(claims.HANDFUL, recall[:, numbers.index(FEW), widths.tolist().index(ENOUGH)]),
         _least(claims.EASIER, np.diff(recall.mean(1))),
         Metric(claims.NOISE, float(ratio.mean()), error),
         Metric(claims.PREDICTED, float(apart)),

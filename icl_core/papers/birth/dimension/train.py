@@ -56,7 +56,7 @@ def _name(d: int, seed: int) -> str:
     return f"{d} {seed}"
 
 
-def rates_of(config: Config) -> list[float]:
+def rates_of(config: Config | one.Config) -> list[float]:
     """The learning rates that are tried, the smallest first."""
     return [factor * config.learning_rate for factor in FACTORS]
 
@@ -96,7 +96,7 @@ def recalls(weights: Weights, matrices: Float[Tensor, "rates d d"]) -> Float[Ten
 
 def _train(config: one.Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     weights, generator = begun(config)
-    task, tried = task_of(config), [factor * config.learning_rate for factor in FACTORS]
+    task, tried = task_of(config), rates_of(config)
     parameters = {f"W_O2 {index}": weights.W_O2.clone() for index in range(len(tried))}
 
     def step(index: int) -> tuple[dict[str, Tensor], loop.Measures]:

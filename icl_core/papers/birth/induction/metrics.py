@@ -18,7 +18,7 @@ from icl_core.papers.birth.induction.forming import (
     top_down,
 )  # fmt: skip
 from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.papers.birth.shared.seeds import over_seeds, seeds_error
 from icl_core.trend import still_falling
 
 MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹ early"}
@@ -110,10 +110,10 @@ def _frozen(run: Run) -> list[Metric]:
     if config.freeze_W_O2:
         gained = [run[f"curve/recall_{n}"][:, at] - run[f"curve/recall_{n}"][:, 0] for n in ("W_K1_early", "W_K2")]
         most = np.maximum(*gained)  # [seeds]
-        return [Metric(claims.NOTHING_WITHOUT_OUTPUT, float(most.mean()), seeds_error(most))]
+        return [over_seeds(claims.NOTHING_WITHOUT_OUTPUT, most)]
     if config.freeze_W_K1 and config.freeze_W_K2:
         recalled = run["curve/recall_W_O2"][:, at]
-        return [Metric(claims.OUTPUT_ALONE, float(recalled.mean()), seeds_error(recalled))]
+        return [over_seeds(claims.OUTPUT_ALONE, recalled)]
     if "opposite/step" not in run.tensors:
         return []
     return [
@@ -125,7 +125,7 @@ def _frozen(run: Run) -> list[Metric]:
 def _easier(run: Run, claim: Claim, second: str) -> Metric:
     """At equal steps, the recall of W_K2 with W_K1 frozen less that of early W_K1 with W_K2 frozen, seed by seed."""
     found = at_the_thaw(run, second, "W_K1_early")
-    return Metric(claim, float((found[0] - found[1]).mean()), seeds_error(found[0] - found[1]))
+    return over_seeds(claim, found[0] - found[1])
 
 
 def _together(run: Run) -> list[Metric]:

@@ -6,7 +6,7 @@ from icl_core.experiment import Claim, Metric, Run
 from icl_core.papers.birth.laboratory import claims
 from icl_core.papers.birth.laboratory.learned import one_step
 from icl_core.papers.birth.laboratory.read_run import at, growth, off_theory, waiting
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.papers.birth.shared.seeds import over_seeds
 
 
 def metrics(run: Run) -> list[Metric]:
@@ -18,7 +18,7 @@ def metrics(run: Run) -> list[Metric]:
 
 def _metric(claim: Claim, values: np.ndarray) -> Metric:
     known = values[np.isfinite(values)]
-    return Metric(claim, float(known.mean()), seeds_error(known)) if len(known) else Metric(claim, None)
+    return over_seeds(claim, known) if len(known) else Metric(claim, None)
 
 
 def _vectors(run: Run) -> dict[Claim, np.ndarray]:

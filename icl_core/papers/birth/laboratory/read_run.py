@@ -3,6 +3,7 @@
 import numpy as np
 
 from icl_core.experiment import Run
+from icl_core.papers.birth.shared.crossing import crossing
 
 AXES = {  # what the axes of a tensor are, behind that of the seeds
     "near": ("near",), "capacity": ("width", "capacity"), "mlp": ("width", "pairs"),
@@ -29,19 +30,11 @@ def place(run: Run, axis: str, value: float) -> int:
 
 def halves(run: Run, seed: int | None = None) -> np.ndarray:
     """The number of pairs at which half of them are recalled by one matrix, [widths]; between two numbers on the line
-    through them, over the logarithm; NaN if none tried is enough."""
+    through them, over the logarithm; NaN where it is beyond the numbers tried."""
     shares = run["capacity/equal"].mean(0) if seed is None else run["capacity/equal"][seed]
     log = np.log(run["axis/capacity"])
-    return np.array([np.exp(_crossing(log, row)) for row in shares])
-
-
-def _crossing(x: np.ndarray, falling: np.ndarray) -> float:
-    under = np.flatnonzero(falling < HALF)
-    if not len(under) or under[0] == 0:
-        return np.nan
-    low = under[0] - 1
-    share = (falling[low] - HALF) / (falling[low] - falling[low + 1])
-    return float(x[low] + share * (x[low + 1] - x[low]))
+    found = np.array([crossing(log, -row, -HALF) for row in shares])
+    return np.where(np.isfinite(found) & (found > log[0]), np.exp(found), np.nan)
 
 
 def growth(run: Run, seed: int) -> float:

@@ -40,7 +40,7 @@ class View:
     pairs: int = slider("stored pairs, P", 4, 1024, default=128, log=True)
     form: str = choice("form of the memory", FORMS, default="full")
     rank: int = slider("inner width of U V, d′", 4, 256, default=32, log=True, help="at most d")
-    taken: int = slider("heads taken away, of 8", 0, HEADS - 1, default=0)
+    taken: int = slider(f"heads taken away, of {HEADS}", 0, HEADS - 1, default=0)
     threshold: float = slider("threshold of the MLP, b", 0.0, 1.2, default=0.75, step=0.05)
     members: int = slider("vectors in a set", 1, 3, default=2)
 

@@ -5,7 +5,7 @@ import numpy as np
 from icl_core.experiment import Claim, Metric, Run
 from icl_core.papers.birth.length import claims
 from icl_core.papers.birth.length.times import slope, slopes, times
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.papers.birth.shared.seeds import over_seeds
 
 NEVER = "Not every training comes so far at every length."
 
@@ -35,4 +35,4 @@ def _apart(run: Run) -> Metric:
     if not both.any():
         return Metric(claims.POSITIONS, None, unfinished=NEVER)
     apart = slopes(run["task/lengths"], first[both]) - slopes(run["task/lengths"], second[both])
-    return Metric(claims.POSITIONS, float(apart.mean()), seeds_error(apart))
+    return over_seeds(claims.POSITIONS, apart)

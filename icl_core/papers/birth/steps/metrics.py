@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
-from icl_core.papers.birth.shared.seeds import seeds_error
+from icl_core.experiment import Metric, Run
+from icl_core.papers.birth.shared.seeds import over_seeds
 from icl_core.papers.birth.steps import claims
 from icl_core.papers.birth.steps.settings import THEN, THEOREM
 
@@ -15,24 +15,20 @@ STORED = 0.5  # a recall that counts as stored
 def metrics(run: Run) -> list[Metric]:
     """What this run's setting can bear out."""
     if run.config.setup == "whole":
-        return [_mean(claims.WHOLE, after(run, "recall_W_K2"))]
-    found = [_mean(claim, after(run, name)) for claim, name in RECALLS.items()]
-    found.append(_mean(claims.ATTENTION, after(run, "on_output")))
-    found.append(_mean(claims.NEAR_RANDOM, after(run, "accuracy", 1)))
-    found.append(_mean(claims.TRIGGER, after(run, "trigger", 2)))
+        return [over_seeds(claims.WHOLE, after(run, "recall_W_K2"))]
+    found = [over_seeds(claim, after(run, name)) for claim, name in RECALLS.items()]
+    found.append(over_seeds(claims.ATTENTION, after(run, "on_output")))
+    found.append(over_seeds(claims.NEAR_RANDOM, after(run, "accuracy", 1)))
+    found.append(over_seeds(claims.TRIGGER, after(run, "trigger", 2)))
     found += [
-        _mean(claims.SPURIOUS, run["spurious/ratio"] / tau(run)),
-        _mean(claims.FILTERED, run["toy/accuracy_exact"][:, -1]),
+        over_seeds(claims.SPURIOUS, run["spurious/ratio"] / tau(run)),
+        over_seeds(claims.FILTERED, run["toy/accuracy_exact"][:, -1]),
     ]
     worst = max(float(run[f"lemma/{name}"].max()) for name in run.names("lemmas"))
     found += [Metric(claims.FORMULAS, worst), Metric(claims.NOTHING, too_early(run))]
     others = complete(run)[:, [order != THEOREM for order in run.names("orders")]]
-    found.append(_mean(claims.ONE_ORDER, others.sum(1).astype(float)))
-    return [*found, _mean(claims.POSITIONS, placed(run)["all"], _which_positions(run))]
-
-
-def _mean(claim: Claim, values: np.ndarray, reason: str = "") -> Metric:
-    return Metric(claim, float(values.mean()), seeds_error(values), reason=reason)
+    found.append(over_seeds(claims.ONE_ORDER, others.sum(1).astype(float)))
+    return [*found, over_seeds(claims.POSITIONS, placed(run)["all"], _which_positions(run))]
 
 
 def after(run: Run, measure: str, steps: int = 3, way: str = "batch") -> np.ndarray:

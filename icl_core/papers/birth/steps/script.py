@@ -91,7 +91,9 @@ def _others(run: Run) -> float:
 
 def _orders(run: Run, view: View) -> str:
     count = _others(run)
-    return f"{'None' if count == 0 else f'{count:.0f}'} of the five other orders stores all three."
+    return (
+        f"{f'{count:.0f}' if count >= 0.5 else 'None'} of the five other orders store{'s' * (count < 1.5)} all three."
+    )
 
 
 def _exact(run: Run, view: View) -> str:

@@ -44,7 +44,7 @@ def loss_and_gradient(
 
 
 def chunk_of(batch: Batch) -> int:
-    """Sequences that fit the cache of a CPU together; on a GPU, four batches of the paper's are as good as one."""
+    """Sequences that fit the cache of a CPU together; on a GPU, a quarter of the paper's batch."""
     return max(1, (TOKENS if batch.tokens.device.type == "cpu" else 2**15) // batch.inputs.shape[1])
 
 

@@ -30,7 +30,7 @@ def ordered(run: Run) -> list[str]:
 
 def when(step: float, run: Run) -> str:
     """A step in words."""
-    return f"step {step:.0f}" if np.isfinite(step) else f"not by step {run['curve/step'][-1]}"
+    return f"at step {step:.0f}" if np.isfinite(step) else f"not by step {run['curve/step'][-1]}"
 
 
 def arrivals(run: Run, view: View) -> Panel:
@@ -44,7 +44,7 @@ def arrivals(run: Run, view: View) -> Panel:
     _frame(figure, rows, end)
     first, last = rows[0], rows[-1]
     return Panel(
-        f"{LEVEL:.0%} right: {short(first)} at {when(found['accuracy'][0], run)}, {short(last)} "
+        f"{LEVEL:.0%} right: {short(first)} {when(found['accuracy'][0], run)}, {short(last)} "
         f"{when(found['accuracy'][-1], run)}",
         f"A row for each kind of triggers; outputs are uniform. A mark is the step at which {LEVEL:.0%} is reached: "
         "of the predictions in context (diamond), or of the pairs that a matrix has to store. Hollow marks at the "
@@ -103,15 +103,20 @@ def losses(run: Run, view: View) -> Panel:
     for trace in figure.data:
         if trace.get("name", "").endswith("global"):
             trace.update(showlegend=False)
-    ends = [float(mean_of(curve.y)[-1]) for curve in series]
     return Panel(
-        f"In context {min(ends):.1f} to {max(ends):.1f} nats, global alike" if run.finished else "Losses so far",
+        f"In context {_range(series)}, global {_range(whole)} nats" if run.finished else "Losses so far",
         "Solid: the loss where only the context tells what comes. Dotted: the global loss, where bigrams tell. The "
         "dotted lines fall first and lie together, whichever the triggers. The solid ones fall when the induction head "
         "forms; without one they would stay high.",
         figure,
         data=_table(run, [*series, *whole]),
     )
+
+
+def _range(series: list[Curve]) -> str:
+    """The least and the largest value at the end."""
+    ends = [float(mean_of(curve.y)[-1]) for curve in series]
+    return f"{min(ends):.1f} to {max(ends):.1f}"
 
 
 def _table(run: Run, series: list[Curve]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from icl_core.figure import Figure, Trace
 from icl_core.figures import Curve, characters
 from icl_core.figures.style import LINE, NONE_TO_ALL, PAPER, TICKS, axis, colourscale, layout
 from icl_core.papers.birth.dimension import one_step
-from icl_core.papers.birth.dimension.measures import at_widths, contour
+from icl_core.papers.birth.dimension.measures import FROM, at_widths, contour
 from icl_core.papers.birth.dimension.settings import View
 
 LEVELS = (0.5, 0.9)  # of theory's contours
@@ -44,7 +44,8 @@ def heatmap(run: Run, view: View) -> Panel:
     figure.add_trace(Trace("heatmap", x=x, y=y, z=np.ascontiguousarray(z, np.float32), **scale, **hover))
     figure.add_traces(_contours(run, x))
     figure.add_trace(_written(z))
-    figure.update_xaxes(axis("batches of 32 sequences", tickvals=x, ticktext=[str(n) for n in numbers], showgrid=False))
+    batch = f"batches of {one_step.SEQUENCES} sequences"
+    figure.update_xaxes(axis(batch, tickvals=x, ticktext=[str(n) for n in numbers], showgrid=False))
     figure.update_xaxes(range=[-0.5, len(x) - 0.5])
     figure.update_yaxes(axis("width, d", tickvals=y, ticktext=[str(d) for d in widths], showgrid=False))
     figure.update_yaxes(range=[-0.5, len(y) - 0.5])
@@ -149,9 +150,9 @@ def recalls(run: Run, view: View) -> Panel:
     figure.update_layout(legend={"title": {"text": "batches:", "side": "left"}})
     apart = np.abs(recall - at_widths(run)).max(0)
     return Panel(
-        f"Theory within {apart.max():.2f} of simulation, from d = 64 within {apart[widths >= 64].max():.2f}",
+        f"Theory within {apart.max():.2f} of simulation, from d = {FROM} within {apart[widths >= FROM].max():.2f}",
         "Dots: simulated, one colour for each number of batches. Lines: what independent Gaussian readings with the "
-        "exact mean and variance would recall. At small d readings are not Gaussian, and theory is too low. If the "
+        "exact mean and variance would recall. At small d readings are not Gaussian, and theory is off. If the "
         "variance missed some of the noise, the lines would lie above the dots.",
         figure,
         data=pd.DataFrame({"d": widths} | dict(zip(map(str, run["task/numbers"]), recall.round(4), strict=True))),

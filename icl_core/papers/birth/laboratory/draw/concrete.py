@@ -44,8 +44,7 @@ def answers(view: View, asked: np.ndarray, U: np.ndarray, V: np.ndarray, seed: i
     if view.form == "mlp":
         return memory.mlp(asked, U, V, MLP_THRESHOLD)
     if view.form == "factorised":
-        A, B = memory.factorised(U, V, inner(view), seed)
-        return np.float32(view.width / (2 * inner(view))) * (asked @ B.T @ A.T)
+        return asked @ memory.product(memory.factorised(U, V, inner(view), seed)).T
     found = asked @ memory.full(U, V).T
     return memory.normed(found) if view.form == "norm" else found
 

@@ -12,7 +12,7 @@ from icl_core.figures.style import TICKS
 from icl_core.papers.birth.laboratory import memory, vectors
 from icl_core.papers.birth.laboratory.read_run import at, place
 from icl_core.papers.birth.laboratory.settings import HEADS, View
-from icl_core.papers.birth.laboratory.sweeps import ANSWERS, MLP_THRESHOLD
+from icl_core.papers.birth.laboratory.sweeps import ANSWERS, MLP_THRESHOLD, TOKENS
 from icl_core.papers.birth.shared.seeds import seeds_error
 
 DRAWN = 3  # memories over which readings are averaged
@@ -46,8 +46,8 @@ def forms(run: Run, view: View) -> Panel:
     return Panel(
         title,
         "The same pairs stored as one matrix W, as a product U V of inner width d′, in heads of width d/8 that store "
-        f"all pairs each, and in an MLP with a hidden unit a pair that is silent below {MLP_THRESHOLD}. A form that "
-        "stores nothing would recall one pair in P. Heads taken away, d′ and P are set in the drawer “Other forms” and "
+        f"all pairs each, and in an MLP with a hidden unit a pair that is silent below {MLP_THRESHOLD}. Guessing "
+        "would recall one pair in P. Heads taken away, d′ and P are set in the drawer “Other forms” and "
         "“View”.",
         figure,
         data=pd.DataFrame({"form": list(seeds), "recall": np.round(values, 4), "numbers stored": numbers}),
@@ -109,8 +109,8 @@ def sets(run: Run, view: View) -> Panel:
     member = {1: "one vector", 2: "two vectors", 3: "three vectors"}[view.members]
     return Panel(
         f"Sets of {member}, b = {view.threshold:g}: the MLP recalls {here:.0%}, a matrix {linear:.0%}",
-        f"Each set of {member} out of 12 has one of {ANSWERS} outputs, drawn at random. A matrix must answer a sum "
-        "with the sum of its members' answers. A hidden unit knows its whole set: its input is about 1 for it, and "
+        f"Each set of {member} out of {TOKENS} has one of {ANSWERS} outputs, drawn at random. A matrix must answer a "
+        "sum with the sum of its members' answers. A hidden unit knows its whole set: its input is about 1 for it, and "
         f"less for sets that share only a part. Between the two stands the best threshold ({best:.0%}). Lower, similar "
         "sets speak too; higher, the set itself is silent. Without a threshold the curve would lie on the dotted line.",
         figure,
@@ -125,24 +125,19 @@ def norm(run: Run, view: View) -> Panel:
     readings = [_readings(strengths, view.width, run.config.seed + index) for index in range(DRAWN)]
     plain, normed = np.mean(readings, 0)
     rest = np.sqrt(strengths**2 + ((strengths**2).sum() - strengths**2) / view.width)
-    edges = np.unique(np.geomspace(1, view.pairs + 1, 25).round().astype(int)) - 1
-    x = np.sqrt((edges[:-1] + 1.0) * edges[1:])
-
-    def grouped(values: np.ndarray) -> np.ndarray:
-        return np.array([values[a:b].mean() for a, b in pairwise(edges)])
-
+    x, grouped = _by_rank(np.array([normed, plain, strengths / rest, strengths]))
     series = [
-        Curve("layer norm", x, grouped(normed), "layer 2", markers=True),
-        Curve("without", x, grouped(plain), "layer 1", markers=True),
-        Curve("formula, layer norm", x, grouped(strengths / rest), "floor"),
-        Curve("formula, without", x, grouped(strengths), "floor"),
+        Curve("layer norm", x, grouped[0], "layer 2", markers=True),
+        Curve("without", x, grouped[1], "layer 1", markers=True),
+        Curve("formula, layer norm", x, grouped[2], "floor"),
+        Curve("formula, without", x, grouped[3], "floor"),
     ]
     figure = figures.curves(
         series, "rank of the pair, the most frequent first", "reading of the right output", log_x=True
     )
     tenth = min(9, view.pairs - 1)
     return Panel(
-        f"The pair of rank {tenth + 1} reads {strengths[tenth] / rest[tenth]:.2f} with layer norm, "
+        f"By formula the pair of rank {tenth + 1} reads {strengths[tenth] / rest[tenth]:.2f} with layer norm, "
         f"{strengths[tenth]:.2f} without",
         "Pairs stored as strongly as they are frequent, and how strongly each is read, means over neighbouring ranks. "
         "Layer norm divides an answer by its length, so that a weak pair is read as loudly as a strong one as long as "
@@ -151,6 +146,13 @@ def norm(run: Run, view: View) -> Panel:
         figure,
         data=pd.DataFrame({"rank": x} | {curve.name: curve.mean() for curve in series}).round(4),
     )
+
+
+def _by_rank(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The middles of groups of neighbouring ranks, and the means over each of values by rank, [..., ranks]."""
+    edges = np.unique(np.geomspace(1, values.shape[-1] + 1, 25).round().astype(int)) - 1
+    middles = np.sqrt((edges[:-1] + 1.0) * edges[1:])
+    return middles, np.stack([values[..., low:high].mean(-1) for low, high in pairwise(edges)], -1)
 
 
 def _readings(strengths: np.ndarray, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:

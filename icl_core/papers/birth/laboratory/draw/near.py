@@ -10,6 +10,7 @@ from icl_core.figures import Curve
 from icl_core.figures.style import axis, layout, legend
 from icl_core.papers.birth.laboratory.read_run import at
 from icl_core.papers.birth.laboratory.settings import View
+from icl_core.papers.birth.shared.draw import GREY
 
 NAMES = {
     "independent": "uᵀv: two vectors",
@@ -18,7 +19,6 @@ NAMES = {
     "other": "vᵀW₀u",
 }
 KINDS = {"independent": "layer 1", "remapped": "layer 4", "other": "layer 3", "itself": "layer 2"}
-GREY = "#7f7f7f"
 
 
 def near(run: Run, view: View) -> Panel:

@@ -38,11 +38,13 @@ def positions(run: Run, view: View) -> Panel:
     right = {name: float(values.mean()) for name, values in placed(run).items()}
     labels = [PARTS.get(name, name) for name in right]
     kinds = ["trained" if name == "none" else "layer 4" for name in right]
+    worst = min(("values", "keys", "query"), key=lambda name: right[name])
+    why = ": all sequences end at T, so W_K² has learned to match p_T with every character" if worst == "query" else ""
     return Panel(
         f"With positions back in the stream, {right['none']:.0%} right become {right['all']:.0%}",
-        "The proof reads characters alone in the end. Each bar puts positions back into a part of what layer 2 reads. "
-        "The query does most harm: all sequences end at T, so W_K² has learned to match p_T with every character. If "
-        "positions did not matter, the bars would be equal.",
+        "After its three steps, in its order, the proof reads characters alone. Each bar puts positions back into a "
+        f"part of what layer 2 reads. Most harm is done by {PARTS[worst]}{why}. If positions did not matter, the bars "
+        "would be equal.",
         figures.bars(labels, list(right.values()), "answers right", kinds=kinds, y_range=(0, 1.05)),
         data=pd.DataFrame({"positions": labels, "right": list(right.values())}),
     )

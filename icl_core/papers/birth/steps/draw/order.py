@@ -21,13 +21,14 @@ def orders(run: Run, view: object) -> Panel:
     rows = [", ".join(NAMES[name] for name in order.split(THEN)) for order in ids]
     columns = [NAMES[name] for name in matrices]
     stored = [row for row, each in zip(rows, recalled, strict=True) if (each > STORED).all()]
+    many = {0: "No order", 1: "One order"}.get(len(stored), f"{len(stored)} orders")
     figure = figures.maps(
         [""], [recalled], rows, columns, "recall", limit=1.0, written=True,
         column_title="recall in the end, by order",
     )  # fmt: skip
     figure.update_layout(coloraxis=NONE_TO_ONE, margin={"t": 12}).update_xaxes(tickvals=columns, ticktext=columns)
     return Panel(
-        f"{'One order' if len(stored) == 1 else f'{len(stored)} orders'} of six stores all three"
+        f"{many} of {len(rows)} store{'s' * (len(stored) < 2)} all three"
         + (f": {stored[0]}" if len(stored) == 1 else ""),
         "The same three steps of the same sizes in all six orders; a cell is the recall in the end. A matrix whose "
         "turn comes too early has a gradient of exactly zero and stays at chance. If order did not matter, all rows "
@@ -50,8 +51,8 @@ def widths(run: Run, view: object) -> Panel:
     return Panel(
         f"{narrow.name} needs the most width: {narrow.mean()[-2]:.0%} at {width[-2]}, {narrow.mean()[-1]:.0%} at "
         f"{width[-1]}",
-        "The theorem holds for vectors that are nearly orthogonal, so for a large width d. In a narrow model every "
-        "pair disturbs the others. If the width did not matter, the lines would be level.",
+        "The steps in the theorem's order. It holds for vectors that are nearly orthogonal, so for a large d. In "
+        "a narrow model every pair disturbs the others. If the width did not matter, the lines would be level.",
         figure,
         data=pd.DataFrame({"d": width} | {curve.name: curve.mean().round(4) for curve in series}),
     )

@@ -44,7 +44,7 @@ def recalls(run: Run, view: View) -> Panel:
         "The same questions as to the simplified model: does the query of a position pick the position before it "
         f"(W_K¹; early: the first {early_positions(run.config.T)}), does the query of a character pick its copy made "
         "by layer 1 (W_K²), and is the character attended to the one that is said (W_O²)? Here queries and embeddings "
-        f"are learned, too. Of several heads the best one counts. Chance is {chance:.1%} for W_K².",
+        f"are learned, too. Of several heads the best one counts. A head's chance is {chance:.1%} for W_K².",
         figures.curves(series, "training step", "recall", y_range=(0, 1.02), at=step(run, view)),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )
@@ -60,8 +60,8 @@ def gradients(run: Run, view: View) -> Panel:
     told = ", ".join(f"{label} at {at:.0f}" for at, label in peaks)
     return Panel(
         f"The gradients are largest at step: {told}" if run.finished else "Gradients so far",
-        "The norm of the loss's gradient by each matrix, the mean over ten steps. A matrix whose gradient is small "
-        "learns little yet: the keys of layer 1 have little to gain before layer 2 looks for what they copy.",
+        f"The norm of the loss's gradient by each matrix, the mean over {WINDOW} steps. A matrix whose gradient is "
+        "small learns little yet. If none waited for another, all would be largest at once.",
         figures.curves(series, "training step", "norm of the gradient", log_y=True, at=step(run, view)),
         data=pd.DataFrame({"step": x} | {curve.name: curve.mean() for curve in series}),
     )
