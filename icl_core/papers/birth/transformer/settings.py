@@ -123,14 +123,16 @@ CLASSROOM = (
     ("one layer", "One layer fails", ONE_LAYER, "A single layer can count characters, not look back."),
 )
 PAPER = (
-    ("random, paper size", "Figures 2 and 10: random triggers", FIGURE_2,
-     "The paper's transformer: do its memories form as the simplified one's do?"),
     ("fixed, paper size", "Figure 2: fixed triggers", replace(FIGURE_2, triggers="fixed"),
-     "The same with fixed triggers."),
+     "The paper's transformer at its size. How soon does it know its triggers?"),
+)  # fmt: skip
+UNTRAINED = (
+    ("random, paper size", "Figures 2 and 10: random triggers", replace(FIGURE_2, steps=3000),
+     "The same with random triggers: do its memories form as the simplified one's do?"),
     ("one layer, paper size", "One layer", replace(FIGURE_2, layers=1), "How far one layer gets."),
     ("one layer, fixed, paper size", "One layer, fixed triggers", replace(FIGURE_2, layers=1, triggers="fixed"),
      "How far one layer gets that may know its triggers."),
-    ("figure 11", "Figure 11: four heads", replace(FIGURE_2, heads=4),
+    ("figure 11", "Figure 11: four heads", replace(FIGURE_2, heads=4, steps=3000),
      "Which of them look one back, which find what followed?"),
 )  # fmt: skip
 
@@ -141,5 +143,6 @@ def _presets(rows: tuple, group: str, seeds: int, shipped: bool) -> tuple[Preset
 
 PRESETS = (
     *_presets(CLASSROOM, "Classroom", 1, True),
-    *_presets(PAPER, "Paper's setting", 1, False),
+    *_presets(PAPER, "Paper's setting", 1, True),
+    *_presets(UNTRAINED, "Paper's setting", 1, False),
 )
