@@ -21,7 +21,7 @@ def headline(run: Run, view: View) -> str:
     """What you see: on which data the head forms first and last."""
     rows = speed.ordered(run)
     first, last = (speed.when(arrival(run, "accuracy", name), run) for name in (rows[0], rows[-1]))
-    return f"With {_triggers(rows[0])}, copying is {LEVEL:.0%} right at {first}; with {_triggers(rows[-1])}, {last}."
+    return f"With {_triggers(rows[0])}, copying is {LEVEL:.0%} right {first}; with {_triggers(rows[-1])}, {last}."
 
 
 def _triggers(name: str) -> str:

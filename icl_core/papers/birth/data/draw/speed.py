@@ -30,7 +30,7 @@ def ordered(run: Run) -> list[str]:
 
 def when(step: float, run: Run) -> str:
     """A step in words."""
-    return f"step {step:.0f}" if np.isfinite(step) else f"not by step {run['curve/step'][-1]}"
+    return f"at step {step:.0f}" if np.isfinite(step) else f"not by step {run['curve/step'][-1]}"
 
 
 def arrivals(run: Run, view: View) -> Panel:
@@ -44,7 +44,7 @@ def arrivals(run: Run, view: View) -> Panel:
     _frame(figure, rows, end)
     first, last = rows[0], rows[-1]
     return Panel(
-        f"{LEVEL:.0%} right: {short(first)} at {when(found['accuracy'][0], run)}, {short(last)} "
+        f"{LEVEL:.0%} right: {short(first)} {when(found['accuracy'][0], run)}, {short(last)} "
         f"{when(found['accuracy'][-1], run)}",
         f"A row for each kind of triggers; outputs are uniform. A mark is the step at which {LEVEL:.0%} is reached: "
         "of the predictions in context (diamond), or of the pairs that a matrix has to store. Hollow marks at the "
@@ -120,11 +120,11 @@ def _table(run: Run, series: list[Curve]) -> pd.DataFrame:
 
 SAYS = {
     "recall_W_O2": "The share of characters that W_O² turns into themselves. Few outputs to learn from, with one "
-    "trigger or with rare ones, make it slow.",
+    "random trigger or with rare ones, make it slow.",
     "recall_W_K2": "The share of characters whose copy W_K² tells from all others. With fixed triggers it is asked for "
     "these alone: an easier question, and with one of them none at all.",
     "recall_W_K1_early": "The share of early positions at which W_K¹ finds the one before. It is the same for every "
-    "character, so it comes wherever a head forms.",
+    "character, so it comes with all data, later where little is copied.",
 }
 
 
