@@ -18,7 +18,7 @@ def _start(run: Run, view: View) -> str:
     away = at_step(run, "kl_uniform", 0)
     return (
         f"Before training the model holds all {run.config.k} states for equally likely: it is {away:.3f} nats from a "
-        "uniform guess, and far from those who count."
+        "uniform guess, and far from a predictor that counts."
     )
 
 

@@ -13,7 +13,6 @@ from icl_core.script import HEADLINE, MARKS, Beat, Question, Script, Task, Try
 OUTPUTS, STORED, NUMBERS = "Uniform or bigram outputs", "What is stored", "Every training"  # the drawers
 SEEN = ("arrivals", "losses", "w_o2", "w_k2", "w_k1", "table", HEADLINE, MARKS)
 FIRST = ("frequent", "random_5", "rare")  # in the order of the choices
-BOUNDS = (1.5, 3.0)  # of how many times as long
 SHARES = (0.15, 0.75)  # of what stays right on other outputs
 
 TASK = Task(
@@ -23,30 +22,21 @@ TASK = Task(
 )
 
 
-def _step(run: Run, name: str, measure: str = "accuracy") -> float:
-    """The step of arrival; what never arrives does so at the end, or later."""
-    return min(arrival(run, measure, name), float(run["curve/step"][-1]))
-
-
 def _first(run: Run, view: View) -> int:
     return int(np.argmin([arrival(run, "accuracy", name) for name in FIRST]))
 
 
 def _order(run: Run, view: View) -> str:
     told = ", ".join(f"{short(name)} {when(arrival(run, 'accuracy', name), run)}" for name in ordered(run))
-    return f"{LEVEL:.0%} of the predictions in context are right: {told}."
-
-
-def _longer(run: Run, view: View) -> int:
-    """Which choice comes true; one trigger that never arrives takes longer than the training."""
-    if np.isinf(arrival(run, "accuracy", "random_1")):
-        return 2
-    return int(np.digitize(_step(run, "random_1") / _step(run, "random_5"), BOUNDS))
+    return f"By their triggers, {LEVEL:.0%} are right in context: {told}."
 
 
 def _few(run: Run, view: View) -> str:
     one, five = (when(arrival(run, "accuracy", name), run) for name in ("random_1", "random_5"))
-    return f"With five random triggers: {five}. With one: {one}."
+    return (
+        f"Five random triggers in each sequence form the head {five}, one random trigger {one}. Fewer triggers mean "
+        "fewer places at which the context tells the answer, so there is less to learn from."
+    )
 
 
 def _late(run: Run, view: View) -> str:
@@ -55,8 +45,8 @@ def _late(run: Run, view: View) -> str:
 
     return (
         f"W_O² recalls {LEVEL:.0%} with five random triggers {of_output('random_5')}. With one random trigger: "
-        f"{of_output('random_1')}; with five rare ones: {of_output('rare')}. Few or rare triggers leave W_O² few "
-        "outputs to learn from."
+        f"{of_output('random_1')}; with five rare ones: {of_output('rare')}. The less is copied, the fewer outputs "
+        "W_O² learns from."
     )
 
 
@@ -64,8 +54,8 @@ def _keys(run: Run, view: View) -> str:
     found = {name: when(arrival(run, "recall_W_K2", name), run) for name in ("rare", "random_5")}
     last = [short(name) for name in shown(run) if latest(run, name) == "recall_W_K1_early"]
     return (
-        "Random triggers ask more of W_K²: any character may be one. With five fixed triggers it comes "
-        f"{found['rare']}, with five random ones {found['random_5']}. W_K¹ is asked the same of all data, and comes "
+        f"Random triggers ask more of W_K²: any character may be one. With five fixed triggers it recalls {LEVEL:.0%} "
+        f"{found['rare']}, with five random ones {found['random_5']}. W_K¹ has the same to store for all data, and comes "
         f"last with {', '.join(last) or 'none of them'}."
     )
 
@@ -116,21 +106,7 @@ BEATS = (
             SEEN,
         ),
     ),
-    Beat(
-        "few",
-        "Fewer triggers mean fewer places at which the context tells the answer, so there is less to learn from.",
-        None,
-        ("arrivals", "w_o2"),
-        {"data_shown": "random_3"},
-        ask=Question(
-            "Now with random triggers: one in each sequence instead of five. How much longer does the head take?",
-            ("About as long", "About twice as long", "Longer than that"),
-            _longer,
-            _few,
-            "With one trigger a sequence copies one output; with five, five. Nothing else differs.",
-            SEEN,
-        ),
-    ),
+    Beat("few", _few, None, ("arrivals", "losses"), {"data_shown": "random_3"}),
     Beat("output", _late, None, ("w_o2", "arrivals"), {"data_shown": "random_3"}),
     Beat("keys", _keys, None, ("w_k2", "w_k1"), {"data_shown": "random_3"}),
     Beat(

@@ -59,7 +59,7 @@ def _either(run: Run, view: View) -> str:
 def _theory(run: Run, view: View) -> str:
     half = contour(run, 0.5)
     known = [(number, d) for number, d in zip(run["task/numbers"], half, strict=True) if np.isfinite(d)]
-    told = f"from d = {known[-1][1]:.0f} with {known[-1][0]} batches" if known else "nowhere here"
+    told = f"with {known[-1][0]} batches from d = {known[-1][1]:.0f} on" if known else "nowhere here"
     return (
         "How large the overlaps of random vectors are on average can be written down exactly. The dotted line is where "
         f"theory expects one half to be recalled: {told}. Nothing in it is fitted."
@@ -83,6 +83,16 @@ def _tuned(run: Run, view: View) -> str:
     return (
         f"Over the training d = 32 recalls {plain:.0%} on average at the fixed rate and {best:.0%} at its best. "
         f"d = {run['task/widths'][-1]} at its best recalls {wide:.0%}."
+    )
+
+
+def _against_one(run: Run, view: View) -> str:
+    """What many steps recall in few dimensions, at the best rate, beside a single step."""
+    last = float(at_rates(run["curve/recall"][..., -1], tuned(run)).mean(0)[run["task/widths"].tolist().index(32)])
+    return (
+        "Again large widths are faster. Part of it is the learning rate, most of it is the room. At d = 32 "
+        f"{run['curve/step'][-1]} steps end at {last:.0%}, and the one step above recalls {_recall(run, 32, 16):.0%} "
+        "from 16 batches."
     )
 
 
@@ -124,8 +134,8 @@ BEATS = (
     ),
     Beat(
         "data",
-        "There are two kinds of noise. Overlaps shrink with the width, and what few data leave shrinks with their "
-        "number: less of one does not help where the other is larger.",
+        "There are two kinds of noise. Overlaps shrink with the width, and what few data leave shrinks with more "
+        "data: less of one does not help where the other is larger.",
         None,
         ("noise", "one_step"),
         FEW,
@@ -142,8 +152,7 @@ BEATS = (
     Beat("theory", _theory, None, ("one_step", "noise"), START),
     Beat(
         "tuned",
-        "Many steps recall more than one, and again large widths are faster. Part of it is the learning rate, most "
-        "of it is the room.",
+        _against_one,
         None,
         ("fixed", "tuned", "rates"),
         START,
@@ -164,7 +173,8 @@ BEATS = (
         None,
         ("readings", "noise"),
         START,
-        do="In “View”, choose the width 16.",
+        "View",
+        do="Below, under “View”, choose the width 16.",
         done=lambda view: view.width_shown == "16",
         then=_low,
     ),

@@ -79,7 +79,7 @@ def _late(run: Run, view: View) -> int:
 
 
 def _later(run: Run, view: View) -> str:
-    return f"It takes {2.0 ** -float(np.nanmean(waiting(run))):.1f} times as many, by the slope of all pairs."
+    return f"It takes {2.0 ** -float(np.nanmean(waiting(run))):.1f} times as many, by a fit through all pairs."
 
 
 def _middle(run: Run) -> float | None:
@@ -112,7 +112,7 @@ BEATS = (
             (f"About {WIDTH}, one for each dimension", "A few hundred", f"About {WIDTH**2:,}, one for each number"),
             _many,
             _stored,
-            "Each pair adds noise of variance 1/d² to every reading, so the count of numbers matters. The noise "
+            "Each pair adds noise of variance 1/d² to every reading, so the count of numbers, d², matters. The noise "
             "must stay under 1 for the largest of all other outputs, and that costs a factor that grows with the "
             "logarithm.",
             ("capacity", "concrete", "forms", "half", HEADLINE),
@@ -120,8 +120,8 @@ BEATS = (
     ),
     Beat(
         "mixed",
-        "Here is one memory. A column asks for a pair, the diagonal is its right output; outlined cells are wrong "
-        "outputs that win.",
+        "Here is one memory. Each column asks for a pair, and the diagonal is its right output. Where a wrong "
+        "output wins, its cell is outlined.",
         None,
         ("concrete",),
         {"width": WIDTH, "pairs": 64, "form": "full"},

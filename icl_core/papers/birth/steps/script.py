@@ -45,13 +45,13 @@ def _zeros(run: Run, view: View) -> str:
     moved = _moved(run)
     told = [NAMES[name] for name in MATRICES if moved[name]]
     still = [NAMES[name] for name in MATRICES if not moved[name]]
-    return f"A gradient that is not zero: {', '.join(told) or 'none'}. Exactly zero: {', '.join(still) or 'none'}."
+    return f"Not zero: the gradient of {' and '.join(told) or 'none'}. Exactly zero: {' and '.join(still) or 'none'}."
 
 
 def _output(run: Run, view: View) -> str:
     return (
         f"One step on W_O² stores {_share(run, 'recall_W_O2', 1):.0%} of its pairs. Still only "
-        f"{_share(run, 'accuracy', 1):.0%} of the answers are right: attention is even, so the output says every "
+        f"{_share(run, 'accuracy', 1):.0%} of the answers are right: attention is even, so the output names every "
         "character of the sequence alike."
     )
 
@@ -60,7 +60,7 @@ def _match(run: Run, view: View) -> str:
     return (
         f"One step on W_K² stores {_share(run, 'recall_W_K2', 2):.0%} of its pairs. But layer 1 still mixes all "
         "that came before, so every position from the trigger on holds a bit of it: "
-        f"{_share(run, 'from_trigger', 2):.0%} of the attention falls there."
+        f"{_share(run, 'from_trigger', 2):.0%} of layer 2's attention falls there."
     )
 
 
@@ -91,9 +91,9 @@ def _others(run: Run) -> float:
 
 def _orders(run: Run, view: View) -> str:
     count = _others(run)
-    return (
-        f"{f'{count:.0f}' if count >= 0.5 else 'None'} of the five other orders store{'s' * (count < 1.5)} all three."
-    )
+    if count == 0:
+        return "No other order stores all three."
+    return f"Of the five other orders {count:.0f} stored all three."
 
 
 def _exact(run: Run, view: View) -> str:
@@ -113,7 +113,7 @@ BEATS = (
         FIRST,
         ("w_o2", "w_k2", "w_k1"),
         ask=Question(
-            "Everything is zero. Which matrix has a gradient that is not?",
+            "All three matrices are zero. Which of them has a gradient that is not zero?",
             tuple(MATRICES.values()),
             _first,
             _zeros,
@@ -133,8 +133,8 @@ BEATS = (
             ("Nearly all", "About half", "Hardly any"),
             _how_many,
             _trigger,
-            "The position of the trigger itself holds most of the trigger, so what is found is not what followed it "
-            "but the trigger. Somebody has to look one back.",
+            "The position of the trigger itself holds most of the trigger, so layer 2 finds the trigger, not what "
+            "followed it. Layer 1 has to look one back.",
             ("recalls", "second", HEADLINE),
         ),
     ),
@@ -150,7 +150,8 @@ BEATS = (
             ("None", "One or two", "More"),
             lambda run, view: 0 if _others(run) < 0.5 else 1 if _others(run) <= 2 else 2,
             _orders,
-            "W_K² needs W_O², and W_K¹ needs both. Whoever has a turn too early gets a gradient of exactly zero.",
+            "W_K² needs W_O², and W_K¹ needs both. A matrix whose turn comes too early gets a gradient of exactly "
+            "zero.",
             ("orders",),
         ),
     ),

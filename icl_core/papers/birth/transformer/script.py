@@ -132,7 +132,7 @@ BEATS = (
     Beat("find", _found, LAST, ("maps", "doing")),
     Beat(
         "needed",
-        "What one head does alone, nobody makes up for. What several heads share, the others can do without one.",
+        "What one head does alone, no other makes up for. What several heads share, they can do without one of them.",
         LAST,
         ("needed",),
         ask=Question(

@@ -125,11 +125,11 @@ def _table(run: Run, series: list[Curve]) -> pd.DataFrame:
 
 SAYS = {
     "recall_W_O2": "The share of characters that W_O² turns into themselves. Few outputs to learn from, with one "
-    "trigger or with rare ones, make it slow.",
+    "random trigger or with rare ones, make it slow.",
     "recall_W_K2": "The share of characters whose copy W_K² tells from all others. With fixed triggers it is asked for "
     "these alone: an easier question, and with one of them none at all.",
     "recall_W_K1_early": "The share of early positions at which W_K¹ finds the one before. It is the same for every "
-    "character, so it comes wherever a head forms.",
+    "character, so it comes with all data, later where little is copied.",
 }
 
 

@@ -113,7 +113,7 @@ def frequencies(run: Run, view: View) -> Panel:
         strength = (run[f"diagonal/{name}"][:, index] / run[f"aside/{name}"][:, index, None]).mean(0)
         columns[NAMES[name]] = np.round(strength, 2)
         figure.add_traces(_letters(name, often, strength, shown))
-    figure.update_xaxes(axis("how often the character occurs (log scale)", **ranged(_around(often), True)))
+    figure.update_xaxes(axis("frequency of the character (log scale)", **ranged(_around(often), True)))
     figure.update_yaxes(axis("times the noise"))
     ranks = {name: correlation(often, values) for name, values in columns.items()}
     told = ", ".join(f"{name} {value:+.2f}".replace("-", "\N{MINUS SIGN}") for name, value in ranks.items())

@@ -109,7 +109,7 @@ def noise(run: Run, view: View) -> Panel:
     own = float(one_step.aside(S.square())) ** 0.5
     most = one_step.largest(count) * exact
     series = [
-        Curve(f"largest of {count}", widths, most, "layer 4", "dash"),
+        Curve(f"largest of {count} wrong", widths, most, "layer 4", "dash"),
         Curve("exact noise", widths, exact, "floor"),
         Curve("simulated", widths, simulated, "trained", error=error, markers=True),
     ]
@@ -124,7 +124,7 @@ def noise(run: Run, view: View) -> Panel:
         f"d = {view.width_shown}, {batches(view.batches_shown)} · signal {signal / exact[width]:.1f} × noise",
         "Root mean square of the wrong readings at each width: simulated with its standard error, and exact. The pair "
         "is recalled if the right reading exceeds the largest wrong one (orange). With d the noise falls as 1/√d, down "
-        "to what the data leave (grey). If vectors did not overlap, it would be there at every width.",
+        "to what the data leave (grey). If vectors did not overlap, it would be grey's at every width.",
         figure,
         data=pd.DataFrame({"d": widths, "exact": exact, "simulated": simulated, "error": error}).round(5),
     )  # fmt: skip

@@ -58,7 +58,7 @@ def _dots_over_lines(figure: Figure) -> None:
     for trace in figure.data:
         name = trace.get("name", "")
         if name.startswith("formula"):
-            trace.update(name="formula", legendgroup="formula", showlegend=first)
+            trace.update(name="formula", legendgroup="formula", legendrank=2000, showlegend=first)  # behind all widths
             first = False
         elif trace.get("mode") == "lines+markers":
             trace.update(mode="markers", marker={"size": 9, "color": trace["line"]["color"]})

@@ -1,5 +1,6 @@
 """The same pairs in other forms: factors, heads, layer norm, an MLP."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -15,6 +16,7 @@ from icl_core.papers.birth.laboratory.settings import HEADS, View
 from icl_core.papers.birth.laboratory.sweeps import ANSWERS, MLP_THRESHOLD, TOKENS
 from icl_core.papers.birth.shared.seeds import seeds_error
 
+ALIKE = 0.02  # recalls that differ by less are alike
 DRAWN = 3  # memories over which readings are averaged
 
 
@@ -38,20 +40,24 @@ def forms(run: Run, view: View) -> Panel:
     figure = figures.bars(list(seeds), values, "recall", errors=errors, kinds=kinds, y_range=(0, 1.05), height=300)
     figure.data[0].update(textangle=0, textfont={"size": TICKS}, text=[f"{value:.0%}" for value in values])
     figure.update_xaxes(tickangle=0)
-    best = list(seeds)[int(np.argmax(values))]
-    alike = max(values) - min(values) < 0.02
-    title = f"{view.pairs:,} pairs: " + (
-        f"all forms {max(values):.0%}" if alike else f"{best} leads, {max(values):.0%}"
-    )
+    title = f"{view.pairs:,} pairs: {_leading(dict(zip(seeds, values, strict=True)))}"
     return Panel(
         title,
         "The same pairs stored as one matrix W, as a product U V of inner width d′, in heads of width d/8 that store "
-        f"all pairs each, and in an MLP with a hidden unit a pair that is silent below {MLP_THRESHOLD}. Guessing "
-        "would recall one pair in P. Heads taken away, d′ and P are set in the drawer “Other forms” and "
-        "“View”.",
+        f"all pairs each, and in an MLP with a hidden unit per pair that is silent below {MLP_THRESHOLD}. Guessing "
+        "would recall one pair in P. Heads taken away, d′ and P are set in the drawers “Other forms” and “View”.",
         figure,
         data=pd.DataFrame({"form": list(seeds), "recall": np.round(values, 4), "numbers stored": numbers}),
     )
+
+
+def _leading(recalled: Mapping[str, float]) -> str:
+    """Who recalls most, in words: one, or all that are as good."""
+    best = max(recalled.values())
+    leading = [name for name, value in recalled.items() if best - value < ALIKE]
+    if len(leading) == len(recalled):
+        return f"all forms {best:.0%}"
+    return f"{leading[0]} leads, {best:.0%}" if len(leading) == 1 else f"{', '.join(leading)} {best:.0%}"
 
 
 def factorised(run: Run, view: View) -> Panel:

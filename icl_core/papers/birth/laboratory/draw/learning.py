@@ -33,11 +33,12 @@ def strengths(run: Run, view: View) -> Panel:
     figure.update_xaxes(axis("frequency (log scale)", **ranged((0.85 * often.min(), 1.2 * often.max()), True)))
     figure.update_yaxes(axis("strength", range=[-0.06 * top, top]))
     when = f"Step {step}" if step else "Before training"
+    first = ", frequent first" if 0 < right.sum() < len(right) else ""
     return Panel(
-        f"{when}: {int(right.sum())} of {len(right)} pairs, frequent first",
+        f"{when}: {int(right.sum())} of {len(right)} pairs recalled{first}",
         "Gradient descent learns pairs that come up with Zipf's frequencies. Each dot is a pair: its strength αᵢᵢ in "
         "W. If every step were like the first, η p (1 − 1/N), the dots would stay on the dotted line. A learned pair "
-        "stops growing, and the rare ones come after. The vermilion line has orthonormal vectors: what differs from it "
+        "stops growing, and the rare ones follow. The vermilion line has orthonormal vectors: what differs from it "
         "is cross-talk.",
         figure,
         data=pd.DataFrame({"frequency": often, "strength": found, "recalled": right}).round(4),

@@ -40,9 +40,9 @@ def near(run: Run, view: View) -> Panel:
     figure.update_yaxes(axis("share", range=[0, 1.15 * float(bell.max())], tickformat=".0%"))
     within = float(at(run, "near/within", near=d).mean())
     return Panel(
-        f"d = {d}: {_nearly(within)} orthogonal, ±{within:.2f}",
-        "Inner products of two random vectors, of a vector with itself, and with its own remapping W₀u. The number is "
-        "the range that holds 95% of those of two vectors. Larger d draws them together around 0, as the dotted "
+        f"d = {d}: {_nearly(within)} orthogonal, 95% in ±{within:.2f}",
+        "Inner products of two random vectors, of a vector with itself, and with its own remapping W₀u. The title "
+        "gives the range that holds 95% of those of two vectors. Larger d draws them together around 0, as the dotted "
         "N(0, 1/d). If a remapping kept a vector's direction, the orange line would stand at 1.",
         figure,
         data=pd.DataFrame({"inner product": middle, "normal": bell}).round(4),
@@ -67,7 +67,8 @@ def spread(run: Run, view: View) -> Panel:
     return Panel(
         f"At d = {view.width} an inner product is typically {root:.3f}, and 1/√d is {view.width**-0.5:.3f}",
         "Four times as many dimensions halve a typical inner product. Remapped vectors lie on the same line: a random "
-        "matrix makes as good as new vectors. Without any randomness to average over the lines would be level.",
+        "matrix makes vectors that are as good as new. Without any randomness to average over the lines would be "
+        "level.",
         figure,
         data=pd.DataFrame({"d": d} | {curve.name: curve.mean() for curve in series}).round(5),
     )

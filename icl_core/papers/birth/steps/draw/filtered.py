@@ -16,7 +16,7 @@ from icl_core.papers.birth.steps.taking import task_of
 LABELS = {
     "exact": ("infinitely many", "layer 2"),
     "batch": ("a batch", "trained"),
-    "one": ("one a character", "layer 4"),
+    "one": ("one per character", "layer 4"),
 }
 DASH = {"batch": "dash"}
 
@@ -32,11 +32,11 @@ def example(run: Run, view: object) -> Panel:
     return Panel(
         f"The position's noise falls from {one.noise:.2f} to {exact.noise:.2f}, the signal stays at {exact.signal:.2f}",
         "Each input is a character plus a random position, and the character is to be predicted. You see what one step "
-        "has made the matrix say of each character, and behind the last character, of each position. From one input a "
-        "character, positions are learned along with it. Over all inputs they cancel. If nothing were filtered, both "
-        "maps would have the same speckles at the right.",
+        "has made the matrix say of each character, and behind the last character, of each position. From one input "
+        "per character, positions are learned along with it. Over all inputs they cancel. If nothing were filtered, "
+        "both maps would have the same speckles at the right.",
         figures.maps(
-            ["one input a character", "infinitely many"], matrices, characters, columns, "reading",
+            ["one input per character", "infinitely many"], matrices, characters, columns, "reading",
             row_title="output", column_title="character, then position", columns=2,
         ),
         data=pd.DataFrame(matrices[1].round(4), index=characters, columns=columns).reset_index(names="output"),
@@ -65,7 +65,7 @@ def noise(run: Run, view: object) -> Panel:
         f"Filtered, the noise falls as d grows: {exact[0]:.2f} at {width[0]}, {exact[-1]:.2f} at {width[-1]}",
         "How strongly the matrix answers to a right character (the signal, about 1) and to a position (the noise, root "
         "mean square). What is left over all inputs is the overlap of random vectors, about 1 over the root of d. From "
-        "one input a character the noise stays, however wide the model is.",
+        "one input per character the noise stays, however wide the model is.",
         _over_widths(run, series, "reading", y_range=(0, 1.1)),
         data=pd.DataFrame({"d": width} | {curve.name: curve.mean().round(4) for curve in series}),
     )
@@ -76,7 +76,7 @@ def accuracy(run: Run, view: object) -> Panel:
     series, width = _against(run, "accuracy"), run["sweep/width"]
     exact, one = series[0].mean()[-1], series[2].mean()[-1]
     return Panel(
-        f"After one step {exact:.0%} are right at d = {width[-1]}; from one input a character, {one:.0%}",
+        f"After one step {exact:.0%} are right at d = {width[-1]}; from one input per character, {one:.0%}",
         "The share of all characters at all positions that the matrix names after one gradient step. A step that kept "
         "the positions would stay at the lowest line.",
         _over_widths(run, series, "right", y_range=(0, 1.04)),
