@@ -55,8 +55,8 @@ def _keys(run: Run, view: View) -> str:
     last = [short(name) for name in shown(run) if latest(run, name) == "recall_W_K1_early"]
     return (
         f"Random triggers ask more of W_K²: any character may be one. With five fixed triggers it recalls {LEVEL:.0%} "
-        f"{found['rare']}, with five random ones {found['random_5']}. W_K¹ has the same to store for all data, and comes "
-        f"last with {', '.join(last) or 'none of them'}."
+        f"{found['rare']}, with five random ones {found['random_5']}. W_K¹ has the same to store for all data, and "
+        f"comes last with {', '.join(last) or 'none of them'}."
     )
 
 
