@@ -40,8 +40,9 @@ class Question:
     """A prediction to make before it is seen: `choices` of which `right`, computed from the run, is the index of one.
 
     `answer` says what came out, with its numbers; `why` is our sentence, shown after the visitor's own. `hides` names
-    what would give the answer away until then: drawings, HEADLINE, MARKS; the marks are hidden in the beats before it,
-    too. It is asked where the clock stands, or with `there` where its beat is seen.
+    what would give the answer away until then: drawings, HEADLINE, MARKS; the marks, and where there is no clock the
+    headline, are hidden in the beats before it, too. It is asked where the clock stands, or with `there` where its beat
+    is seen.
     """
 
     ask: str

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from icl_core.experiment import Run
-from icl_core.script import MARKS, Beat, Question, said, seen_at, snapshot_of
+from icl_core.script import HEADLINE, MARKS, Beat, Question, said, seen_at, snapshot_of
 from pages.ui import address
 from pages.ui.address import Setting
 from pages.ui.words import line
@@ -27,15 +27,16 @@ def held(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -
 
 
 def withheld(setting: Setting, run: Run, beat: Beat | None) -> list[str]:
-    """What questions hide now: the beat's own while it is open, the clock's marks for those ahead; in a lesson all
-    that is still to be predicted, but for what has been spoken of up to here."""
+    """What questions hide now: the beat's own while it is open, for those ahead the clock's marks, or the headline if
+    there is no clock; in a lesson all that is still to be predicted, but for what has been spoken of up to here."""
     own, script, lesson = open_question(run, beat), setting.experiment.script, setting.lesson
     mine = list(own.hides) if own else []
     if script is None:
         return mine
     at = script.beats.index(beat) + 1 if beat else 0
     ahead = [open_question(run, each) for each in script.beats[at:]] if beat else []
-    mine += [MARKS for question in ahead if question and MARKS in question.hides]
+    early = {MARKS} if run.snapshot_steps else {MARKS, HEADLINE}  # without a clock the headline tells of the end
+    mine += [name for question in ahead if question for name in question.hides if name in early]
     if lesson is None or setting.config != setting.preset.config:
         return mine
     asked = [open_question(run, each) for each in script.beats if each.name in lesson.predict]
