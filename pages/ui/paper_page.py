@@ -14,11 +14,11 @@ from pages.ui import (
     address,
     at_once,
     choose,
+    documents,
     drawers,
     lesson,
     longer,
     menu,
-    own_text,
     rules,
     sharing,
     stage,
@@ -102,13 +102,14 @@ def _warnings(setting: Setting) -> None:
         st.warning(plain(message))
     if setting.refused:
         st.warning(f"{plain(setting.refused)}. You still see the last setting that could be computed.")
-        own_text.offer(setting)
+        documents.offer(setting)
 
 
 def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
     """The Run button, or where the run on screen comes from."""
     if found is not None:
-        origin = "Comes with the project" if found.origin == "shipped" else "Trained here"
+        made = "Trained here" if getattr(setting.config, "trains", True) else "Measured here, not trained"
+        origin = "Comes with the project" if found.origin == "shipped" else made
         time, device = training.duration(found.info.get("seconds")), found.info.get("device", "this machine")
         st.caption(f"{origin}: {time} on {plain(device)}.")
         if found.info.get("message"):
