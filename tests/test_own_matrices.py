@@ -114,8 +114,9 @@ def test_where_nothing_can_be_written_a_sentence_says_so(here):
 def of_file(content, K=3):
     """The config of matrices in a file."""
     experiment, digest = registry.experiment(ID), matrices.keep(read(content))
-    base = {**vars(experiment.config(K=K)), "matrices": digest}
-    return experiment.config(**{**base, **knobs(experiment.config)["matrices"].fit(base)})
+    base, fit = {**vars(experiment.config(K=K)), "matrices": digest}, knobs(experiment.config)["matrices"].fit
+    assert fit
+    return experiment.config(**{**base, **fit(base)})
 
 
 def test_settings_must_be_theirs_and_those_of_a_training_tell_nothing_apart(here):
