@@ -134,7 +134,7 @@ def _array(name: str, part: Mapping[str, Any]) -> np.ndarray:
 def told(found: Matrices) -> list[str]:
     """What was found in a file: sentences for whoever gave it."""
     has = found.fields
-    parts = ["one layer, as there is no W_K1" if has["layers"] == 1 else "two layers"]
+    parts = ["one layer, as there is no W_K¹" if has["layers"] == 1 else "two layers"]
     parts.append("a feed-forward layer" if has["feed_forward"] else "no feed-forward layer, as there is no W_F")
     said = [f"{', '.join(found.named)}: N = {has['N']}, T = {has['T']}, d = {has['d']}; {'; '.join(parts)}."]
     if found.left_out:

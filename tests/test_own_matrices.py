@@ -62,7 +62,7 @@ def test_what_may_be_left_out_and_what_is_not_read_is_said():
     found = read(save(given(W_K1=None, W_F=None, other=np.zeros(3))))
     assert found.fields == {**SIZES, "layers": 1, "feed_forward": False}
     said = " ".join(told(found))
-    assert "one layer, as there is no W_K1; no feed-forward layer, as there is no W_F. Not read: other." in said
+    assert "one layer, as there is no W_K¹; no feed-forward layer, as there is no W_F. Not read: other." in said
 
 
 @pytest.mark.parametrize(
