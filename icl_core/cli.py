@@ -1,6 +1,6 @@
 """The command line: everything but looking, without the dashboard.
 
-list · show EXPERIMENT · run EXPERIMENT · figure EXPERIMENT · text FILE · claims · build · work
+list · show EXPERIMENT · run EXPERIMENT · figure EXPERIMENT · text FILE · matrices FILE · claims · build · work
 """
 
 import argparse
@@ -12,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from icl_core import findings, forms, knobs, registry, text_counts
+from icl_core import findings, forms, knobs, own_matrices, registry, text_counts
 from icl_core.experiment import CannotDraw, Experiment, Preset
 from icl_core.jobs.terminal import Failed, obtain
 from icl_core.knobs import BadSetting
-from icl_core.runs import store, texts
+from icl_core.runs import matrices, store, texts
 from icl_core.text_counts import LARGEST
 
 BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
@@ -55,6 +55,8 @@ def _parser() -> argparse.ArgumentParser:
     figure.add_argument("--out", required=True, type=Path, metavar="FILE", help="ends in .html or .json")
     text = add("text", _text, "count a text of yours and keep the counts; its digest is a setting")
     text.add_argument("file", type=Path, help=f"in UTF-8, at most {LARGEST / 2**20:.0f} MB")
+    own = add("matrices", _matrices, "check a safetensors file of matrices of yours and keep them; prints the setting")
+    own.add_argument("file", type=Path, help=f"at most {own_matrices.LARGEST / 2**20:.0f} MB")
     listed = add("claims", _claims, "list what the papers claim and what was measured")
     listed.add_argument("--json", action="store_true", help="print a JSON list")
     build = add("build", _build, "make the shipped runs; goes on where it was interrupted")
@@ -105,7 +107,7 @@ def _show_knobs(settings_class: type) -> None:
             "choice": ", ".join(knob.options),
             "text": f"at most {knob.max_length} characters",
             "toggle": "true or false",
-            "document": f"{knob.options.get('')}, or a digest that the command text has printed",
+            "document": f"{knob.options.get('')}, or a digest that the command {knob.of} has printed",
         }[knob.kind]
         print(f"  {name}={knob.default!s:<12} {knob.label}: {reach}. {knob.help}".rstrip())
 
@@ -176,6 +178,20 @@ def _text(options: argparse.Namespace) -> int:
     for sentence in text_counts.told(counts):
         print(sentence)
     print(f"--set text={digest} N={len(counts.characters)}")
+    return 0
+
+
+def _matrices(options: argparse.Namespace) -> int:
+    try:
+        own_matrices.check_size(options.file.stat().st_size)
+        with options.file.open("rb") as file:
+            found = own_matrices.read(file.read(own_matrices.LARGEST + 1))
+        digest = matrices.keep(found)
+    except OSError as problem:
+        raise BadSetting(f"FILE must be a file that can be read, and its matrices kept, got {problem}") from problem
+    for sentence in own_matrices.told(found):
+        print(sentence)
+    print(f"--set matrices={digest} " + " ".join(f"{name}={value}" for name, value in found.fields.items()))
     return 0
 
 

@@ -14,11 +14,11 @@ from pages.ui import (
     address,
     at_once,
     choose,
+    documents,
     drawers,
     lesson,
     longer,
     menu,
-    own_text,
     rules,
     sharing,
     stage,
@@ -102,18 +102,21 @@ def _warnings(setting: Setting) -> None:
         st.warning(plain(message))
     if setting.refused:
         st.warning(f"{plain(setting.refused)}. You still see the last setting that could be computed.")
-        own_text.offer(setting)
+        documents.offer(setting)
 
 
 def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
     """The Run button, or where the run on screen comes from."""
     if found is not None:
-        origin = "Comes with the project" if found.origin == "shipped" else "Trained here"
+        trains = getattr(setting.config, "trains", True)  # a visitor's own matrices are not
+        made = "Trained here" if trains else "Measured here, not trained"
+        origin = "Comes with the project" if found.origin == "shipped" else made
         time, device = training.duration(found.info.get("seconds")), found.info.get("device", "this machine")
         st.caption(f"{origin}: {time} on {plain(device)}.")
         if found.info.get("message"):
             st.warning(plain(found.info["message"]))
-        longer.offer(setting)
+        if trains:
+            longer.offer(setting)
     elif pending is not None and training.growing(pending.job()):
         st.caption("In training: see its progress on the page.")
     elif pending is not None:

@@ -8,10 +8,11 @@ from typing import Any
 import streamlit as st
 
 from icl_core.knobs import Knob, knobs
-from pages.ui import address, own_text, rules
+from pages.ui import address, documents, own_matrices, own_text, rules
 from pages.ui.address import Setting
 
 _MOST_STOPS = 300
+_GIVE = {"text": own_text.give, "matrices": own_matrices.give}
 
 
 def pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
@@ -62,7 +63,7 @@ def draw(setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: 
     common: dict[str, Any] = {"key": key, "help": told, "on_change": _changed, "args": (key, field, base)}
     common["disabled"] = locked
     if knob.kind == "document":
-        own_text.draw(setting, field, knob, value, locked)
+        documents.draw(setting, field, knob, value, locked, _GIVE[knob.of])
     elif knob.kind == "toggle":
         st.toggle(knob.label, **common)
     elif knob.kind == "text":

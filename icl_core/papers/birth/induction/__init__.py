@@ -39,24 +39,30 @@ def headline(run: Run, view: View) -> str:
     step = run.snapshot_steps[run.snapshot_at(view)]
     accuracy = accuracy_at(run, step)
     repeat, best = (float(run[f"baseline/{name}"][0]) for name in ("repeat", "best_in_context"))
-    when = f"After {step} step{'s' * (step != 1)}" if step else "Before training"
+    when = _when(run, step)
     beside = "perfect: 100%" if run.config.positions == "in_context" else f"best possible: {best:.0%}"
     if accuracy < repeat + 0.05:
         beside = f"repeating the last one: {repeat:.0%}"
     return f"{when}, {accuracy:.0%} of the context-dependent characters are right ({beside})."
 
 
+def _when(run: Run, step: int) -> str:
+    if not run.config.trains:
+        return "With your matrices, which are not trained here"
+    return f"After {step} step{'s' * (step != 1)}" if step else "Before training"
+
+
 def cost(config: Config) -> float:
     """Giga-operations of a run: its trainings, those of the opposite freezing, and one of a single layer."""
     each = _training(config) + (_training(other) if (other := opposite(config)) else 0)
-    return (config.seeds * each + (_training(one_layer(config)) if config.layers == 2 else 0)) / 1e9
+    return (config.seeds * each + (_training(one_layer(config)) if config.layers == 2 and config.trains else 0)) / 1e9
 
 
 def _training(config: Config) -> float:
     """Operations of one training and of its evaluations on held-out sequences: forward alone, a third of a step."""
-    whole, looks = _per_token(replace(config, positions="all")), len(evaluations(config.steps, *EVALUATIONS))
+    whole, looks = _per_token(replace(config, positions="all")), len(evaluations(config.updates, *EVALUATIONS))
     looking = (looks * WATCHED * (1.5 if config.positions == "all" else 1) + EVALUATED) * whole / 3
-    return config.T * (config.batch * config.steps * _per_token(config) + looking)
+    return config.T * (config.batch * config.updates * _per_token(config) + looking)
 
 
 def _per_token(config: Config) -> float:
@@ -64,6 +70,11 @@ def _per_token(config: Config) -> float:
     counted = 1.0 if config.positions == "all" else 0.3  # the share of positions where layer 2 and the loss are needed
     maps = config.T * config.d * ((4 if config.layers == 2 else 0) + 6 * counted)
     return maps + 16 * config.d**2 + 6 * config.N * config.d * counted
+
+
+def _trains(config: Config) -> bool:
+    """Whether there are curves: a visitor's own matrices have a single evaluation."""
+    return config.trains
 
 
 SEQUENCE = ("sequence", "marked")
@@ -80,7 +91,7 @@ EXPERIMENT = Experiment(
     drawings=(
         Drawing("first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2, cells=cells.first),
         Drawing("second", stage.second, SEQUENCE, cells=cells.second),
-        Drawing("accuracy", curves.accuracy, ("measure", "single_seeds"), live=True),
+        Drawing("accuracy", curves.accuracy, ("measure", "single_seeds"), live=True, applies=_trains),
         Drawing("w_k1", stage.w_k1, applies=lambda config: config.layers == 2, cells=cells.w_k1),
         Drawing("w_k2", stage.w_k2, cells=cells.w_k2),
         Drawing("w_o2", stage.w_o2, cells=cells.w_o2),
@@ -95,12 +106,14 @@ EXPERIMENT = Experiment(
         Drawing("blocks", circuit.blocks, ("read",), CIRCUIT, applies=lambda config: config.layers == 2),
         Drawing("matrix", matrices.draw, ("memory", "raw", "wrong"), BESIDE, wide=True),
         Drawing("spectrum", matrices.spectrum, (), BESIDE),
-        Drawing("memories", curves.memories, ("orientation", "weighted"), CURVES, live=True),
-        Drawing("losses", curves.losses, (), CURVES, live=True),
-        Drawing("rows", compared.rows, (), CURVES, live=True, applies=lambda config: config.layers == 2),
+        Drawing("memories", curves.memories, ("orientation", "weighted"), CURVES, live=True, applies=_trains),
+        Drawing("losses", curves.losses, (), CURVES, live=True, applies=_trains),
+        Drawing("rows", compared.rows, (), CURVES, live=True, applies=lambda c: c.trains and c.layers == 2),
         Drawing("opposite", compared.opposite, (), CURVES, applies=lambda config: opposite(config) is not None),
         Drawing("outputs", compared.outputs, (), CURVES, live=True, applies=lambda config: config.positions == "all"),
-        Drawing("feed_forward", curves.feed_forward, (), CURVES, live=True, applies=lambda config: config.feed_forward),
+        Drawing(
+            "feed_forward", curves.feed_forward, (), CURVES, live=True, applies=lambda c: c.trains and c.feed_forward
+        ),
         Drawing("looks", looks.looks, (), CURVES),
         Drawing("errors", looks.errors, (), CURVES, applies=lambda config: config.layers == 2),
         Drawing("stripe", behaviour.stripe, (), CURVES, applies=lambda config: config.layers == 2),
@@ -110,7 +123,9 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     milestones=milestones,
-    goes_on=lambda config: True,
+    goes_on=lambda config: config.trains,
     script=SCRIPT,
-    diagram=lambda config: diagram(config, "trained", ("matrix", {"memory": "W_F"}), "accuracy"),
+    diagram=lambda config: diagram(
+        config, "trained", ("matrix", {"memory": "W_F"}), "accuracy" if config.trains else "second"
+    ),
 )

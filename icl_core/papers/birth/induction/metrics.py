@@ -28,6 +28,8 @@ OF_PRESET = {FASTEST: claims.CLASSROOM, ORDER: claims.CLASSROOM_ORDER, BOTH: cla
 def metrics(run: Run) -> list[Metric]:
     """The claims that this run's setting can bear out, measured; over seeds the least favourable counts."""
     config = run.config
+    if not config.trains:
+        return _uploaded(run)
     if config.layers == 1:
         accuracy, error = run["evaluated/accuracy"], run["evaluated/accuracy_error"]
         return [_metric(run, claims.ONE_LAYER, accuracy.mean(), seeds_error(accuracy) or float(error[0]))]
@@ -39,6 +41,16 @@ def metrics(run: Run) -> list[Metric]:
     return [*_accuracy(run), *_order(run), *recalls]
 
 
+def _uploaded(run: Run) -> list[Metric]:
+    """What matrices that were not trained here achieve: no claim speaks of them."""
+    accuracy, error = (float(run[f"evaluated/{name}"][0]) for name in ("accuracy", "accuracy_error"))
+    known = {name: claim for name, claim in claims.RECALL.items() if f"curve/recall_{name}" in run.tensors}
+    if run.config.layers == 1:
+        known.pop("W_K1_early", None)
+    recalls = [Metric(claim, float(run[f"curve/recall_{name}"][0, 0])) for name, claim in known.items()]
+    return [Metric(claims.RANDOM if run.config.layers == 2 else claims.ONE_LAYER, accuracy, error), *recalls]
+
+
 def accuracy_at(run: Run, step: float, name: str = "accuracy") -> float:
     """The mean over seeds of an accuracy at a training step, which may lie between two evaluations."""
     return float(np.interp(step, run["curve/step"], mean_of(run[f"curve/{name}"])))
@@ -47,6 +59,8 @@ def accuracy_at(run: Run, step: float, name: str = "accuracy") -> float:
 def milestones(run: Run) -> dict[str, float]:
     """The training step at which each memory first recalls one half of its pairs, the mean over seeds, if it does; and
     the step at which what was frozen is let go."""
+    if not run.config.trains:
+        return {}
     found = {MEMORIES[name]: half_step(run, mean_of(run[f"curve/recall_{name}"])) for name in run.names("probes")
              if name in MEMORIES}  # fmt: skip
     if run.config.freeze_until and any(getattr(run.config, f"freeze_{name}") for name in ("W_K1", "W_K2", "W_O2")):

@@ -26,7 +26,7 @@ TRAINED_OUT = {"optimiser": "adamw", "learning_rate": 0.1, "scale": "paper", "st
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every seed, what its freezing is compared with, and a one-layer model; all curves, the snapshots of the
-    first seed.
+    first seed. Of a visitor's own matrices, which are not trained, the same with a single evaluation at step 0.
 
     `curve/*` [seeds, evaluations] and `batch/*` [seeds, steps] beside `curve/step` [evaluations]; `snapshot/*`
     [snapshots, d, d] with `scale/*` beside `snapshot/step`; `final/*` and `frozen/*` in float32; `evaluated/*`
@@ -57,7 +57,7 @@ def _trainings(config: Config) -> dict[str, Config]:
     found = {f"seed {i}": replace(config, seed=(config.seed + i) % 100, seeds=1) for i in range(config.seeds)}
     if (other := opposite(config)) is not None:
         found |= {f"opposite {i}": replace(other, seed=(config.seed + i) % 100, seeds=1) for i in range(config.seeds)}
-    if config.layers == 2:
+    if config.layers == 2 and config.trains:
         found[ONE_LAYER] = one_layer(config)
     return found
 
@@ -80,7 +80,7 @@ def one_layer(config: Config) -> Config:
 
 def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:
     """Curves of the full models, seeds first; what has not been reached is NaN."""
-    at = loop.evaluations(config.steps, *EVALUATIONS)
+    at = loop.evaluations(config.updates, *EVALUATIONS)
     found: dict[str, np.ndarray] = {"names/probes": names(PROBES[config.layers])}
     for name in made["seed 0"]:
         if name.startswith(("curve/", "batch/")) and name != "curve/step":

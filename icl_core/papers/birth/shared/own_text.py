@@ -47,11 +47,16 @@ def _most_triggers(config: Any) -> int:
     return config.N - (RARE_FROM if rare else FREE)
 
 
+def triggers(chosen: Mapping[str, Any]) -> int:
+    """How many triggers there are of those chosen, where N allows so many."""
+    return max(1, min(chosen["K"], _most_triggers(SimpleNamespace(**chosen))))
+
+
 def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The fields to set where a text is chosen: all its characters, and no more triggers than these allow."""
     wanted = SimpleNamespace(**chosen)
     wanted.N = alphabet(wanted)
-    return {"N": wanted.N, "K": max(1, min(wanted.K, _most_triggers(wanted)))}
+    return {"N": wanted.N, "K": triggers({**chosen, "N": wanted.N})}
 
 
 def _about(chosen: Mapping[str, Any]) -> str:

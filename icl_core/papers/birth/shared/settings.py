@@ -2,7 +2,7 @@
 
 from icl_core import device
 from icl_core.knobs import BadSetting, choice, settings, slider, toggle
-from icl_core.papers.birth.shared import own_text
+from icl_core.papers.birth.shared import own_text, uploaded
 from icl_core.papers.birth.shared.own_text import size_field, text_field
 
 TASK, MODEL, TRAINING, FREEZING, REPEATS = "the task", "the model", "the training", "freezing", "repetition"
@@ -37,35 +37,49 @@ class Config:
         group=TASK,
         help="if outputs may repeat their triggers, a sequence can get stuck on one character",
     )
+    matrices: str = uploaded.matrices_field(MODEL)
     d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
     layers: int = slider("layers", 1, 2, default=2, group=MODEL, help="with one layer nothing looks one character back")
     feed_forward: bool = toggle("linear feed-forward, W_F", default=False, group=MODEL)
-    scale: str = choice("initial scale", SCALES, default="paper", group=MODEL)
-    positions: str = choice("loss on", POSITIONS, default="in_context", group=TRAINING)
+    scale: str = choice("initial scale", SCALES, default="paper", group=MODEL, shown_if="trains")
+    positions: str = choice("loss on", POSITIONS, default="in_context", group=TRAINING, shown_if="trains")
     optimiser: str = choice(
-        "optimiser", OPTIMISERS, default="adamw", group=TRAINING,
+        "optimiser", OPTIMISERS, default="adamw", group=TRAINING, shown_if="trains",
         help="SGD has momentum 0.9 and weight decay 0.0001 (Appendix E), AdamW no decay",
     )  # fmt: skip
-    learning_rate: float = slider("learning rate", 0.001, 2.0, default=0.2, log=True, group=TRAINING, was="rate")
-    batch: int = slider("sequences a batch", 16, 512, default=128, step=16, group=TRAINING)
-    steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING)
-    freeze_W_K1: bool = toggle("freeze W_K¹", default=False, group=FREEZING)
-    freeze_W_K2: bool = toggle("freeze W_K²", default=False, group=FREEZING)
-    freeze_W_O2: bool = toggle("freeze W_O²", default=False, group=FREEZING)
-    freeze_W_F: bool = toggle("freeze W_F", default=False, group=FREEZING)
-    freeze_until: int = slider("until step", 0, 2000, default=0, step=10, group=FREEZING)
-    seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
-    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+    learning_rate: float = slider(
+        "learning rate", 0.001, 2.0, default=0.2, log=True, group=TRAINING, shown_if="trains", was="rate"
+    )
+    batch: int = slider("sequences a batch", 16, 512, default=128, step=16, group=TRAINING, shown_if="trains")
+    steps: int = slider("steps", 10, 2000, default=300, step=10, group=TRAINING, shown_if="trains")
+    freeze_W_K1: bool = toggle("freeze W_K¹", default=False, group=FREEZING, shown_if="trains")
+    freeze_W_K2: bool = toggle("freeze W_K²", default=False, group=FREEZING, shown_if="trains")
+    freeze_W_O2: bool = toggle("freeze W_O²", default=False, group=FREEZING, shown_if="trains")
+    freeze_W_F: bool = toggle("freeze W_F", default=False, group=FREEZING, shown_if="trains")
+    freeze_until: int = slider("until step", 0, 2000, default=0, step=10, group=FREEZING, shown_if="trains")
+    seed: int = slider("seed", 0, 99, default=0, group=REPEATS, shown_if="trains")
+    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS, shown_if="trains")
 
     def check(self) -> None:
         """Refuse what the text cannot give, freezing beyond the end, and what does not fit the memory: two T × T maps a
         sequence held at once, the batch, the matrices with their optimiser's state."""
         own_text.check(self)
+        uploaded.check(self)
         if self.freeze_until > self.steps:
             raise BadSetting(f"freeze_until must be at most steps, {self.steps}, got {self.freeze_until}")
         cached = max(1, 2**12 // self.T)  # sequences held at once
         needed = 4 * (12 * cached * self.T * (self.T + self.d) + 16 * self.batch * self.T + 60 * self.d**2)
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
+
+    @property
+    def trains(self) -> bool:
+        """Whether there is a training: none where the matrices are given."""
+        return not self.matrices
+
+    @property
+    def updates(self) -> int:
+        """How many steps are trained."""
+        return self.steps if self.trains else 0
 
     @property
     def alphabet(self) -> int:

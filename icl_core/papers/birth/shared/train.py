@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from icl_core import device
+from icl_core import device, own_matrices
 from icl_core.experiment import Tensors
 from icl_core.papers.birth.shared import gradient, probes
 from icl_core.papers.birth.shared.gradient import evaluate
@@ -53,13 +53,14 @@ def trained_names(config: Config, step: int) -> frozenset[str]:
 
 def training_phase(name: str, config: Config, keep: bool, label: str) -> phases.Phase:
     """One training as a part of a run, called `label` for people; `keep` its snapshots too."""
-    return phases.Phase(name, config.steps, partial(_train, config, keep), _curves, label=label)
+    return phases.Phase(name, config.updates, partial(_train, config, keep), _curves, label=label)
 
 
 def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     weights, generator = begun(config)
     trained = problem(config, weights, generator, _watch(config, weights))
-    state = loop.train(trained, config.steps, loop.evaluations(config.steps, *EVALUATIONS), resumed, report, keep)
+    at = loop.evaluations(config.updates, *EVALUATIONS)
+    state = loop.train(trained, config.updates, at, resumed, report, keep)
     measures = evaluate(weights, held_out(task_of(config), EVALUATED), config.layers)  # on more than while it trained
     evaluated = {f"evaluated/{name}": np.array(value, np.float32) for name, value in measures.items()}
     found = {**_curves(state), **evaluated}
@@ -71,10 +72,17 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
 
 
 def begun(config: Config) -> tuple[Weights, torch.Generator]:
-    """The first weights of a config's seed, and the generator of its batches."""
-    first = torch.Generator().manual_seed(config.seed)
-    weights = initialise(config.N, config.d, config.T, first, config.scale, config.feed_forward).to(device.device())
-    return weights, torch.Generator().manual_seed(10_000 + config.seed)
+    """The first weights of a config's seed, or a visitor's own, and the generator of its batches."""
+    return _first(config).to(device.device()), torch.Generator().manual_seed(10_000 + config.seed)
+
+
+def _first(config: Config) -> Weights:
+    if config.trains:
+        first = torch.Generator().manual_seed(config.seed)
+        return initialise(config.N, config.d, config.T, first, config.scale, config.feed_forward)
+    given = {name: torch.tensor(array) for name, array in own_matrices.load(config.matrices).named.items()}
+    given.setdefault("W_K1", torch.zeros_like(given["W_K2"]))  # one layer never reads it
+    return Weights(**given)
 
 
 def problem(

@@ -1,0 +1,37 @@
+"""The matrices of the model: trained here, or a visitor's own, by their digest."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from icl_core import own_matrices
+from icl_core.knobs import BadSetting, document
+from icl_core.papers.birth.shared import own_text
+
+
+def matrices_field(group: str) -> Any:
+    """The field `matrices` of a config."""
+    return document(
+        "matrices", "trained ones", of="matrices", group=group, fit=_fit, about=_about, added=True,
+        help="or your own, from a safetensors file: they are looked at as those of a training are",
+    )  # fmt: skip
+
+
+def check(config: Any) -> None:
+    """Refuse matrices that are not here, and settings that are not theirs."""
+    if not config.matrices:
+        return
+    for name, theirs in own_matrices.load(config.matrices).fields.items():
+        if getattr(config, name) != theirs:
+            raise BadSetting(f"{name} must be {theirs}, as your matrices have it, got {getattr(config, name)}")
+
+
+def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields to set where matrices are chosen: the sizes that they have, and no more triggers than these allow."""
+    digest = chosen["matrices"]
+    sizes = own_matrices.load(digest).fields if digest else {name: chosen[name] for name in own_matrices.DECIDED}
+    return {**sizes, "K": own_text.triggers({**chosen, **sizes})}
+
+
+def _about(chosen: Mapping[str, Any]) -> str:
+    """What matrices of a visitor's there are."""
+    return own_matrices.told(own_matrices.load(chosen["matrices"]))[0]

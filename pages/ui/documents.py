@@ -1,0 +1,61 @@
+"""What a visitor gives as a setting, a text or matrices: which it is, and the way back to what there is without it."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import streamlit as st
+
+from icl_core import knobs, own_matrices, text_counts
+from icl_core.knobs import Knob
+from icl_core.text_counts import NotHere
+from pages.ui import address
+from pages.ui.address import Setting
+from pages.ui.plain import plain
+
+Give = Callable[[Setting, str, Knob, str], None]
+_LOAD: Mapping[str, Callable[[str], Any]] = {"text": text_counts.load, "matrices": own_matrices.load}
+_AWAY = {
+    "text": "The counts of {} are not on this computer.",
+    "matrices": "The matrices {} are not on this computer.",
+}
+
+
+def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool, give: Give) -> None:
+    """Which one it is, as a button behind which another can be given."""
+    name = knob.options[""] if not value else "your own"
+    label, help = f"{knob.label[:1].upper()}{knob.label[1:]}: {name}", knob.help or None
+    key = f"{setting.id}:{field}"
+    with st.popover(label, help=help, disabled=locked, width="stretch", key=f"{key}:give"):
+        give(setting, field, knob, value)
+        if value:
+            back = {"key": f"{key}:back", "on_click": take, "args": (setting, field, knob, "")}
+            st.button(f"Back to {knob.options['']}", **back)
+    if value and knob.about:
+        try:
+            st.caption(plain(knob.about(setting.chosen)))
+        except NotHere:  # the page says so
+            st.caption(_AWAY[knob.of].format(value))
+
+
+def offer(setting: Setting) -> None:
+    """Where a link names what is not on this computer: the way to what there is without it."""
+    for field, knob in knobs.knobs(setting.experiment.config).items():
+        if knob.kind == "document" and setting.chosen[field] and not _here(knob, setting.chosen[field]):
+            label, key = f"Take {knob.options['']} instead", f"{setting.id}:{field}:default"
+            st.button(label, key=key, on_click=take, args=(setting, field, knob, ""))
+
+
+def _here(knob: Knob, digest: str) -> bool:
+    try:
+        _LOAD[knob.of](digest)
+    except NotHere:
+        return False
+    return True
+
+
+def take(setting: Setting, field: str, knob: Knob, digest: str) -> None:
+    """Put it into the address, with the fields that must fit it; back at the default these are the preset's."""
+    preset = knobs.values(setting.preset.config)
+    fitted: Mapping[str, Any] = knob.fit({**setting.chosen, field: digest}) if knob.fit else {}
+    for name, wanted in {field: digest, **fitted}.items():
+        address.write(name, wanted if digest else preset[name], preset[name])
