@@ -6,11 +6,12 @@ training that diverges ends with an infinite loss."""
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
 from icl_core import device, trend
@@ -21,6 +22,7 @@ from icl_core.papers.gdssm.shared.sequence_models.learners import Learner
 from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED, Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, several_seeds
+from icl_core.training.compiled import compiled
 from icl_core.training.phases import Report
 
 TUNED_ON, WATCHED, TEST_SET = (101, 2**11), (102, 2**9), (103, 2**13)  # seed and number of held-out tasks
@@ -64,9 +66,15 @@ def evaluate(each: Learner, weights: Parameters, on: Tasks) -> np.ndarray:
 def gradient(each: Learner, weights: Parameters, batch: Tasks) -> tuple[Parameters, dict[str, np.ndarray]]:
     """The gradient of every seed's loss by its own weights, no longer than 1, and the losses [seeds]."""
     leaves = several_seeds.leaves(weights)
-    losses = loss(each.predict(leaves, batch), batch.y[-1])
+    losses = _losses(each)(leaves, batch)
     found = several_seeds.clipped(several_seeds.gradients(losses, leaves), 1.0)
     return found, {"loss": losses.detach().cpu().numpy()}
+
+
+@lru_cache(maxsize=1)
+def _losses(each: Learner) -> Callable[[Parameters, Tasks], Float[Tensor, "seeds"]]:
+    """Every seed's loss on a batch, by its own weights."""
+    return compiled(lambda weights, batch: loss(each.predict(weights, batch), batch.y[-1]))
 
 
 def tune(config: Config, each: Learner, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
