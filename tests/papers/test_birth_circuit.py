@@ -11,14 +11,14 @@ from icl_core.papers.birth.shared import circuit_panels
 from icl_core.papers.birth.shared.blocks import STORED, blocks, readings, span, spurious
 from icl_core.papers.birth.shared.circuit import Path, contributions, merged, simplified
 from icl_core.papers.birth.shared.construction import construct
+from icl_core.papers.birth.shared.full import model as full
+from icl_core.papers.birth.shared.full import probes
 from icl_core.papers.birth.shared.memories import memory_tokens
 from icl_core.papers.birth.shared.model import forward, initialise
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import example, read, typed
 from icl_core.papers.birth.shared.superposition import WRITTEN, streams
 from icl_core.papers.birth.shared.task import make_task
-from icl_core.papers.birth.transformer import model as full
-from icl_core.papers.birth.transformer import probes
 from icl_core.papers.birth.transformer.traced import circuit, read_with
 from tests.cells import shipped
 

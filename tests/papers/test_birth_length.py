@@ -14,6 +14,11 @@ from icl_core.papers.birth.length.metrics import metrics
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
 from icl_core.papers.birth.length.times import crossing, doubling, slope, slopes, times
 from icl_core.papers.birth.shared import probes
+from icl_core.papers.birth.shared import settings as one
+from icl_core.papers.birth.shared.full import looking
+from icl_core.papers.birth.shared.full import probes as full_probes
+from icl_core.papers.birth.shared.full import settings as whole
+from icl_core.papers.birth.shared.full import train as full
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.papers.birth.shared.train import begun, held_out, task_of
@@ -76,21 +81,32 @@ def test_even_attention_is_shared_out_over_all_keys():
 
 def test_what_is_watched_is_what_the_probes_measure():
     config = training(Config(N=16, d=32, K=4), "adamw", 32, 0)
+    assert isinstance(config, one.Config)
     weights, _ = begun(config)
-    batch = held_out(task_of(config), 16)
-    found, recalls = train._watch(config, weights, batch, 0), probes.recalls(weights, task_of(config))
-    assert found["accuracy"] == pytest.approx(evaluate(weights, batch)["accuracy"])
-    assert (found["W_K2"], found["W_K1"]) == (recalls["W_K2"], recalls["W_K1_early"])
+    found, recalls = train._simplified(config).evaluate(0), probes.recalls(weights, task_of(config))
+    right = evaluate(weights, held_out(task_of(config), train.WATCHED), positions="in_context")["accuracy"]
+    assert found == {"accuracy": right, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
 
 
-def test_more_seeds_change_no_other():
-    few = Config(N=16, d=32, K=4, batch=16, steps=10)
-    one, two = (train.run(replace(few, seeds=seeds), Recorder()) for seeds in (1, 2))
+def test_the_full_transformer_is_watched_by_its_own_probes():
+    config = training(Config(full=True, N=16, d=32, K=4), "sgd", 32, 0)
+    assert isinstance(config, whole.Config) and config.layer_norm
+    weights, _ = full.begun(config)
+    recalls = full_probes.recalls(weights, task_of(config), config.heads)
+    right = looking.evaluate(weights, held_out(task_of(config), train.WATCHED), config.heads)["accuracy"]
+    found = train._full(config).evaluate(0)
+    assert found == {"accuracy": right, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
+
+
+@pytest.mark.parametrize("everything", (False, True))
+def test_more_seeds_change_no_other(everything: bool):
+    few = Config(full=everything, N=16, d=32, K=4, batch=16, steps=10)
+    first, both = (train.run(replace(few, seeds=seeds), Recorder()) for seeds in (1, 2))
     for measure in train.MEASURES:
         for optimiser in OPTIMISERS:
-            both = two[f"curve/{measure}_{optimiser}"]
-            assert both.shape[:2] == (2, len(lengths_of(Config())))
-            np.testing.assert_array_equal(both[:1], one[f"curve/{measure}_{optimiser}"])
+            found = both[f"curve/{measure}_{optimiser}"]
+            assert found.shape[:2] == (2, len(lengths_of(Config())))
+            np.testing.assert_array_equal(found[:1], first[f"curve/{measure}_{optimiser}"])
 
 
 def test_the_answers_are_those_of_the_classroom():

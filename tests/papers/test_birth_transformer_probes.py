@@ -8,8 +8,8 @@ import torch
 from icl_core.papers.birth.shared import model as simplified
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared.construction import construct
+from icl_core.papers.birth.shared.full.probes import recalls
 from icl_core.papers.birth.shared.task import make_task
-from icl_core.papers.birth.transformer.probes import recalls
 from tests.papers.test_birth_transformer import as_full, setting
 
 N, T, D = 16, 32, 64

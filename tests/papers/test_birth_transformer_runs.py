@@ -9,13 +9,13 @@ import torch
 from icl_core.experiment import CannotDraw, Run
 from icl_core.papers.birth.shared.baselines import unusual
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from icl_core.papers.birth.shared.full.looking import evaluate
+from icl_core.papers.birth.shared.full.model import forward
 from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.papers.birth.shared.train import WATCHED, held_out, task_of
 from icl_core.papers.birth.transformer import EXPERIMENT, claims
 from icl_core.papers.birth.transformer.draw import replaced
-from icl_core.papers.birth.transformer.looking import evaluate
 from icl_core.papers.birth.transformer.metrics import milestones, roles
-from icl_core.papers.birth.transformer.model import forward
 from icl_core.papers.birth.transformer.read_run import example_maps, final_weights, last_heads, of_role
 from icl_core.papers.birth.transformer.reading import example
 from icl_core.papers.birth.transformer.settings import Config

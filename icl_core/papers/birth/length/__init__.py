@@ -1,6 +1,7 @@
 """How long until the head stands, and how does that grow with the length of the sequences? Musat et al. (2025) find
-that the time grows with the square of the context length. Here the simplified transformer of this paper learns its task
-from sequences of several lengths, with SGD and with AdamW, and you see the steps on log axes beside a slope of 2.
+that the time grows with the square of the context length. Here a transformer, the simplified or the full one, learns
+this paper's task from sequences of several lengths, with SGD and with AdamW, and you see the steps on log axes beside a
+slope of 2.
 
 Change what is waited for: right predictions, or half of what a matrix has to store. A longer sequence has more
 positions to store, but it also repeats its triggers more often.
@@ -34,10 +35,17 @@ def cost(config: Config) -> float:
     """Giga-operations of all trainings: maps, matrices and outputs where the loss counts, and the evaluations."""
     each = [
         T * (config.batch * config.steps + len(evaluations(config.steps, EVERY, DENSE)) * WATCHED / 3)
-        * (6 * T * config.d + 16 * config.d**2 + 2 * config.N * config.d)
+        * _of_a_position(config, T)
         for T in lengths_of(config)
     ]  # fmt: skip
     return len(OPTIMISERS) * config.seeds * sum(each) / 1e9
+
+
+def _of_a_position(config: Config, T: int) -> int:
+    """Operations of one position of a batch, forward and back."""
+    if config.full:
+        return 6 * (4 * T * config.d + 24 * config.d**2 + config.N * config.d)
+    return 6 * T * config.d + 16 * config.d**2 + 2 * config.N * config.d
 
 
 EXPERIMENT = Experiment(

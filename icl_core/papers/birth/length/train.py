@@ -1,4 +1,4 @@
-"""Trains the simplified transformer at every length with both optimisers, and watches when its head stands."""
+"""Trains a transformer at every length with both optimisers, and watches when its head stands."""
 
 from functools import partial
 
@@ -9,8 +9,11 @@ from icl_core.experiment import Progress, Tensors, names
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared import settings as one
+from icl_core.papers.birth.shared.full import looking
+from icl_core.papers.birth.shared.full import probes as full_probes
+from icl_core.papers.birth.shared.full import settings as whole
+from icl_core.papers.birth.shared.full import train as full
 from icl_core.papers.birth.shared.gradient import evaluate
-from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Batch
 from icl_core.papers.birth.shared.train import begun, held_out, problem, task_of
 from icl_core.training import loop, phases
@@ -44,17 +47,36 @@ def _name(optimiser: str, T: int, seed: int) -> str:
     return f"{optimiser} {T} {seed}"
 
 
-def _train(config: one.Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
-    weights, generator = begun(config)
-    trained = problem(config, weights, generator, partial(_watch, config, weights, held_out(task_of(config), WATCHED)))
+def _train(config: one.Config | whole.Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+    trained = _full(config) if isinstance(config, whole.Config) else _simplified(config)
     steps = loop.evaluations(config.steps, EVERY, DENSE)
     return loop.train(trained, config.steps, steps, resumed, report, keep=False).curves()
 
 
-def _watch(config: one.Config, weights: Weights, batch: Batch, step: int) -> dict[str, float]:
-    recalls = probes.recalls(weights, task_of(config))
-    right = evaluate(weights, batch, positions="in_context")["accuracy"]
-    return {"accuracy": right, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
+def _simplified(config: one.Config) -> loop.Problem:
+    weights, generator = begun(config)
+    task, batch = task_of(config), held_out(task_of(config), WATCHED)
+
+    def watch(step: int) -> dict[str, float]:
+        right = evaluate(weights, batch, positions="in_context")["accuracy"]
+        return _measures(right, probes.recalls(weights, task))
+
+    return problem(config, weights, generator, watch)
+
+
+def _full(config: whole.Config) -> loop.Problem:
+    weights, generator = full.begun(config)
+    task, batch = task_of(config), held_out(task_of(config), WATCHED)
+
+    def watch(step: int) -> dict[str, float]:
+        right = looking.evaluate(weights, batch, config.heads)["accuracy"]
+        return _measures(right, full_probes.recalls(weights, task, config.heads))
+
+    return full.problem(config, weights, generator, watch)
+
+
+def _measures(accuracy: float, recalls: dict[str, float]) -> dict[str, float]:
+    return {"accuracy": accuracy, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
 
 
 def _curves(config: Config, made: phases.Made) -> dict[str, np.ndarray]:

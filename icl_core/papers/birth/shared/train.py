@@ -98,7 +98,7 @@ def problem(
         return gradients, {name: measures[name] for name in RECORDED}
 
     parameters = {name: getattr(weights, name) for name in sorted(trained_names(config, config.freeze_until))}
-    return loop.Problem(parameters, step, watch, partial(_optimiser, config), (generator,))
+    return loop.Problem(parameters, step, watch, partial(optimiser, config), (generator,))
 
 
 def _watch(config: Config, weights: Weights) -> Callable[[int], loop.Measures]:
@@ -127,7 +127,8 @@ def _in_context(config: Config, weights: Weights, batch: Batch) -> float:
     return evaluate(weights, batch, config.layers, positions="in_context")["accuracy"]
 
 
-def _optimiser(config: Config, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
+def optimiser(config: Any, parameters: list[torch.Tensor]) -> torch.optim.Optimizer:
+    """SGD or AdamW, at the rate of the settings."""
     if config.optimiser == "sgd":
         return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=0.9, weight_decay=1e-4)  # Appendix E
     return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=0.0)

@@ -12,11 +12,11 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from icl_core.papers.birth.shared.full.gradient import chunk_of
+from icl_core.papers.birth.shared.full.looking import evaluate, passes
+from icl_core.papers.birth.shared.full.model import Change, Weights, forward
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.task import Batch, Task
-from icl_core.papers.birth.transformer.gradient import chunk_of
-from icl_core.papers.birth.transformer.looking import evaluate, passes
-from icl_core.papers.birth.transformer.model import Change, Weights, forward
 
 POSITIONS = 2**14  # held-out positions that a replacement is judged on
 WAYS = ("mean", "zero", "patch")

@@ -7,7 +7,7 @@ import torch
 
 from icl_core.experiment import Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM, beyond, role
-from icl_core.papers.birth.transformer.model import forward
+from icl_core.papers.birth.shared.full.model import forward
 
 DOES = {PREVIOUS: "looks one back", INDUCTION: "finds what followed", UNIFORM: "spreads evenly"}
 MIXED = "does neither"

@@ -11,13 +11,13 @@ from torch import Tensor
 from icl_core.experiment import names
 from icl_core.papers.birth.shared.baselines import unusual
 from icl_core.papers.birth.shared.behaviour import by_position, on_previous
+from icl_core.papers.birth.shared.full.looking import head_names, passes
+from icl_core.papers.birth.shared.full.model import Weights, forward
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.sequence import Shown, choose
 from icl_core.papers.birth.shared.task import Batch, Task
 from icl_core.papers.birth.shared.train import WATCHED, held_out, task_of
 from icl_core.papers.birth.transformer.ablation import MEASURES, POSITIONS, Bench, each_alone
-from icl_core.papers.birth.transformer.looking import head_names, passes
-from icl_core.papers.birth.transformer.model import Weights, forward
 from icl_core.papers.birth.transformer.settings import Config
 
 LENGTH = 64  # positions of the example

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from icl_core.papers.birth.shared.blocks import Blocks, laid
 from icl_core.papers.birth.shared.circuit import CHARACTER, FEED, POSITION, Circuit, Part, Stream
+from icl_core.papers.birth.shared.full.model import Weights, attend, layers_of, read
 from icl_core.papers.birth.shared.task import Task
-from icl_core.papers.birth.transformer.model import Weights, attend, layers_of, read
 
 Linear = Callable[[Stream], Tensor]
 

@@ -1,8 +1,8 @@
 """Trains the full transformer, seed after seed, and a single layer beside it."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -11,20 +11,17 @@ from torch import Tensor
 from icl_core import device
 from icl_core.experiment import Progress, Tensors, names
 from icl_core.papers.birth.shared import baselines
-from icl_core.papers.birth.shared.task import sample
-from icl_core.papers.birth.shared.train import EVALUATED, RECORDED, WATCHED, held_out, task_of
-from icl_core.papers.birth.transformer.gradient import loss_and_gradient
-from icl_core.papers.birth.transformer.looking import head_names, look
-from icl_core.papers.birth.transformer.model import initialise
-from icl_core.papers.birth.transformer.probes import recalls
+from icl_core.papers.birth.shared.full.looking import head_names, look
+from icl_core.papers.birth.shared.full.probes import recalls
+from icl_core.papers.birth.shared.full.settings import Config
+from icl_core.papers.birth.shared.full.train import begun, problem
+from icl_core.papers.birth.shared.train import EVALUATED, WATCHED, held_out, task_of
 from icl_core.papers.birth.transformer.reading import attending, example_readings, head_effects
-from icl_core.papers.birth.transformer.settings import Config
 from icl_core.training import loop, phases
 from icl_core.training.several_seeds import padded
 
 EVALUATIONS = 5, 20  # every so many steps at first, and so many of these
 ONE_LAYER, FIRST = "one_layer", "seed 0"
-EMBEDDINGS = frozenset(("W_E", "P", "W_U"))
 # of every head at every evaluation; `_even` is what a uniform attention would have there
 BEHAVIOUR = ("previous", "triggers", "others", "uniformity", "triggers_even", "others_even")
 
@@ -74,12 +71,10 @@ def _label(config: Config, name: str) -> str:
 
 def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """One training; its final weights are rounded to half precision before anything is measured on them."""
-    first, fresh = (torch.Generator().manual_seed(start + config.seed) for start in (0, 10_000))
-    drawn = initialise(config.N, config.d, config.T, config.layers, first, config.scale, config.mlp, config.layer_norm)
-    weights = {name: tensor.to(device.device()) for name, tensor in drawn.items()}
-    problem = _problem(config, weights, fresh)
+    weights, generator = begun(config)
+    trained = problem(config, weights, generator, _watch(config, weights))
     at = loop.evaluations(config.steps, *EVALUATIONS)
-    state = loop.train(problem, config.steps, at, resumed, report, keep)
+    state = loop.train(trained, config.steps, at, resumed, report, keep)
     final = {name: tensor.half().float() for name, tensor in weights.items()}
     found = {**_curves(state), **_evaluated(config, final)}
     if not keep:
@@ -102,18 +97,9 @@ def _tensors(arrays: Tensors) -> dict[str, Tensor]:
     return {name: torch.from_numpy(array).to(device.device()) for name, array in arrays.items()}
 
 
-def _problem(config: Config, weights: dict[str, Tensor], generator: torch.Generator) -> loop.Problem:
+def _watch(config: Config, weights: dict[str, Tensor]) -> Callable[[int], loop.Measures]:
     task = task_of(config)
     own, ids = held_out(task, WATCHED), head_names(config.layers, config.heads)
-    trained = [name for name in weights if not (config.frozen and name in EMBEDDINGS)]
-    slope_of = partial(loss_and_gradient, weights, heads=config.heads, positions=config.positions, train=trained,
-                       bfloat16=config.bfloat16)  # fmt: skip
-
-    def step(index: int) -> Any:
-        batch = sample(task, config.batch, generator, device.device())
-        gradients, measures = slope_of(batch)
-        norms = {f"gradient_{name}": float(slope.norm()) for name, slope in gradients.items()}
-        return gradients, {**{name: measures[name] for name in RECORDED}, **norms}
 
     def watch(index: int) -> dict[str, float]:
         achieved, behaviour = look(weights, own, config.heads)
@@ -122,15 +108,7 @@ def _problem(config: Config, weights: dict[str, Tensor], generator: torch.Genera
         recalled = {f"recall_{name}": value for name, value in recalls(weights, task, config.heads).items()}
         return {**achieved, **recalled, **each}
 
-    return loop.Problem(
-        {name: weights[name] for name in trained}, step, watch, partial(_optimiser, config), (generator,)
-    )
-
-
-def _optimiser(config: Config, parameters: list[Tensor]) -> torch.optim.Optimizer:
-    if config.optimiser == "sgd":
-        return torch.optim.SGD(parameters, lr=config.learning_rate, momentum=0.9, weight_decay=1e-4)  # Appendix E
-    return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=0.0)
+    return watch
 
 
 def _evaluated(config: Config, final: dict[str, Tensor]) -> dict[str, np.ndarray]:

@@ -14,9 +14,9 @@ from icl_core.experiment import Run
 from icl_core.figures.attention import positions
 from icl_core.figures.style import characters
 from icl_core.papers.birth.shared.cells import attended
+from icl_core.papers.birth.shared.full.looking import head_names
+from icl_core.papers.birth.shared.full.model import Weights, attend, layers_of
 from icl_core.papers.birth.transformer.draw.heads import SHOWN
-from icl_core.papers.birth.transformer.looking import head_names
-from icl_core.papers.birth.transformer.model import Weights, attend, layers_of
 from icl_core.papers.birth.transformer.read_run import example_inputs, example_maps, final_weights
 from icl_core.papers.birth.transformer.settings import View
 

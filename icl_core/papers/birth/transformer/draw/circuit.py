@@ -6,11 +6,11 @@ import torch
 
 from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.shared import blocks_panel, circuit_panels
+from icl_core.papers.birth.shared.full.model import forward
 from icl_core.papers.birth.shared.heads import LONGEST
 from icl_core.papers.birth.shared.sequence import Shown, typed
 from icl_core.papers.birth.shared.stage import on_stage
 from icl_core.papers.birth.shared.train import task_of
-from icl_core.papers.birth.transformer.model import forward
 from icl_core.papers.birth.transformer.read_run import final_weights, last_heads
 from icl_core.papers.birth.transformer.settings import View
 from icl_core.papers.birth.transformer.traced import circuit, read_with

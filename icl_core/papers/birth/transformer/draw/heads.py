@@ -11,9 +11,9 @@ from icl_core.figures.attention import Box, positions, tokens_held
 from icl_core.figures.grid import NONE_TO_ALL, Subplot, heat, linked, map_axes
 from icl_core.figures.style import characters, colourscale, layout
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM
+from icl_core.papers.birth.shared.full.model import forward
 from icl_core.papers.birth.shared.sequence import boxes, choose
 from icl_core.papers.birth.shared.train import task_of
-from icl_core.papers.birth.transformer.model import forward
 from icl_core.papers.birth.transformer.read_run import (
     Head,
     example_maps,

@@ -14,10 +14,10 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from icl_core.papers.birth.shared.full.model import Weights, layers_of
 from icl_core.papers.birth.shared.memories import memory_tokens
 from icl_core.papers.birth.shared.probes import divergence, early_positions, recall
 from icl_core.papers.birth.shared.task import Task
-from icl_core.papers.birth.transformer.model import Weights, layers_of
 
 
 @torch.no_grad()

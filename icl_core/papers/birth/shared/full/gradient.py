@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 from torch.nn import functional as F
 
+from icl_core.papers.birth.shared.full.model import Weights, forward
 from icl_core.papers.birth.shared.task import Batch
-from icl_core.papers.birth.transformer.model import Weights, forward
 
 TOKENS = 2048  # of a chunk
 

@@ -7,10 +7,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icl_core.papers.birth.shared.behaviour import Behaviour, Measures, measure, summary
+from icl_core.papers.birth.shared.full.gradient import chunk_of
+from icl_core.papers.birth.shared.full.model import Change, Pass, Weights, forward, layers_of
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.task import Batch
-from icl_core.papers.birth.transformer.gradient import chunk_of
-from icl_core.papers.birth.transformer.model import Change, Pass, Weights, forward, layers_of
 
 
 def head_names(layers: int, heads: int) -> list[str]:

@@ -1,0 +1,79 @@
+"""What is trained of the full transformer."""
+
+from icl_core import device
+from icl_core.knobs import BadSetting, choice, settings, slider, toggle
+from icl_core.papers.birth.shared import own_text
+from icl_core.papers.birth.shared.own_text import size_field, text_field
+from icl_core.papers.birth.shared.settings import (
+    MODEL,
+    OPTIMISERS,
+    OUTPUTS,
+    POSITIONS,
+    REPEATS,
+    SCALES,
+    TASK,
+    TRAINING,
+    TRIGGERS,
+)
+
+
+@settings
+class Config:
+    """What is trained; Section 3 and Appendix E. The paper's size is d = 128, T = 256, batches of 512."""
+
+    triggers: str = choice(
+        "triggers", TRIGGERS, default="random", group=TASK, help="what follows a trigger must be read from the context"
+    )
+    K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
+    outputs: str = choice(
+        "outputs", OUTPUTS, default="uniform", group=TASK, help="how the character that follows a trigger is drawn"
+    )
+    text: str = text_field(TASK)
+    N: int = size_field(65, TASK)
+    T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
+    no_repeat: bool = toggle(
+        "no output repeats its trigger",
+        default=False,
+        group=TASK,
+        help="if outputs may repeat their triggers, a sequence can get stuck on one character",
+    )
+    d: int = slider("width, d", 16, 512, default=64, step=16, group=MODEL)
+    layers: int = slider("layers", 1, 4, default=2, group=MODEL, help="with one layer nothing looks one character back")
+    heads: int = slider("heads a layer", 1, 8, default=4, group=MODEL, help="each is d / heads wide")
+    mlp: bool = toggle("feed-forward, 4d wide, ReLU", default=True, group=MODEL)
+    layer_norm: bool = toggle("layer norm", default=False, group=MODEL, help="before each part, and before W_U")
+    scale: str = choice("initial scale", SCALES, default="code", group=MODEL)
+    frozen: bool = toggle("embeddings frozen", default=False, group=TRAINING, help="W_E, the positions and W_U")
+    positions: str = choice("loss on", POSITIONS, default="all", group=TRAINING)
+    optimiser: str = choice("optimiser", OPTIMISERS, default="adamw", group=TRAINING)
+    learning_rate: float = slider("learning rate", 0.0001, 2.0, default=0.004, log=True, group=TRAINING)
+    batch: int = slider("sequences a batch", 16, 512, default=32, step=16, group=TRAINING)
+    steps: int = slider("steps", 10, 5000, default=800, step=10, group=TRAINING)
+    bfloat16: bool = toggle(
+        "products in bfloat16",
+        default=False,
+        group=TRAINING,
+        help="rounded to three digits, twice as fast at the paper's size; what is added up is not rounded",
+    )
+    seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
+    seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
+
+    def check(self) -> None:
+        """Refuse what the text cannot give, heads of a broken width, and what does not fit the memory."""
+        own_text.check(self)
+        if self.d % self.heads:
+            raise BadSetting(f"heads must divide the width, {self.d}, got {self.heads}")
+        at_once = max(1, 2**11 // self.T)  # sequences
+        maps = 4 * at_once * self.T * self.layers * (6 * self.heads * self.T + 24 * self.d)
+        needed = maps + 4 * 80 * self.parameters + 4 * 16 * self.batch * self.T
+        device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
+
+    @property
+    def alphabet(self) -> int:
+        """How many different characters the text has."""
+        return own_text.alphabet(self)
+
+    @property
+    def parameters(self) -> int:
+        """How many numbers the model has, but for layer norm's."""
+        return (4 + 8 * self.mlp) * self.layers * self.d**2 + (2 * self.N + self.T) * self.d
