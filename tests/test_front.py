@@ -104,3 +104,11 @@ def test_a_bar_counts_the_papers_own_claims_alone():
     assert "width: 50%" in told and "flex: 3" in told and "flex: 9" not in told
     assert told.index("✓ 3") < told.index("✗ 1")
     assert "The paper: ✓ reproduced 3, ✗ not reproduced 1 · Ours: ✓ found here 9" in told
+
+
+def test_what_is_open_is_told_as_open_not_as_failed():
+    said = verdicts._fared
+    assert said("paper", ["not decided"] * 6, 1) == "6 not decided, 1 not run"
+    kept = ["reproduced", "not reproduced", "reproduced", "not decided"]
+    assert said("paper", kept, 0) == "2 of 3 reproduced, 1 not decided"
+    assert said("theory", ["holds"], 0) == "1 of 1 hold"

@@ -61,15 +61,23 @@ def _number(value: float, digits: int = 3) -> str:
 
 
 def told(found: Iterable[Summary]) -> str:
-    """How the paper's own claims of some experiments fared, in a line: "The paper, here: 5 of 7 reproduced"; others'
-    where it has none that was run at its setting."""
+    """How the paper's own claims of some experiments fared, in a line: "The paper, here: 5 of 7 reproduced, 1 not
+    decided"; others' where it has none that was run at its setting."""
     for kind, words in KINDS.items():
         every = [each for each in found if each.first.metric.claim.kind == kind]
         mine = [each.verdict for each in every if each.here]
-        left = f", {len(every) - len(mine)} not run" if len(every) > len(mine) else ""
         if mine:
-            return f"{words}, here: {mine.count(VERDICTS[kind][0])} of {len(mine)} {_UNIT[kind]}{left}"
+            return f"{words}, here: {_fared(kind, mine, len(every) - len(mine))}"
     return "Claims"
+
+
+def _fared(kind: str, verdicts: list[str], left: int) -> str:
+    """Those that are decided first; what is open is no failure."""
+    opened = verdicts.count(NOT_DECIDED)
+    decided = len(verdicts) - opened
+    kept = f"{verdicts.count(VERDICTS[kind][0])} of {decided} {_UNIT[kind]}"
+    parts = ((decided, kept), (opened, f"{opened} {NOT_DECIDED}"), (left, f"{left} {NOT_RUN}"))
+    return ", ".join(words for count, words in parts if count)
 
 
 def bars(counted: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
