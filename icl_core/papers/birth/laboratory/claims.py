@@ -11,7 +11,7 @@ LEARNED = {"seeds": SEVERAL, "N": 64, "d": 128, "exponent": 1.0, "learning_rate"
 
 NEAR = paper(
     id="near-orthogonal",
-    label="√d times an inner product",
+    label="√d times an inner product, worst width",
     text="Inner products of two random vectors have root mean square 1/√d, at every width from 16 to 512.",
     source="Appendix A",
     quote="For i ≠ j, we have uᵢᵀuⱼ = O(1/√d)",
@@ -20,8 +20,9 @@ NEAR = paper(
 )
 REMAPPED = paper(
     id="remapped-orthogonal",
-    label="√d times one with a remapped vector",
-    text="A remapped vector W₀u is as orthogonal to u itself and to other vectors as two random vectors are.",
+    label="√d times one with a remapped vector, mean over widths",
+    text="A remapped vector W₀u is as orthogonal to u itself and to other vectors as two random vectors are, on "
+    "average over widths.",
     source="Section 4.1",
     quote="is near-orthogonal to uᵢ in addition to the other uⱼ",
     near=1.0,
@@ -29,7 +30,7 @@ REMAPPED = paper(
 )
 LENGTH = paper(
     id="remapped-length",
-    label="length of a remapped vector",
+    label="length of a remapped vector, worst width",
     text="A remapped vector has about length 1, at every width from 16 to 512.",
     source="Section 4.1",
     quote="The new remapped embedding W₀uᵢ is near-unit norm",

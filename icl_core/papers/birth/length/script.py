@@ -120,6 +120,7 @@ TRIES = (
     Try("Wait for W_K¹, with SGD", fields={"until": "W_K1"}, marks=("growth", "w_k1")),
     Try("One trigger a sequence: does the length matter more?", fields={"K": 1}, marks=("growth", "even")),
     Try("See every slope", drawer="Every slope", marks=("table",)),
+    Try("The full transformer, where everything learns", "full", marks=("growth", "accuracy")),
     Try("Four lengths, with the vocabulary of the paper", "all lengths", marks=("growth",)),
 )
 

@@ -92,13 +92,6 @@ NOTHING = Claim(
     at=ANY,
     at_most=0.0,
 )
-ONE_ORDER = ours(
-    id="one-order",
-    label="other orders that store all three",
-    text="Of the six orders only the theorem's stores more than half of each memory.",
-    at=PROOF,
-    at_most=0.0,
-)
 POSITIONS = ours(
     id="positions",
     label="right answers, positions in the stream",
@@ -116,6 +109,5 @@ WHOLE = ours(
 )
 
 ALL = (
-    W_O2, W_K2, W_K1, ATTENTION, NEAR_RANDOM, TRIGGER, SPURIOUS, FILTERED, FORMULAS, NOTHING, ONE_ORDER, POSITIONS,
-    WHOLE,
+    W_O2, W_K2, W_K1, ATTENTION, NEAR_RANDOM, TRIGGER, SPURIOUS, FILTERED, FORMULAS, NOTHING, POSITIONS, WHOLE,
 )  # fmt: skip

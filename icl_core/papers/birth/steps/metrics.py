@@ -5,7 +5,7 @@ import numpy as np
 from icl_core.experiment import Metric, Run
 from icl_core.papers.birth.shared.seeds import over_seeds
 from icl_core.papers.birth.steps import claims
-from icl_core.papers.birth.steps.settings import THEN, THEOREM
+from icl_core.papers.birth.steps.settings import THEN
 
 NEEDS = {"W_O2": set(), "W_K2": {"W_O2"}, "W_K1": {"W_O2", "W_K2"}}  # what must have learned, for a gradient
 RECALLS = {claims.W_O2: "recall_W_O2", claims.W_K2: "recall_W_K2", claims.W_K1: "recall_W_K1_asked"}
@@ -26,8 +26,6 @@ def metrics(run: Run) -> list[Metric]:
     ]
     worst = max(float(run[f"lemma/{name}"].max()) for name in run.names("lemmas"))
     found += [Metric(claims.FORMULAS, worst), Metric(claims.NOTHING, too_early(run))]
-    others = complete(run)[:, [order != THEOREM for order in run.names("orders")]]
-    found.append(over_seeds(claims.ONE_ORDER, others.sum(1).astype(float)))
     return [*found, over_seeds(claims.POSITIONS, placed(run)["all"], _which_positions(run))]
 
 
