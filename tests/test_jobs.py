@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -357,3 +358,16 @@ def test_a_run_tells_what_it_does(monkeypatch):
 def test_diverged_is_told_from_a_fault():
     with pytest.raises(Diverged, match="diverged at step"):
         registry.experiment(TOY).run(config(rate=10.0, steps=500), Recorder())
+
+
+def test_a_look_at_many_jobs_reads_only_those_that_changed(monkeypatch):
+    keys = [queue.submit(TOY, config(seed=seed)) for seed in range(12)]
+    assert [known.position for known in queue.states()] == list(range(1, 13))
+    read, asked = [], queue._asked
+    monkeypatch.setattr(queue, "_asked", lambda key: read.append(key) or asked(key))
+    assert [known.position for known in queue.states()] == list(range(1, 13)) and not read
+    queue.cancel(keys[3])
+    assert [known.position for known in queue.states() if not known.ended] == list(range(1, 12))
+    assert read == [keys[3]]
+    shutil.rmtree(Job(keys[0]).folder)
+    assert [known.key for known in queue.states()] == keys[1:]

@@ -9,6 +9,7 @@ import math
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 import psutil
@@ -16,12 +17,14 @@ import psutil
 from icl_core import registry
 from icl_core.experiment import Run
 from icl_core.forms import from_kept
+from icl_core.jobs import listing
 from icl_core.jobs.folder import ASKED, Job, held, jobs_folder, queue_lock
 from icl_core.jobs.reading import CANCELLED, ENDED, TOLD, WAITING, drop, plain_file
 from icl_core.runs import store
 from icl_core.runs.disk import private_folder
 from icl_core.runs.file import IDENTITY, Damaged, read
 
+_PLACES: dict[str, tuple[Any, Any]] = {}  # the jobs that waited at the last look, before and after
 WATCHED = 3.0  # seconds after a look in which somebody counts as watching
 
 
@@ -85,13 +88,32 @@ def state(key: str) -> JobState | None:
 
 def states() -> list[JobState]:
     """All jobs, the oldest request first."""
-    keys = [path.parent.name for path in jobs_folder().glob("*/request.json")]
-    asked = sorted((request["asked"], key) for key in keys if (request := Job(key).request()))
     found, waiting = [], 0
-    for known in filter(None, (_state(key) for _, key in asked)):
+    for _, known in sorted(listing.every(jobs_folder(), _asked, _settled), key=itemgetter(0)):
         waiting += known.status in WAITING
-        found.append(replace(known, position=waiting) if known.status in WAITING else known)
+        found.append(_placed(known, waiting) if known.status in WAITING else known)
+    if len(_PLACES) > 2 * waiting + 100:
+        _PLACES.clear()
     return found
+
+
+def _placed(known: JobState, position: int) -> JobState:
+    """The state with its place in the queue; the same object as at the last look if it is still there."""
+    before = _PLACES.get(known.key)
+    if before is None or before[0] is not known or before[1].position != position:
+        before = _PLACES[known.key] = known, replace(known, position=position)
+    return before[1]
+
+
+def _asked(key: str) -> tuple[tuple[float, str], JobState] | None:
+    """When it was asked for, which orders the jobs, and its state."""
+    request, known = Job(key).request(), _state(key)
+    return ((request["asked"], key), known) if request and known else None
+
+
+def _settled(told: tuple[Any, JobState]) -> bool:
+    """Whether the state is as its file says. Of what runs, or has been left, the lock tells."""
+    return told[1].status == "queued" or told[1].ended
 
 
 def _state(key: str) -> JobState | None:
