@@ -92,6 +92,8 @@ def _worded(knob: Knob, wanted: Any) -> str:
     """A field of a setting; what is off goes without saying."""
     if isinstance(wanted, bool):
         return knob.label if wanted else ""
+    if knob.kind == "toggle":
+        return f"{knob.label} or not"
     if isinstance(wanted, range):
         return f"{knob.symbol} = {wanted.start} to {wanted[-1]}"
     values = wanted if isinstance(wanted, tuple) else (wanted,)

@@ -97,6 +97,6 @@ PRESETS = (
            seeds=3),
     Preset("all lengths", "Four lengths, all characters", replace(CLASSROOM, steps=600, **ALL),
            "The vocabulary of the paper, and its length.", group=BEYOND, seeds=3),
-    Preset("full, all lengths", "Four lengths, full transformer", replace(WHOLE, steps=1000, **ALL),
-           "The vocabulary of the paper, and its length, where everything learns.", group=BEYOND, seeds=3),
+    Preset("full, four lengths", "Four lengths, full transformer", replace(WHOLE, lengths="256"),
+           "Up to the paper's length, where everything learns.", group=BEYOND, seeds=3),
 )  # fmt: skip
