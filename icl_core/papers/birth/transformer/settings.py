@@ -50,10 +50,8 @@ CLASSROOM = (
 PAPER = (
     ("fixed, paper size", "Figure 2: fixed triggers", replace(FIGURE_2, triggers="fixed"),
      "The paper's transformer at its size. How soon does it know its triggers?"),
-    ("random, paper size", "Figures 2 and 10: random triggers", replace(FIGURE_2, steps=4000),
+    ("random, paper size", "Figures 2 and 10: random triggers", FIGURE_2,
      "The same with random triggers: do its memories form as the simplified one's do?"),
-)  # fmt: skip
-UNTRAINED = (
     ("one layer, paper size", "One layer", replace(FIGURE_2, layers=1), "How far one layer gets."),
     ("one layer, fixed, paper size", "One layer, fixed triggers", replace(FIGURE_2, layers=1, triggers="fixed"),
      "How far one layer gets that may know its triggers."),
@@ -62,12 +60,11 @@ UNTRAINED = (
 )  # fmt: skip
 
 
-def _presets(rows: tuple, group: str, seeds: int, shipped: bool) -> tuple[Preset, ...]:
-    return tuple(Preset(name, title, config, about, group, seeds, shipped) for name, title, config, about in rows)
+def _presets(rows: tuple, group: str) -> tuple[Preset, ...]:
+    return tuple(Preset(name, title, config, about, group) for name, title, config, about in rows)
 
 
 PRESETS = (
-    *_presets(CLASSROOM, "Classroom", 1, True),
-    *_presets(PAPER, "Paper's setting", 1, True),
-    *_presets(UNTRAINED, "Paper's setting", 1, False),
+    *_presets(CLASSROOM, "Classroom"),
+    *_presets(PAPER, "Paper's setting"),
 )
