@@ -15,7 +15,8 @@ same under final/ and frozen/, and is taken too. They are kept in float32 by the
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -39,6 +40,7 @@ SIZES = {"N": (4, 256), "T": (32, 256), "d": (16, 512)}
 DECIDED = ("N", "T", "d", "layers", "feed_forward")  # settings of a config
 _DTYPES = {"F16": "<f2", "BF16": "<u2", "F32": "<f4", "F64": "<f8"}
 _TAKEN = "float16, bfloat16, float32 or float64"
+_OF_A_RUN = ("final", "frozen")  # folders of a run's file
 _FEW = 8  # names in a sentence
 
 
@@ -60,7 +62,7 @@ class Matrices:
         """The file's bytes, of which there are none others for equal matrices."""
         return save(dict(self.named))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The name by which they are kept."""
         return _digest(self.content)
@@ -80,7 +82,7 @@ def read(content: bytes) -> Matrices:
     except SafetensorError as problem:
         got = f"{len(content):,} bytes that are none" if content else "an empty file"
         raise BadSetting(f"matrices must be a whole safetensors file, got {got} ({problem!s:.120})") from problem
-    named = {_short(name): name for name in parts if _short(name) in SHAPES}
+    named = _named(parts)
     missing = [name for name in SHAPES if name not in named and name not in OPTIONAL]
     if missing:
         found = _few(sorted(parts)) or "none"
@@ -91,10 +93,17 @@ def read(content: bytes) -> Matrices:
     return Matrices(arrays, tuple(sorted(name for name in parts if name not in taken.values())))
 
 
-def _short(name: str) -> str:
-    """A matrix's name in the file of a run, without the folder; else the name."""
-    kind, _, rest = name.rpartition("/")
-    return rest if kind in ("final", "frozen") else name
+def _named(parts: Iterable[str]) -> dict[str, str]:
+    """What each matrix is called in a file: by its name, or as in the file of a run."""
+    found: dict[str, str] = {}
+    for name in sorted(parts):
+        folder, _, rest = name.rpartition("/")
+        short = rest if folder in _OF_A_RUN else name
+        if short in found:
+            raise BadSetting(f"{short} must be there once, got {found[short]} and {name}")
+        if short in SHAPES:
+            found[short] = name
+    return found
 
 
 def _check_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -138,11 +147,17 @@ def told(found: Matrices) -> list[str]:
     parts.append("a feed-forward layer" if has["feed_forward"] else "no feed-forward layer, as there is no W_F")
     said = [f"{', '.join(found.named)}: N = {has['N']}, T = {has['T']}, d = {has['d']}; {'; '.join(parts)}."]
     if found.left_out:
-        said.append(f"Not read: {_few(found.left_out)}.")
+        said.append(f"Not read: {_few(_gathered(found.left_out))}.")
     return said
 
 
-def _few(names: Any) -> str:
+def _gathered(names: Iterable[str]) -> list[str]:
+    """Names without a folder, and folders, each with the number of names in it."""
+    folders = Counter(name.partition("/")[0] for name in names if "/" in name)
+    return [*(name for name in names if "/" not in name), *(f"{folder}/ ({n})" for folder, n in folders.items())]
+
+
+def _few(names: Iterable[str]) -> str:
     shown = [f"{name:.40}" for name in names]
     return ", ".join(shown[:_FEW]) + (f" and {len(shown) - _FEW} more" if len(shown) > _FEW else "")
 

@@ -62,7 +62,7 @@ class TextCounts:
         counts = {"unigram_counts": self.unigram.tolist(), "bigram_counts": self.bigram.tolist()}
         return json.dumps({"characters": self.characters, **counts}, separators=(",", ":")).encode()
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The name by which these counts are kept."""
         return _digest(self.content)

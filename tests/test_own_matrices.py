@@ -16,11 +16,11 @@ from icl_core import own_matrices, registry
 from icl_core.claims import ELSEWHERE
 from icl_core.cli import main
 from icl_core.experiment import Run
-from icl_core.forms import kept
+from icl_core.forms import kept, parse
 from icl_core.knobs import BadSetting, knobs
 from icl_core.own_matrices import LARGEST, load, read, told
-from icl_core.runs import header, matrices, store
-from icl_core.text_counts import NotHere
+from icl_core.runs import documents, header, store
+from icl_core.text_counts import NotHere, count
 
 ID = "birth.induction"
 N, T, d = 10, 32, 16
@@ -63,6 +63,8 @@ def test_what_may_be_left_out_and_what_is_not_read_is_said():
     assert found.fields == {**SIZES, "layers": 1, "feed_forward": False}
     said = " ".join(told(found))
     assert "one layer, as there is no W_K¹; no feed-forward layer, as there is no W_F. Not read: other." in said
+    run = {**{f"final/{name}": each for name, each in given().items()}, "curve/a": np.zeros(3), "curve/b": np.zeros(3)}
+    assert told(read(save(run)))[-1] == "Not read: curve/ (2)."
 
 
 @pytest.mark.parametrize(
@@ -74,6 +76,7 @@ def test_what_may_be_left_out_and_what_is_not_read_is_said():
         (b"\0" * (LARGEST + 1), r"at most 67,108,864 bytes \(64 MB\), got 67,108,865 bytes"),
         (save({}), "missing: W_E, P, W_U, R1, V2, W_K2, W_O2; got none"),
         (save(given(W_O2=None)), "missing: W_O2; got P, R1, V2"),
+        (save({**given(), "final/W_O2": np.zeros((d, d))}), "W_O2 must be there once, got W_O2 and final/W_O2"),
         (save(given(W_K2=np.zeros((d, d + 1)))), r"W_K2 must have the shape \[d, d\] = \[16, 16\], got \[16, 17\]"),
         (save(given(W_U=np.zeros((N + 1, d)))), r"W_U must have the shape \[N, d\] = \[10, 16\], got \[11, 16\]"),
         (save(given(P=np.zeros(T))), r"P must be a matrix \[T, d\], got the shape \[32\]"),
@@ -93,7 +96,7 @@ def test_what_is_no_such_file_is_refused_with_what_was_expected_and_what_came(co
 
 def test_matrices_are_kept_by_their_digest_and_damaged_ones_are_said_to_be(here):
     found = read(save(given()))
-    digest = matrices.keep(found)
+    digest = documents.keep("matrices", found)
     (file,) = here.iterdir()
     assert file.stem == digest and file.stat().st_mode & 0o077 == 0
     assert all(np.array_equal(array, found.named[name]) for name, array in load(digest).named.items())
@@ -101,19 +104,19 @@ def test_matrices_are_kept_by_their_digest_and_damaged_ones_are_said_to_be(here)
     file.write_bytes(file.read_bytes()[:-1] + b"!")
     with pytest.raises(NotHere, match="must be as they were kept, got others: give the file again"):
         load(digest)
-    matrices.keep(found)
+    documents.keep("matrices", found)
     assert load(digest).digest == digest
 
 
 def test_where_nothing_can_be_written_a_sentence_says_so(here):
     here.write_text("a file in its place")
     with pytest.raises(OSError, match="must be a folder that can be written to"):
-        matrices.keep(read(save(given())))
+        documents.keep("matrices", read(save(given())))
 
 
 def of_file(content, K=3):
     """The config of matrices in a file."""
-    experiment, digest = registry.experiment(ID), matrices.keep(read(content))
+    experiment, digest = registry.experiment(ID), documents.keep("matrices", read(content))
     base, fit = {**vars(experiment.config(K=K)), "matrices": digest}, knobs(experiment.config)["matrices"].fit
     assert fit
     return experiment.config(**{**base, **fit(base)})
@@ -192,7 +195,7 @@ def test_without_them_a_run_is_away_and_with_them_there_again(tmp_path, monkeypa
         assert runs.headers(ID) == [saved]
         own_matrices.kept_at(found.digest).unlink()
         assert runs.headers(ID) == [] and runs.load(saved) is None
-        matrices.keep(found)
+        documents.keep("matrices", found)
         assert runs.headers(ID) == [saved] and runs.load(saved) is not None
 
 
@@ -200,8 +203,18 @@ def test_the_command_line_checks_a_file_and_says_what_to_set(here, tmp_path, cap
     (tmp_path / "mine.safetensors").write_bytes(save(given(W_F=None)))
     assert main(["matrices", str(tmp_path / "mine.safetensors")]) == 0
     said = capsys.readouterr().out
-    assert "N = 10, T = 32, d = 16; two layers" in said and "N=10 T=32 d=16 layers=2 feed_forward=False" in said
-    assert load(said.split("matrices=")[1][:16]).fields["d"] == d
+    assert "N = 10, T = 32, d = 16; two layers" in said
+    digest = said.split("--set matrices=")[1].strip()
+    assert load(digest).fields["d"] == d
+    text = documents.keep("text", count("the quick brown fox jumps over the lazy dog"))
+    config = registry.experiment(ID).config
+    for named in ({"matrices": digest}, {"matrices": digest, "K": "3"}, {"matrices": digest, "text": text}):
+        found = parse(config, named)
+        assert (found.N, found.T, found.d, found.feed_forward, found.K) == (N, T, d, False, int(named.get("K", "5")))
+    with pytest.raises(BadSetting, match="d must be 16, as your matrices have it, got 32"):
+        parse(config, {"matrices": digest, "d": "32"})
+    with pytest.raises(BadSetting, match="must be ones that were given on this computer"):
+        parse(config, {"matrices": "0" * 16})
     assert main(["matrices", str(tmp_path / "none.safetensors")]) == 2
     assert "FILE must be a file that can be read" in capsys.readouterr().err
 
