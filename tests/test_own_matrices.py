@@ -15,10 +15,11 @@ from test_links import opened
 from icl_core import own_matrices, registry
 from icl_core.claims import ELSEWHERE
 from icl_core.cli import main
-from icl_core.experiment import Run
+from icl_core.experiment import CannotDraw, Run
 from icl_core.forms import kept, parse
 from icl_core.knobs import BadSetting, knobs
 from icl_core.own_matrices import LARGEST, load, read, told
+from icl_core.papers.birth.induction.draw import grafts
 from icl_core.runs import documents, header, store
 from icl_core.text_counts import NotHere, count
 
@@ -125,6 +126,7 @@ def of_file(content, K=3):
 def test_settings_must_be_theirs_and_those_of_a_training_tell_nothing_apart(here):
     made = of_file(save(given()))
     assert (made.N, made.T, made.d, made.layers, made.feed_forward) == (N, T, d, 2, True)
+    assert made.positions == "all" and of_file(save(given(W_F=None))).positions == "in_context"
     assert made.updates == 0 and kept(replace(made, seeds=3, steps=600, freeze_W_K1=True)) == kept(made)
     for wrong, said in (
         ({"d": 128}, "d must be 16, as your matrices have it, got 128"),
@@ -160,7 +162,8 @@ def measures(run):
 @pytest.mark.parametrize("layers", [1, 2])
 def test_the_file_of_a_trained_run_shows_the_same_recalls(tmp_path, monkeypatch, layers):
     with house(tmp_path, monkeypatch) as runs:
-        small = {"N": 12, "T": 32, "d": 16, "steps": 10, "batch": 16, "K": 2, "feed_forward": True, "layers": layers}
+        small = {"N": 12, "T": 32, "d": 16, "steps": 10, "batch": 16, "K": 2, "layers": layers}
+        small |= {"feed_forward": True, "positions": "all"}
         trained = measured(registry.experiment(ID).config(**small))
         saved = runs.save(ID, trained.config, trained.tensors, {"metrics": []})
         own = of_file(saved.path.read_bytes(), K=2)
@@ -181,6 +184,12 @@ def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, le
         if drawing.applies(config):
             panel = drawing.draw(run, experiment.view())
             assert panel.title and (panel.figure is not None or panel.table is not None), drawing.name
+            told = f"{panel.title} {panel.note} {panel.caption}"
+            assert "Step " not in told and " trained" not in told, drawing.name
+    with pytest.raises(CannotDraw, match="have no initial value"):
+        grafts.draw(run, experiment.view(graft_W_O2="initial"))
+    kinds = {box.kind for box in experiment.diagram(config).boxes}
+    assert kinds == {"given", "computed", "sum"}
     assert experiment.headline(run, experiment.view()).startswith("With your matrices, which are not trained here, ")
     found = experiment.metrics(run)
     assert len(found) >= 3 and {each.verdict(config) for each in found} == {ELSEWHERE}

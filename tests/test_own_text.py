@@ -173,7 +173,7 @@ def test_the_command_line_counts_a_file_and_says_what_to_set(here, tmp_path, cap
     digest = said.split("text=")[1][:16]
     assert "byte order mark × 1" in said
     config = parse(registry.experiment("birth.induction").config, {"text": digest})
-    assert config.N == len(load(digest).characters)
+    assert len(load(digest).characters) == config.N
     assert main(["text", str(tmp_path / "none.txt")]) == 2
     assert "FILE must be a file that can be read" in capsys.readouterr().err
 

@@ -110,7 +110,9 @@ EXPERIMENT = Experiment(
         Drawing("losses", curves.losses, (), CURVES, live=True, applies=_trains),
         Drawing("rows", compared.rows, (), CURVES, live=True, applies=lambda c: c.trains and c.layers == 2),
         Drawing("opposite", compared.opposite, (), CURVES, applies=lambda config: opposite(config) is not None),
-        Drawing("outputs", compared.outputs, (), CURVES, live=True, applies=lambda config: config.positions == "all"),
+        Drawing(
+            "outputs", compared.outputs, (), CURVES, live=True, applies=lambda c: c.trains and c.positions == "all"
+        ),
         Drawing(
             "feed_forward", curves.feed_forward, (), CURVES, live=True, applies=lambda c: c.trains and c.feed_forward
         ),
@@ -126,6 +128,9 @@ EXPERIMENT = Experiment(
     goes_on=lambda config: config.trains,
     script=SCRIPT,
     diagram=lambda config: diagram(
-        config, "trained", ("matrix", {"memory": "W_F"}), "accuracy" if config.trains else "second"
+        config,
+        "trained" if config.trains else "given",
+        ("matrix", {"memory": "W_F"}),
+        "accuracy" if config.trains else "second",
     ),
 )

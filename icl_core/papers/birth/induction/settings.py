@@ -8,7 +8,7 @@ from icl_core.papers.birth.shared.settings import Config
 
 __all__ = ["BOTH", "FASTEST", "ORDER", "PRESETS", "Config", "View"]
 
-PARTS = {"trained": "trained", "constructed": "constructed (eqs. 7, 8)", "initial": "initial value", "zero": "zero"}
+PARTS = {"trained": "as it is", "constructed": "constructed (eqs. 7, 8)", "initial": "initial value", "zero": "zero"}
 
 
 @settings
