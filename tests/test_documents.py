@@ -1,0 +1,54 @@
+"""What visitors gave and is kept: listed with what uses it, and deleted."""
+
+import numpy as np
+from house import house
+from test_links import opened
+
+from icl_core import registry
+from icl_core.jobs import queue
+from icl_core.runs import documents
+from icl_core.text_counts import count, load
+
+GIVEN = "the quick brown fox jumps over the lazy dog [x](http://e.x) <b>"
+
+
+def test_all_that_is_kept_is_listed_and_nothing_else(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch):
+        assert documents.every() == []
+        digest = documents.keep("text", count(GIVEN))
+        (tmp_path / "cache" / "texts" / "notes.json").write_text("{}")
+        (found,) = documents.every()
+        assert (found.of, found.digest, found.size) == ("text", digest, found.path.stat().st_size)
+        assert documents.uses({"text": digest, "N": 9}, found) and not documents.uses({"text": ""}, found)
+        documents.delete(found)
+        documents.delete(found)  # another window was quicker
+        assert documents.every() == []
+
+
+def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as runs:
+        digest = documents.keep("text", count(GIVEN))
+        config = registry.experiment("birth.induction").config(text=digest, N=20)
+        runs.save("birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []})
+        spare = documents.keep("text", count("abcd"))
+        (tmp_path / "cache" / "texts" / f"{spare}.json").write_text("damaged")
+        app = opened("runs", "")
+        said = [each.value for each in app.markdown]
+        assert not app.exception and "Given by you (2)" in [each.value for each in app.header]
+        used = next(each for each in said if digest in each)
+        assert "Used by 1 run\\: birth.induction · text your own" in used and "that run is away until" in used
+        assert "63 characters, 36 different" in used and "](http" not in used and "<b>" not in used
+        other = next(each for each in said if spare in each and "Used by" not in each)
+        assert "No run uses it." in other and "must be as they were kept, got others: give the text again" in other
+        next(each for each in app.button if each.key == f"delete text {digest}").click()
+        app.run()
+        assert "Given by you (1)" in [each.value for each in app.header] and runs.headers() == []
+
+
+def test_what_a_training_uses_cannot_be_deleted(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch):
+        monkeypatch.setattr("pages.ui.training.ensure_workers", lambda: None)
+        digest = documents.keep("text", count(GIVEN))
+        queue.submit("birth.induction", registry.experiment("birth.induction").config(text=digest, N=20))
+        button = next(each for each in opened("runs", "").button if each.key == f"delete text {digest}")
+        assert button.disabled and load(digest).length
