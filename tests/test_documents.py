@@ -39,7 +39,7 @@ def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatc
         assert "Used by 1 run\\: birth.induction · text your own" in used and "that run is away until" in used
         assert "63 characters, 36 different" in used and "](http" not in used and "<b>" not in used
         other = next(each for each in said if spare in each and "Used by" not in each)
-        assert "No run uses it." in other and "must be as they were kept, got others: give the text again" in other
+        assert "No run uses it." in other and "must be as they were kept, got others\\: give the text again" in other
         next(each for each in app.button if each.key == f"delete text {digest}").click()
         app.run()
         assert "Given by you (1)" in [each.value for each in app.header] and runs.headers() == []
