@@ -15,8 +15,7 @@ same under final/ and frozen/, and is taken too. They are kept in float32 by the
 """
 
 import hashlib
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -46,7 +45,7 @@ _FEW = 8  # names in a sentence
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
-    """The matrices by name, float32; of a file just read also the names of what else was in it, `left_out`."""
+    """The matrices by name, float32; of a file just read also what else was in it, `left_out`."""
 
     named: Mapping[str, np.ndarray]
     left_out: tuple[str, ...] = ()
@@ -90,7 +89,7 @@ def read(content: bytes) -> Matrices:
     taken = {name: named[name] for name in SHAPES if name in named}
     _check_shapes({name: tuple(parts[given]["shape"]) for name, given in taken.items()})
     arrays = {name: _array(name, parts[given]) for name, given in taken.items()}
-    return Matrices(arrays, tuple(sorted(name for name in parts if name not in taken.values())))
+    return Matrices(arrays, _left_out(parts, taken.values()))
 
 
 def _named(parts: Iterable[str]) -> dict[str, str]:
@@ -104,6 +103,14 @@ def _named(parts: Iterable[str]) -> dict[str, str]:
         if short in SHAPES:
             found[short] = name
     return found
+
+
+def _left_out(names: Iterable[str], taken: Collection[str]) -> tuple[str, ...]:
+    """What is not read: by name, but the many of a run's file together."""
+    run = any(name.partition("/")[0] in _OF_A_RUN for name in taken)
+    others = sorted(name for name in names if name not in taken)
+    loose = [name for name in others if not (run and "/" in name)]
+    return (*loose, *(["the rest of the run's file"] if len(loose) < len(others) else []))
 
 
 def _check_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -147,14 +154,8 @@ def told(found: Matrices) -> list[str]:
     parts.append("a feed-forward layer" if has["feed_forward"] else "no feed-forward layer, as there is no W_F")
     said = [f"{', '.join(found.named)}: N = {has['N']}, T = {has['T']}, d = {has['d']}; {'; '.join(parts)}."]
     if found.left_out:
-        said.append(f"Not read: {_few(_gathered(found.left_out))}.")
+        said.append(f"Not read: {_few(found.left_out)}.")
     return said
-
-
-def _gathered(names: Iterable[str]) -> list[str]:
-    """Names without a folder, and folders, each with the number of names in it."""
-    folders = Counter(name.partition("/")[0] for name in names if "/" in name)
-    return [*(name for name in names if "/" not in name), *(f"{folder}/ ({n})" for folder, n in folders.items())]
 
 
 def _few(names: Iterable[str]) -> str:

@@ -65,7 +65,7 @@ def test_what_may_be_left_out_and_what_is_not_read_is_said():
     said = " ".join(told(found))
     assert "one layer, as there is no W_K¹; no feed-forward layer, as there is no W_F. Not read: other." in said
     run = {**{f"final/{name}": each for name, each in given().items()}, "curve/a": np.zeros(3), "curve/b": np.zeros(3)}
-    assert told(read(save(run)))[-1] == "Not read: curve/ (2)."
+    assert told(read(save(run)))[-1] == "Not read: the rest of the run's file."
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What a visitor gives as a setting, a text or matrices: told, used by its digest, and the way back to none."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -13,12 +13,19 @@ from pages.ui import address
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
-Give = Callable[[str], bytes | None]  # asks for one, by widgets of this key; its bytes, once it is given
 _THIS = {"text": ("this text", "This text is in use."), "matrices": ("these matrices", "These matrices are in use.")}
 _AWAY = {
     "text": "The counts of {} are not on this computer.",
     "matrices": "The matrices {} are not on this computer.",
 }
+
+
+class Give(NamedTuple):
+    """How one is asked for: `ask`, by widgets of a key, gives its bytes, once it is given; `says` what it must be and
+    what becomes of it."""
+
+    ask: Callable[[str], bytes | None]
+    says: str
 
 
 def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool, give: Give) -> None:
@@ -27,9 +34,10 @@ def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool, giv
     label, help = f"{knob.label[:1].upper()}{knob.label[1:]}: {name}", knob.help or None
     key = f"{setting.id}:{field}"
     with st.popover(label, help=help, disabled=locked, width="stretch", key=f"{key}:give"):
-        content = give(key)
+        content = give.ask(key)
         if content is not None:
             _found(setting, field, knob, value, content)
+        st.caption(give.says)
         if value:
             back = {"key": f"{key}:back", "on_click": take, "args": (setting, field, knob, "")}
             st.button(f"Back to {knob.options['']}", **back)

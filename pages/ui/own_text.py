@@ -3,16 +3,17 @@
 import streamlit as st
 
 from icl_core import text_counts
+from pages.ui.documents import Give
 
 _MB = text_counts.LARGEST // 2**20
+_SAYS = (
+    "How often its characters occur, and how often each follows each, becomes the task. Only these counts are kept, on "
+    "this computer; the text is not."
+)
 
 
-def give(key: str) -> bytes | None:
+def _ask(key: str) -> bytes | None:
     """What was pasted or uploaded, whichever came last; None if nothing was."""
-    st.markdown(
-        "How often its characters occur, and how often each follows each, becomes the task. Only these counts are "
-        "kept, on this computer; the text is not."
-    )
     last = {"on_change": _came, "args": (key,)}
     pasted = st.text_area("Paste a text", key=f"{key}:pasted", height=100, **last, kwargs={"how": "pasted"})
     label = f"or choose a file, UTF-8, up to {_MB} MB"
@@ -24,3 +25,6 @@ def give(key: str) -> bytes | None:
 
 def _came(key: str, how: str) -> None:
     st.session_state[f"{key}:last"] = how
+
+
+GIVE = Give(_ask, _SAYS)

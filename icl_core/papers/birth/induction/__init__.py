@@ -22,6 +22,7 @@ from icl_core.papers.birth.induction.draw import (
     grafts,
     looks,
     matrices,
+    probes,
     stage,
 )
 from icl_core.papers.birth.induction.metrics import accuracy_at, metrics, milestones
@@ -92,6 +93,7 @@ EXPERIMENT = Experiment(
         Drawing("first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2, cells=cells.first),
         Drawing("second", stage.second, SEQUENCE, cells=cells.second),
         Drawing("accuracy", curves.accuracy, ("measure", "single_seeds"), live=True, applies=_trains),
+        Drawing("probes", probes.probes, applies=lambda config: not config.trains, moving=False),
         Drawing("w_k1", stage.w_k1, applies=lambda config: config.layers == 2, cells=cells.w_k1),
         Drawing("w_k2", stage.w_k2, cells=cells.w_k2),
         Drawing("w_o2", stage.w_o2, cells=cells.w_o2),
@@ -131,6 +133,6 @@ EXPERIMENT = Experiment(
         config,
         "trained" if config.trains else "given",
         ("matrix", {"memory": "W_F"}),
-        "accuracy" if config.trains else "second",
+        "accuracy" if config.trains else "probes",
     ),
 )
