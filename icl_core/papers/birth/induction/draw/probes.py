@@ -5,6 +5,7 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.experiment import Panel, Run
+from icl_core.papers.birth.induction.metrics import accuracy_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 
@@ -13,18 +14,17 @@ RECALL = "curve/recall_"
 
 def probes(run: Run, view: View) -> Panel:
     """Accuracy in context and the recall of each memory, as bars."""
-    accuracy, error, repeat = (float(run[name][0]) for name in
-                               ("evaluated/accuracy", "evaluated/accuracy_error", "baseline/repeat"))  # fmt: skip
+    accuracy, repeat = accuracy_at(run, 0), float(run["baseline/repeat"][0])
     recalls = {name: float(run[RECALL + name][0, 0]) for name in KINDS if name in run.names("probes")}
     labels, kinds = ["right", *map(NAMES.__getitem__, recalls)], ["trained", *map(KINDS.__getitem__, recalls)]
-    values, errors = np.round([accuracy, *recalls.values()], 2), [error, *(np.nan for _ in recalls)]
+    values = np.round([accuracy, *recalls.values()], 2).tolist()
     return Panel(
         f"Right in context: {accuracy:.0%}",
-        "The first bar is how often the likeliest next character is the one that the context tells, with its standard "
-        f"error; repeating the character just read would be right {repeat:.0%} of the time. The others are recalls: "
-        "the share of its pairs that each matrix gets right, asked on its own. A matrix that stores nothing gets "
-        f"hardly any right.{_bigrams(run)}",
-        figures.bars(labels, values.tolist(), "share", errors=errors, kinds=kinds, y_range=(0, 1.05)),
+        "The first bar is how often the likeliest next character is the one that the context tells; repeating the "
+        f"character just read would be right {repeat:.0%} of the time. The others are recalls: the share of its pairs "
+        f"that each matrix gets right, asked on its own. A matrix that stores nothing gets hardly any right."
+        f"{_bigrams(run)}",
+        figures.bars(labels, values, "share", kinds=kinds, y_range=(0, 1.05)),
         data=_table(run),
     )
 
