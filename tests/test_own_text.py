@@ -19,7 +19,7 @@ from icl_core.runs import documents, header, store
 from icl_core.text_counts import LARGEST, NotHere, count, load, read, told
 
 GERMAN = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
-IDS = ("birth.induction", "birth.transformer", "birth.length")
+IDS = ("birth.induction", "birth.transformer", "birth.length", "birth.constructed")
 
 
 @pytest.fixture

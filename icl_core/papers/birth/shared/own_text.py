@@ -18,11 +18,11 @@ def text_field(group: str) -> Any:
     return document("text", NAME, group=group, fit=_fit, about=_about, added=True)
 
 
-def size_field(default: int, group: str) -> Any:
-    """The field `N` of a config, which has the property `alphabet`."""
+def size_field(default: int, group: str, *, added: bool = False) -> Any:
+    """The field `N` of a config, which has the property `alphabet`; `added` where there are runs from before it."""
     return slider(
         "vocabulary, N", text_counts.LEAST, text_counts.MOST, default=default, at_most="alphabet", group=group,
-        help="the N most frequent characters of the text",
+        added=added, help="the N most frequent characters of the text",
     )  # fmt: skip
 
 
