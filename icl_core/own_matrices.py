@@ -25,9 +25,8 @@ import numpy as np
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
-from icl_core.knobs import BadSetting
+from icl_core.knobs import BadSetting, NotHere
 from icl_core.places import cache_folder
-from icl_core.text_counts import NotHere
 
 LARGEST = 64 * 2**20  # bytes of a file
 SHAPES = {

@@ -1,11 +1,17 @@
 """What visitors gave and is kept: listed with what uses it, and deleted."""
 
 import numpy as np
+import pytest
 from house import house
+from safetensors.numpy import save
 from test_links import opened
+from test_own_matrices import ID, N, T, d, given
 
-from icl_core import registry
+from icl_core import own_matrices, registry
+from icl_core.cli import main
+from icl_core.forms import parse
 from icl_core.jobs import queue
+from icl_core.knobs import BadSetting
 from icl_core.runs import documents
 from icl_core.text_counts import count, load
 
@@ -52,3 +58,24 @@ def test_what_a_training_uses_cannot_be_deleted(tmp_path, monkeypatch):
         queue.submit("birth.induction", registry.experiment("birth.induction").config(text=digest, N=20))
         button = next(each for each in opened("runs", "").button if each.key == f"delete text {digest}")
         assert button.disabled and load(digest).length
+
+
+def test_the_command_line_checks_a_file_and_says_what_to_set(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "mine.safetensors").write_bytes(save(given(W_F=None)))
+    assert main(["matrices", str(tmp_path / "mine.safetensors")]) == 0
+    said = capsys.readouterr().out
+    assert "N = 10, T = 32, d = 16; two layers" in said
+    digest = said.split("--set matrices=")[1].strip()
+    assert own_matrices.load(digest).fields["d"] == d
+    text = documents.keep("text", count("the quick brown fox jumps over the lazy dog"))
+    config = registry.experiment(ID).config
+    for named in ({"matrices": digest}, {"matrices": digest, "K": "3"}, {"matrices": digest, "text": text}):
+        found = parse(config, named)
+        assert (found.N, found.T, found.d, found.feed_forward, found.K) == (N, T, d, False, int(named.get("K", "5")))
+    with pytest.raises(BadSetting, match="d must be 16, as your matrices have it, got 32"):
+        parse(config, {"matrices": digest, "d": "32"})
+    with pytest.raises(BadSetting, match="must be ones that were given on this computer"):
+        parse(config, {"matrices": "0" * 16})
+    assert main(["matrices", str(tmp_path / "none.safetensors")]) == 2
+    assert "FILE must be a file that can be read" in capsys.readouterr().err

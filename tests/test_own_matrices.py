@@ -14,14 +14,12 @@ from test_links import opened
 
 from icl_core import own_matrices, registry
 from icl_core.claims import ELSEWHERE
-from icl_core.cli import main
 from icl_core.experiment import CannotDraw, Run
-from icl_core.forms import kept, parse
-from icl_core.knobs import BadSetting, knobs
+from icl_core.forms import kept
+from icl_core.knobs import BadSetting, NotHere, knobs
 from icl_core.own_matrices import LARGEST, load, read, told
 from icl_core.papers.birth.induction.draw import grafts
 from icl_core.runs import documents, header, store
-from icl_core.text_counts import NotHere, count
 
 ID = "birth.induction"
 N, T, d = 10, 32, 16
@@ -206,26 +204,6 @@ def test_without_them_a_run_is_away_and_with_them_there_again(tmp_path, monkeypa
         assert runs.headers(ID) == [] and runs.load(saved) is None
         documents.keep("matrices", found)
         assert runs.headers(ID) == [saved] and runs.load(saved) is not None
-
-
-def test_the_command_line_checks_a_file_and_says_what_to_set(here, tmp_path, capsys):
-    (tmp_path / "mine.safetensors").write_bytes(save(given(W_F=None)))
-    assert main(["matrices", str(tmp_path / "mine.safetensors")]) == 0
-    said = capsys.readouterr().out
-    assert "N = 10, T = 32, d = 16; two layers" in said
-    digest = said.split("--set matrices=")[1].strip()
-    assert load(digest).fields["d"] == d
-    text = documents.keep("text", count("the quick brown fox jumps over the lazy dog"))
-    config = registry.experiment(ID).config
-    for named in ({"matrices": digest}, {"matrices": digest, "K": "3"}, {"matrices": digest, "text": text}):
-        found = parse(config, named)
-        assert (found.N, found.T, found.d, found.feed_forward, found.K) == (N, T, d, False, int(named.get("K", "5")))
-    with pytest.raises(BadSetting, match="d must be 16, as your matrices have it, got 32"):
-        parse(config, {"matrices": digest, "d": "32"})
-    with pytest.raises(BadSetting, match="must be ones that were given on this computer"):
-        parse(config, {"matrices": "0" * 16})
-    assert main(["matrices", str(tmp_path / "none.safetensors")]) == 2
-    assert "FILE must be a file that can be read" in capsys.readouterr().err
 
 
 def test_a_link_whose_matrices_are_not_here_says_so_and_offers_the_trained_ones(here):

@@ -13,10 +13,10 @@ from test_links import opened
 from icl_core import registry, text_counts
 from icl_core.cli import main
 from icl_core.forms import differences, from_kept, kept, parse
-from icl_core.knobs import BadSetting, document, knobs, settings, slider
+from icl_core.knobs import BadSetting, NotHere, document, knobs, settings, slider
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.runs import documents, header, store
-from icl_core.text_counts import LARGEST, NotHere, count, load, read, told
+from icl_core.text_counts import LARGEST, count, load, read, told
 
 GERMAN = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
 IDS = ("birth.induction", "birth.transformer", "birth.length", "birth.constructed")

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import streamlit as st
 
 from icl_core import knobs
-from icl_core.knobs import BadSetting, Knob
+from icl_core.knobs import BadSetting, Knob, NotHere
 from icl_core.runs import documents
-from icl_core.text_counts import NotHere
 from pages.ui import address
 from pages.ui.address import Setting
 from pages.ui.plain import plain

@@ -7,9 +7,9 @@ from typing import Any
 import streamlit as st
 
 from icl_core.jobs import queue
+from icl_core.knobs import NotHere
 from icl_core.runs import documents
 from icl_core.runs.documents import Document
-from icl_core.text_counts import NotHere
 from pages.ui.plain import plain
 
 _NAMES = {"text": "Text, its counts", "matrices": "Matrices"}

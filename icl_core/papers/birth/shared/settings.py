@@ -83,6 +83,11 @@ class Config:
         return not self.matrices
 
     @property
+    def two_layers(self) -> bool:
+        """Whether there is a W_K1."""
+        return self.layers == 2
+
+    @property
     def updates(self) -> int:
         """How many steps are trained."""
         return self.steps if self.trains else 0
