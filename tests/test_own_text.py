@@ -122,6 +122,9 @@ def test_the_text_becomes_the_task(here, id):
     ):
         with pytest.raises(BadSetting, match=said):
             replace(made, **wrong)
+    if hasattr(made, "triggers"):
+        with pytest.raises(BadSetting, match="N must be at least 6 where triggers are rare ones, got 5"):
+            replace(made, N=5, K=1, triggers="fixed rare")
     with pytest.raises(BadSetting, match="Tiny Shakespeare has, got 66"):
         config(N=66)
 

@@ -31,7 +31,7 @@ def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
     digest = chosen["matrices"]
     sizes = own_matrices.load(digest).fields if digest else {name: chosen[name] for name in own_matrices.DECIDED}
     positions = "all" if sizes["feed_forward"] else "in_context"  # only the first trains W_F's bigrams
-    return {**sizes, "positions": positions, "K": own_text.triggers({**chosen, **sizes})}
+    return {**sizes, "positions": positions, "K": own_text.fitting_K({**chosen, **sizes})}
 
 
 def _about(chosen: Mapping[str, Any]) -> str:
