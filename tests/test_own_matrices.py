@@ -18,7 +18,7 @@ from icl_core.experiment import CannotDraw, Run
 from icl_core.forms import kept
 from icl_core.knobs import BadSetting, NotHere, knobs
 from icl_core.own_matrices import LARGEST, load, read, told
-from icl_core.papers.birth.induction.draw import grafts
+from icl_core.papers.birth.induction.draw import grafts, probes
 from icl_core.runs import documents, header, store
 
 ID = "birth.induction"
@@ -186,6 +186,9 @@ def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, le
             assert "Step " not in told and " trained" not in told, drawing.name
     with pytest.raises(CannotDraw, match="have no initial value"):
         grafts.draw(run, experiment.view(graft_W_O2="initial"))
+    shown, said = probes.probes(run, experiment.view()), experiment.headline(run, experiment.view())
+    assert f", {shown.title.removeprefix('Right in context: ')} of the" in said
+    assert dict(shown.data.values)["W_O2"] == float(run["curve/recall_W_O2"][0, 0])
     kinds = {box.kind for box in experiment.diagram(config).boxes}
     assert kinds == {"given", "computed", "sum"}
     assert experiment.headline(run, experiment.view()).startswith("With your matrices, which are not trained here, ")
