@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,7 @@ from icl_core import findings, forms, knobs, own_matrices, registry, text_counts
 from icl_core.experiment import CannotDraw, Experiment, Preset
 from icl_core.jobs.terminal import Failed, obtain
 from icl_core.knobs import BadSetting
-from icl_core.runs import matrices, store, texts
-from icl_core.text_counts import LARGEST
+from icl_core.runs import documents, store
 
 BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
 
@@ -53,9 +53,13 @@ def _parser() -> argparse.ArgumentParser:
     figure.add_argument("--view", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="what is shown")
     figure.add_argument("--drawing", metavar="NAME", help="only this drawing")
     figure.add_argument("--out", required=True, type=Path, metavar="FILE", help="ends in .html or .json")
-    text = add("text", _text, "count a text of yours and keep the counts; its digest is a setting")
-    text.add_argument("file", type=Path, help=f"in UTF-8, at most {LARGEST / 2**20:.0f} MB")
-    own = add("matrices", _matrices, "check a safetensors file of matrices of yours and keep them; prints the setting")
+    text = add("text", partial(_keep, "text"), "count a text of yours and keep the counts; its digest is a setting")
+    text.add_argument("file", type=Path, help=f"in UTF-8, at most {text_counts.LARGEST / 2**20:.0f} MB")
+    own = add(
+        "matrices",
+        partial(_keep, "matrices"),
+        "check a safetensors file of matrices of yours and keep them; prints the setting",
+    )
     own.add_argument("file", type=Path, help=f"at most {own_matrices.LARGEST / 2**20:.0f} MB")
     listed = add("claims", _claims, "list what the papers claim and what was measured")
     listed.add_argument("--json", action="store_true", help="print a JSON list")
@@ -167,31 +171,18 @@ def _figure(options: argparse.Namespace) -> int:
     return 0
 
 
-def _text(options: argparse.Namespace) -> int:
+def _keep(of: str, options: argparse.Namespace) -> int:
+    kind = documents.KINDS[of]
     try:
-        text_counts.check_size(options.file.stat().st_size)
+        kind.check_size(options.file.stat().st_size)
         with options.file.open("rb") as file:
-            counts = text_counts.read(file.read(LARGEST + 1))
-        digest = texts.keep(counts)
+            found = kind.read(file.read(kind.LARGEST + 1))
+        digest = documents.keep(of, found)
     except OSError as problem:
-        raise BadSetting(f"FILE must be a text that can be read, and its counts kept, got {problem}") from problem
-    for sentence in text_counts.told(counts):
+        raise BadSetting(f"FILE must be a file that can be read, and what is in it kept, got {problem}") from problem
+    for sentence in kind.told(found):
         print(sentence)
-    print(f"--set text={digest} N={len(counts.characters)}")
-    return 0
-
-
-def _matrices(options: argparse.Namespace) -> int:
-    try:
-        own_matrices.check_size(options.file.stat().st_size)
-        with options.file.open("rb") as file:
-            found = own_matrices.read(file.read(own_matrices.LARGEST + 1))
-        digest = matrices.keep(found)
-    except OSError as problem:
-        raise BadSetting(f"FILE must be a file that can be read, and its matrices kept, got {problem}") from problem
-    for sentence in own_matrices.told(found):
-        print(sentence)
-    print(f"--set matrices={digest} " + " ".join(f"{name}={value}" for name, value in found.fields.items()))
+    print(f"--set {of}={digest}")
     return 0
 
 

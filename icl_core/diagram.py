@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-KINDS = ("trained", "construction", "frozen", "computed", "sum")
+KINDS = ("trained", "given", "construction", "frozen", "computed", "sum")
 
 
 @dataclass(frozen=True)
@@ -16,8 +16,8 @@ class Box:
 
     name    its id in arrows
     label   what stands in it: a symbol
-    kind    one of KINDS: "trained" (learned here), "construction" (written down), "frozen" (random, as it began),
-            "computed" (from what comes in), "sum" (a small circle)
+    kind    one of KINDS: "trained" (learned here), "given" (by a visitor), "construction" (written down),
+            "frozen" (random, as it began), "computed" (from what comes in), "sum" (a small circle)
     says    what it is, in a few words: under its label, and for a screen reader
     opens   the drawing that shows it: on the stage or in a drawer
     view    view fields that this drawing needs for it

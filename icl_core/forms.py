@@ -25,7 +25,8 @@ def from_kept(settings_class: type, kept: Mapping[str, Any]) -> Any:
 
 
 def parse(settings_class: type, raw: Mapping[str, str], base: Any = None) -> Any:
-    """A settings instance from texts by field name; what is not named comes from `base` or the defaults.
+    """A settings instance from texts by field name; what is not named comes from `base` or the defaults, or is what a
+    document that is named asks for.
 
     Raises `BadSetting` for an unknown field, an unreadable or out-of-range value, or a refused combination.
     """
@@ -35,7 +36,18 @@ def parse(settings_class: type, raw: Mapping[str, str], base: Any = None) -> Any
     if unknown:
         raise BadSetting(f"there is no setting {unknown[0]!r:.80}; the settings are {', '.join(known)}")
     parsed = {name: known[name].parse(name, text) for name, text in raw.items()}
-    return settings_class(**{**(values(base) if base is not None else {}), **parsed})
+    others = values(base) if base is not None else {name: knob.default for name, knob in known.items()}
+    return settings_class(**_fitted(known, others, parsed))
+
+
+def _fitted(known: Mapping[str, Knob], others: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
+    """All fields: those that are named, then what fits their documents, of several the last, then the others."""
+    found = {**others, **named}
+    for name, knob in known.items():
+        if name in named and found[name] and knob.kind == "document" and knob.fit:
+            knob.check(name, found[name])
+            found |= {each: fit for each, fit in knob.fit(found).items() if each not in named}
+    return found
 
 
 def today(known: Mapping[str, Knob], name: str) -> str:

@@ -24,6 +24,10 @@ class BadSetting(ValueError):
     """Something was asked for that cannot be; the message says what was expected and what came, for the visitor."""
 
 
+class NotHere(BadSetting):
+    """The document that a setting asks for is not on this computer, or no longer whole."""
+
+
 @dataclass(frozen=True)
 class Knob:
     """What a field may be and how it is asked for. `options` maps a choice's value to its label. `at_most` names the
@@ -35,8 +39,8 @@ class Knob:
     its default, so that their keys do not change either.
 
     A document is what a visitor gave, a "text" or "matrices" (`of`), by its digest; its default, "", has its name in
-    `options`. `fit` tells, by all
-    fields, which others to set where it is chosen; `about` says in a sentence what it is."""
+    `options`. `fit` tells, by all fields, which others to set where it is chosen; `about` says in a sentence what it
+    is."""
 
     kind: str  # "slider", "choice", "text", "toggle" or "document"
     label: str

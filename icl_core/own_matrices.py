@@ -15,7 +15,7 @@ same under final/ and frozen/, and is taken too. They are kept in float32 by the
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -25,9 +25,8 @@ import numpy as np
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
-from icl_core.knobs import BadSetting
+from icl_core.knobs import BadSetting, NotHere
 from icl_core.places import cache_folder
-from icl_core.text_counts import NotHere
 
 LARGEST = 64 * 2**20  # bytes of a file
 SHAPES = {
@@ -39,12 +38,13 @@ SIZES = {"N": (4, 256), "T": (32, 256), "d": (16, 512)}
 DECIDED = ("N", "T", "d", "layers", "feed_forward")  # settings of a config
 _DTYPES = {"F16": "<f2", "BF16": "<u2", "F32": "<f4", "F64": "<f8"}
 _TAKEN = "float16, bfloat16, float32 or float64"
+_OF_A_RUN = ("final", "frozen")  # folders of a run's file
 _FEW = 8  # names in a sentence
 
 
 @dataclass(frozen=True, eq=False)
 class Matrices:
-    """The matrices by name, float32; of a file just read also the names of what else was in it, `left_out`."""
+    """The matrices by name, float32; of a file just read also what else was in it, `left_out`."""
 
     named: Mapping[str, np.ndarray]
     left_out: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Matrices:
         """The file's bytes, of which there are none others for equal matrices."""
         return save(dict(self.named))
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The name by which they are kept."""
         return _digest(self.content)
@@ -80,7 +80,7 @@ def read(content: bytes) -> Matrices:
     except SafetensorError as problem:
         got = f"{len(content):,} bytes that are none" if content else "an empty file"
         raise BadSetting(f"matrices must be a whole safetensors file, got {got} ({problem!s:.120})") from problem
-    named = {_short(name): name for name in parts if _short(name) in SHAPES}
+    named = _named(parts)
     missing = [name for name in SHAPES if name not in named and name not in OPTIONAL]
     if missing:
         found = _few(sorted(parts)) or "none"
@@ -88,13 +88,28 @@ def read(content: bytes) -> Matrices:
     taken = {name: named[name] for name in SHAPES if name in named}
     _check_shapes({name: tuple(parts[given]["shape"]) for name, given in taken.items()})
     arrays = {name: _array(name, parts[given]) for name, given in taken.items()}
-    return Matrices(arrays, tuple(sorted(name for name in parts if name not in taken.values())))
+    return Matrices(arrays, _left_out(parts, taken.values()))
 
 
-def _short(name: str) -> str:
-    """A matrix's name in the file of a run, without the folder; else the name."""
-    kind, _, rest = name.rpartition("/")
-    return rest if kind in ("final", "frozen") else name
+def _named(parts: Iterable[str]) -> dict[str, str]:
+    """What each matrix is called in a file: by its name, or as in the file of a run."""
+    found: dict[str, str] = {}
+    for name in sorted(parts):
+        folder, _, rest = name.rpartition("/")
+        short = rest if folder in _OF_A_RUN else name
+        if short in found:
+            raise BadSetting(f"{short} must be there once, got {found[short]} and {name}")
+        if short in SHAPES:
+            found[short] = name
+    return found
+
+
+def _left_out(names: Iterable[str], taken: Collection[str]) -> tuple[str, ...]:
+    """What is not read: by name, but the many of a run's file together."""
+    run = any(name.partition("/")[0] in _OF_A_RUN for name in taken)
+    others = sorted(name for name in names if name not in taken)
+    loose = [name for name in others if not (run and "/" in name)]
+    return (*loose, *(["the rest of the run's file"] if len(loose) < len(others) else []))
 
 
 def _check_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -142,7 +157,7 @@ def told(found: Matrices) -> list[str]:
     return said
 
 
-def _few(names: Any) -> str:
+def _few(names: Iterable[str]) -> str:
     shown = [f"{name:.40}" for name in names]
     return ", ".join(shown[:_FEW]) + (f" and {len(shown) - _FEW} more" if len(shown) > _FEW else "")
 

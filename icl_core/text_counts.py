@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.knobs import BadSetting
+from icl_core.knobs import BadSetting, NotHere
 from icl_core.places import cache_folder
 
 LARGEST = 5 * 2**20  # bytes of a text
@@ -27,10 +27,6 @@ _FREQUENT = 8  # characters that are named
 _CODES = 0x110000  # of Unicode
 _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # controls, format characters, what stands for nothing
 _NAMES = {"\t": "tab", "\r": "carriage return", "\0": "null character", "\ufeff": "byte order mark"}
-
-
-class NotHere(BadSetting):
-    """The counts that a setting asks for are not on this computer, or no longer whole."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +58,7 @@ class TextCounts:
         counts = {"unigram_counts": self.unigram.tolist(), "bigram_counts": self.bigram.tolist()}
         return json.dumps({"characters": self.characters, **counts}, separators=(",", ":")).encode()
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """The name by which these counts are kept."""
         return _digest(self.content)

@@ -14,13 +14,12 @@ from test_links import opened
 
 from icl_core import own_matrices, registry
 from icl_core.claims import ELSEWHERE
-from icl_core.cli import main
-from icl_core.experiment import Run
+from icl_core.experiment import CannotDraw, Run
 from icl_core.forms import kept
-from icl_core.knobs import BadSetting, knobs
+from icl_core.knobs import BadSetting, NotHere, knobs
 from icl_core.own_matrices import LARGEST, load, read, told
-from icl_core.runs import header, matrices, store
-from icl_core.text_counts import NotHere
+from icl_core.papers.birth.induction.draw import grafts, probes
+from icl_core.runs import documents, header, store
 
 ID = "birth.induction"
 N, T, d = 10, 32, 16
@@ -63,6 +62,8 @@ def test_what_may_be_left_out_and_what_is_not_read_is_said():
     assert found.fields == {**SIZES, "layers": 1, "feed_forward": False}
     said = " ".join(told(found))
     assert "one layer, as there is no W_K¹; no feed-forward layer, as there is no W_F. Not read: other." in said
+    run = {**{f"final/{name}": each for name, each in given().items()}, "curve/a": np.zeros(3), "curve/b": np.zeros(3)}
+    assert told(read(save(run)))[-1] == "Not read: the rest of the run's file."
 
 
 @pytest.mark.parametrize(
@@ -74,6 +75,7 @@ def test_what_may_be_left_out_and_what_is_not_read_is_said():
         (b"\0" * (LARGEST + 1), r"at most 67,108,864 bytes \(64 MB\), got 67,108,865 bytes"),
         (save({}), "missing: W_E, P, W_U, R1, V2, W_K2, W_O2; got none"),
         (save(given(W_O2=None)), "missing: W_O2; got P, R1, V2"),
+        (save({**given(), "final/W_O2": np.zeros((d, d))}), "W_O2 must be there once, got W_O2 and final/W_O2"),
         (save(given(W_K2=np.zeros((d, d + 1)))), r"W_K2 must have the shape \[d, d\] = \[16, 16\], got \[16, 17\]"),
         (save(given(W_U=np.zeros((N + 1, d)))), r"W_U must have the shape \[N, d\] = \[10, 16\], got \[11, 16\]"),
         (save(given(P=np.zeros(T))), r"P must be a matrix \[T, d\], got the shape \[32\]"),
@@ -93,7 +95,7 @@ def test_what_is_no_such_file_is_refused_with_what_was_expected_and_what_came(co
 
 def test_matrices_are_kept_by_their_digest_and_damaged_ones_are_said_to_be(here):
     found = read(save(given()))
-    digest = matrices.keep(found)
+    digest = documents.keep("matrices", found)
     (file,) = here.iterdir()
     assert file.stem == digest and file.stat().st_mode & 0o077 == 0
     assert all(np.array_equal(array, found.named[name]) for name, array in load(digest).named.items())
@@ -101,19 +103,19 @@ def test_matrices_are_kept_by_their_digest_and_damaged_ones_are_said_to_be(here)
     file.write_bytes(file.read_bytes()[:-1] + b"!")
     with pytest.raises(NotHere, match="must be as they were kept, got others: give the file again"):
         load(digest)
-    matrices.keep(found)
+    documents.keep("matrices", found)
     assert load(digest).digest == digest
 
 
 def test_where_nothing_can_be_written_a_sentence_says_so(here):
     here.write_text("a file in its place")
     with pytest.raises(OSError, match="must be a folder that can be written to"):
-        matrices.keep(read(save(given())))
+        documents.keep("matrices", read(save(given())))
 
 
 def of_file(content, K=3):
     """The config of matrices in a file."""
-    experiment, digest = registry.experiment(ID), matrices.keep(read(content))
+    experiment, digest = registry.experiment(ID), documents.keep("matrices", read(content))
     base, fit = {**vars(experiment.config(K=K)), "matrices": digest}, knobs(experiment.config)["matrices"].fit
     assert fit
     return experiment.config(**{**base, **fit(base)})
@@ -122,6 +124,7 @@ def of_file(content, K=3):
 def test_settings_must_be_theirs_and_those_of_a_training_tell_nothing_apart(here):
     made = of_file(save(given()))
     assert (made.N, made.T, made.d, made.layers, made.feed_forward) == (N, T, d, 2, True)
+    assert made.positions == "all" and of_file(save(given(W_F=None))).positions == "in_context"
     assert made.updates == 0 and kept(replace(made, seeds=3, steps=600, freeze_W_K1=True)) == kept(made)
     for wrong, said in (
         ({"d": 128}, "d must be 16, as your matrices have it, got 128"),
@@ -157,7 +160,8 @@ def measures(run):
 @pytest.mark.parametrize("layers", [1, 2])
 def test_the_file_of_a_trained_run_shows_the_same_recalls(tmp_path, monkeypatch, layers):
     with house(tmp_path, monkeypatch) as runs:
-        small = {"N": 12, "T": 32, "d": 16, "steps": 10, "batch": 16, "K": 2, "feed_forward": True, "layers": layers}
+        small = {"N": 12, "T": 32, "d": 16, "steps": 10, "batch": 16, "K": 2, "layers": layers}
+        small |= {"feed_forward": True, "positions": "all"}
         trained = measured(registry.experiment(ID).config(**small))
         saved = runs.save(ID, trained.config, trained.tensors, {"metrics": []})
         own = of_file(saved.path.read_bytes(), K=2)
@@ -178,6 +182,15 @@ def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, le
         if drawing.applies(config):
             panel = drawing.draw(run, experiment.view())
             assert panel.title and (panel.figure is not None or panel.table is not None), drawing.name
+            told = f"{panel.title} {panel.note} {panel.caption}"
+            assert "Step " not in told and " trained" not in told, drawing.name
+    with pytest.raises(CannotDraw, match="have no initial value"):
+        grafts.draw(run, experiment.view(graft_W_O2="initial"))
+    shown, said = probes.probes(run, experiment.view()), experiment.headline(run, experiment.view())
+    assert f", {shown.title.removeprefix('Right in context: ')} of the" in said
+    assert dict(shown.data.values)["W_O2"] == float(run["curve/recall_W_O2"][0, 0])
+    kinds = {box.kind for box in experiment.diagram(config).boxes}
+    assert kinds == {"given", "computed", "sum"}
     assert experiment.headline(run, experiment.view()).startswith("With your matrices, which are not trained here, ")
     found = experiment.metrics(run)
     assert len(found) >= 3 and {each.verdict(config) for each in found} == {ELSEWHERE}
@@ -192,18 +205,8 @@ def test_without_them_a_run_is_away_and_with_them_there_again(tmp_path, monkeypa
         assert runs.headers(ID) == [saved]
         own_matrices.kept_at(found.digest).unlink()
         assert runs.headers(ID) == [] and runs.load(saved) is None
-        matrices.keep(found)
+        documents.keep("matrices", found)
         assert runs.headers(ID) == [saved] and runs.load(saved) is not None
-
-
-def test_the_command_line_checks_a_file_and_says_what_to_set(here, tmp_path, capsys):
-    (tmp_path / "mine.safetensors").write_bytes(save(given(W_F=None)))
-    assert main(["matrices", str(tmp_path / "mine.safetensors")]) == 0
-    said = capsys.readouterr().out
-    assert "N = 10, T = 32, d = 16; two layers" in said and "N=10 T=32 d=16 layers=2 feed_forward=False" in said
-    assert load(said.split("matrices=")[1][:16]).fields["d"] == d
-    assert main(["matrices", str(tmp_path / "none.safetensors")]) == 2
-    assert "FILE must be a file that can be read" in capsys.readouterr().err
 
 
 def test_a_link_whose_matrices_are_not_here_says_so_and_offers_the_trained_ones(here):

@@ -12,14 +12,14 @@ from test_links import opened
 
 from icl_core import registry, text_counts
 from icl_core.cli import main
-from icl_core.forms import differences, from_kept, kept
-from icl_core.knobs import BadSetting, document, knobs, settings, slider
+from icl_core.forms import differences, from_kept, kept, parse
+from icl_core.knobs import BadSetting, NotHere, document, knobs, settings, slider
 from icl_core.papers.birth.shared.train import task_of
-from icl_core.runs import header, store, texts
-from icl_core.text_counts import LARGEST, NotHere, count, load, read, told
+from icl_core.runs import documents, header, store
+from icl_core.text_counts import LARGEST, count, load, read, told
 
 GERMAN = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
-IDS = ("birth.induction", "birth.transformer", "birth.length")
+IDS = ("birth.induction", "birth.transformer", "birth.length", "birth.constructed")
 
 
 @pytest.fixture
@@ -80,34 +80,34 @@ def test_what_is_no_text_is_refused_with_what_was_expected_and_what_came(content
 
 def test_counts_are_kept_by_their_digest_and_the_text_is_not(here):
     found = count(GERMAN)
-    digest = texts.keep(found)
+    digest = documents.keep("text", found)
     (file,) = here.iterdir()
     assert file.name == f"{digest}.json" and "Boxk" not in file.read_text() and file.stat().st_mode & 0o077 == 0
     again = load(digest)
     assert again.characters == found.characters and np.array_equal(again.bigram, found.bigram)
-    assert texts.keep(count(GERMAN.replace("\n", "\r\n"))) == digest
+    assert documents.keep("text", count(GERMAN.replace("\n", "\r\n"))) == digest
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", None, b'{"characters":["a"]}'])
 def test_damaged_counts_are_said_to_be_and_are_whole_again_with_the_text(here, damage):
-    digest = texts.keep(count(GERMAN))
+    digest = documents.keep("text", count(GERMAN))
     content = (here / f"{digest}.json").read_bytes()
     (here / f"{digest}.json").write_bytes(content.replace(b"[", b"[1,", 1) if damage is None else damage)
     with pytest.raises(NotHere, match="must be as they were kept, got others: give the text again"):
         load(digest)
-    texts.keep(count(GERMAN))
+    documents.keep("text", count(GERMAN))
     assert load(digest).length
 
 
 def test_where_nothing_can_be_written_a_sentence_says_so(here):
     here.write_text("a file in its place")
     with pytest.raises(OSError, match="must be a folder that can be written to"):
-        texts.keep(count(GERMAN))
+        documents.keep("text", count(GERMAN))
 
 
 @pytest.mark.parametrize("id", IDS)
 def test_the_text_becomes_the_task(here, id):
-    config, digest = registry.experiment(id).config, texts.keep(count(GERMAN))
+    config, digest = registry.experiment(id).config, documents.keep("text", count(GERMAN))
     fit = knobs(config)["text"].fit({**vars(config()), "text": digest})
     made = config(text=digest, **fit)
     if hasattr(made, "triggers"):
@@ -122,6 +122,9 @@ def test_the_text_becomes_the_task(here, id):
     ):
         with pytest.raises(BadSetting, match=said):
             replace(made, **wrong)
+    if hasattr(made, "triggers"):
+        with pytest.raises(BadSetting, match="N must be at least 6 where triggers are rare ones, got 5"):
+            replace(made, N=5, K=1, triggers="fixed rare")
     with pytest.raises(BadSetting, match="Tiny Shakespeare has, got 66"):
         config(N=66)
 
@@ -148,7 +151,7 @@ def test_a_field_that_was_added_is_kept_only_where_it_is_not_the_default():
 
 
 def test_a_claim_does_not_speak_of_texts_that_there_were_not_when_it_was_written(here):
-    experiment, digest = registry.experiment("birth.induction"), texts.keep(count(GERMAN))
+    experiment, digest = registry.experiment("birth.induction"), documents.keep("text", count(GERMAN))
     for preset in experiment.presets:
         own = replace(preset.config, text=digest, N=len(load(digest).characters))
         assert not any(claim.is_at(own) for claim in experiment.claims if claim.at)
@@ -156,13 +159,13 @@ def test_a_claim_does_not_speak_of_texts_that_there_were_not_when_it_was_written
 
 def test_without_its_text_a_run_is_away_and_with_it_there_again(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as runs:
-        digest = texts.keep(count(GERMAN))
+        digest = documents.keep("text", count(GERMAN))
         config = registry.experiment("birth.induction").config(text=digest, N=20)
         saved = runs.save("birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []})
         assert runs.headers("birth.induction") == [saved]
         text_counts.kept_at(digest).unlink()
         assert runs.headers("birth.induction") == [] and runs.load(saved) is None
-        texts.keep(count(GERMAN))
+        documents.keep("text", count(GERMAN))
         assert runs.headers("birth.induction") == [saved] and runs.load(saved).config == config
 
 
@@ -171,9 +174,11 @@ def test_the_command_line_counts_a_file_and_says_what_to_set(here, tmp_path, cap
     assert main(["text", str(tmp_path / "notes.txt")]) == 0
     said = capsys.readouterr().out
     digest = said.split("text=")[1][:16]
-    assert "byte order mark × 1" in said and f"N={len(load(digest).characters)}" in said
+    assert "byte order mark × 1" in said
+    config = parse(registry.experiment("birth.induction").config, {"text": digest})
+    assert len(load(digest).characters) == config.N
     assert main(["text", str(tmp_path / "none.txt")]) == 2
-    assert "FILE must be a text that can be read" in capsys.readouterr().err
+    assert "FILE must be a file that can be read" in capsys.readouterr().err
 
 
 def test_a_link_whose_text_is_not_here_says_so_and_offers_the_other(here):

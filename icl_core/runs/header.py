@@ -9,9 +9,8 @@ from typing import Any
 
 from icl_core import forms, registry
 from icl_core.forms import from_kept
-from icl_core.knobs import BadSetting
+from icl_core.knobs import BadSetting, NotHere
 from icl_core.runs.file import IDENTITY, Damaged, Record, canonical
-from icl_core.text_counts import NotHere
 
 # How tensors are named and packed. `Experiment.upgrade` brings those of a lower form, or of none, up to this one.
 FORM = 2

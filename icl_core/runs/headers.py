@@ -5,10 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from icl_core import registry
+from icl_core.knobs import NotHere
 from icl_core.runs.file import Damaged, read_record
 from icl_core.runs.header import Header, header_of, typed_config
 from icl_core.runs.local import LocalRuns
-from icl_core.text_counts import NotHere
 
 
 class Headers:

@@ -12,7 +12,7 @@ from typing import Any
 
 from icl_core import forms, registry
 from icl_core.experiment import Run, Tensors
-from icl_core.knobs import BadSetting
+from icl_core.knobs import BadSetting, NotHere
 from icl_core.places import ARTIFACTS, cache_folder
 from icl_core.runs import room
 from icl_core.runs.disk import write_whole
@@ -20,7 +20,6 @@ from icl_core.runs.file import Damaged, pack, read, read_record
 from icl_core.runs.header import FORM, Header, header_of, info_of, key_in, key_of, new_record, plain, typed_config
 from icl_core.runs.headers import Headers
 from icl_core.runs.local import LocalRuns
-from icl_core.text_counts import NotHere
 
 
 class Store:

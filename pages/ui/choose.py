@@ -36,8 +36,9 @@ def config_knobs(setting: Setting) -> None:
     for field, knob in known.items():
         groups.setdefault(knob.group, []).append(field)
     for number, (group, fields) in enumerate(groups.items()):
-        # a long list is folded after its first group
-        with st.expander(group, expanded=number == 0) if group and len(groups) > 1 else nullcontext():
+        # a long list is folded after its first group, but where something of the visitor's is in use
+        given = any(known[field].kind == "document" and setting.chosen[field] for field in fields)
+        with st.expander(group, expanded=number == 0 or given) if group and len(groups) > 1 else nullcontext():
             for field in (field for field in fields if _asked(setting, known[field])):
                 _draw(setting, field, known[field])
     differing = [] if setting.refused else forms.differences(setting.config, setting.preset.config)

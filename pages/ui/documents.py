@@ -1,23 +1,30 @@
-"""What a visitor gives as a setting, a text or matrices: which it is, and the way back to what there is without it."""
+"""What a visitor gives as a setting, a text or matrices: told, used by its digest, and the way back to none."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
-from icl_core import knobs, own_matrices, text_counts
-from icl_core.knobs import Knob
-from icl_core.text_counts import NotHere
+from icl_core import knobs
+from icl_core.knobs import BadSetting, Knob, NotHere
+from icl_core.runs import documents
 from pages.ui import address
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
-Give = Callable[[Setting, str, Knob, str], None]
-_LOAD: Mapping[str, Callable[[str], Any]] = {"text": text_counts.load, "matrices": own_matrices.load}
+_THIS = {"text": ("this text", "This text is in use."), "matrices": ("these matrices", "These matrices are in use.")}
 _AWAY = {
     "text": "The counts of {} are not on this computer.",
     "matrices": "The matrices {} are not on this computer.",
 }
+
+
+class Give(NamedTuple):
+    """How one is asked for: `ask`, by widgets of a key, gives its bytes, once it is given; `says` what it must be and
+    what becomes of it."""
+
+    ask: Callable[[str], bytes | None]
+    says: str
 
 
 def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool, give: Give) -> None:
@@ -26,7 +33,10 @@ def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool, giv
     label, help = f"{knob.label[:1].upper()}{knob.label[1:]}: {name}", knob.help or None
     key = f"{setting.id}:{field}"
     with st.popover(label, help=help, disabled=locked, width="stretch", key=f"{key}:give"):
-        give(setting, field, knob, value)
+        content = give.ask(key)
+        if content is not None:
+            _found(setting, field, knob, value, content)
+        st.caption(give.says)
         if value:
             back = {"key": f"{key}:back", "on_click": take, "args": (setting, field, knob, "")}
             st.button(f"Back to {knob.options['']}", **back)
@@ -35,6 +45,35 @@ def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool, giv
             st.caption(plain(knob.about(setting.chosen)))
         except NotHere:  # the page says so
             st.caption(_AWAY[knob.of].format(value))
+
+
+def _found(setting: Setting, field: str, knob: Knob, value: str, content: bytes) -> None:
+    """What is in it, and the way to use it; or why it cannot be used."""
+    try:
+        found = _read(knob.of, content)
+    except BadSetting as problem:
+        st.warning(f"{plain(problem)}. Nothing has changed.")
+        return
+    for sentence in documents.KINDS[knob.of].told(found):
+        st.markdown(plain(sentence))
+    this, in_use = _THIS[knob.of]
+    if found.digest == value:
+        st.markdown(in_use)
+    else:
+        st.button(f"Use {this}", key=f"{setting.id}:{field}:use", type="primary", on_click=_use,
+                  args=(setting, field, knob, found))  # fmt: skip
+
+
+@st.cache_resource(max_entries=4, show_spinner=False)
+def _read(of: str, content: bytes) -> Any:
+    return documents.KINDS[of].read(content)
+
+
+def _use(setting: Setting, field: str, knob: Knob, found: Any) -> None:
+    try:
+        take(setting, field, knob, documents.keep(knob.of, found))
+    except OSError as problem:
+        st.error(plain(problem))
 
 
 def offer(setting: Setting) -> None:
@@ -47,7 +86,7 @@ def offer(setting: Setting) -> None:
 
 def _here(knob: Knob, digest: str) -> bool:
     try:
-        _LOAD[knob.of](digest)
+        documents.KINDS[knob.of].load(digest)
     except NotHere:
         return False
     return True

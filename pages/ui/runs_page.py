@@ -1,5 +1,6 @@
-"""The runs there are: trainings under way, runs made here, included ones."""
+"""The runs there are: trainings under way, runs made here, what visitors gave for them, included ones."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -8,7 +9,7 @@ from icl_core import forms, registry
 from icl_core.jobs import queue
 from icl_core.knobs import BadSetting
 from icl_core.runs import store
-from pages.ui import address, menu, training
+from pages.ui import address, given, menu, training
 from pages.ui.plain import plain
 
 
@@ -21,11 +22,16 @@ def show() -> None:
     st.header("In training", anchor=False)
     _jobs()
     headers = store.default().headers()
-    for origin, title in (("local", "Trained here"), ("shipped", "Included")):
-        mine = [header for header in headers if header.origin == origin]
-        st.header(f"{title} ({len(mine)})", anchor=False)
-        for header in mine:
-            _run(header)
+    made = [header for header in headers if header.origin == "local"]
+    _runs("Made here", made)
+    given.show({_title(header): header.config for header in made})
+    _runs("Included", [header for header in headers if header.origin == "shipped"])
+
+
+def _runs(title: str, headers: Sequence[store.Header]) -> None:
+    st.header(f"{title} ({len(headers)})", anchor=False)
+    for header in headers:
+        _run(header)
 
 
 @st.fragment(run_every=1.0)
@@ -43,13 +49,16 @@ def _jobs() -> None:
 
 def _run(header: store.Header) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"run-{header.key}"):
-        title = f"{header.experiment} · {', '.join(header.info.get('presets') or ()) or _differences(header)}"
-        st.markdown(f"**{plain(title)}**  \n{plain(_about(header))}")
+        st.markdown(f"**{plain(_title(header))}**  \n{plain(_about(header))}")
         _open(header.experiment, header.config)
         name = f"{header.experiment}-{header.digest[:8]}.safetensors"
         st.download_button("Download", header.path.read_bytes, name, key=f"download {header.key}", on_click="ignore")
         if header.origin == "local":
             st.button("Delete", key=f"delete {header.key}", on_click=store.default().delete, args=(header,))
+
+
+def _title(header: store.Header) -> str:
+    return f"{header.experiment} · {', '.join(header.info.get('presets') or ()) or _differences(header)}"
 
 
 def _differences(header: store.Header) -> str:

@@ -23,6 +23,7 @@ _DIAGRAM = st.components.v2.component(
 )
 _KEY = {
     "trained": "learned in this training",
+    "given": "given by you",
     "construction": "written down",
     "frozen": "random, as it began",
     "computed": "computed from the prompt",

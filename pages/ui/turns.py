@@ -40,7 +40,8 @@ def show(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -
             _button("Start ▶", "next", partial(_turn, setting, run, found, found[0]))
         else:
             first = Stop(setting.id.partition(".")[0], setting.name, setting.experiment.script.beats[0].name)
-            _away("Start ▶", "next", first, on_tour)
+            title = setting.experiment.presets[0].title
+            _away("Start ▶", "next", first, on_tour, f"Leaves these settings, and tells of “{title}”")
         return
     at, question = found.index(beat), asked.open_question(run, beat)
     before, after = _around(setting, found, at, on_tour)
@@ -82,10 +83,10 @@ def _button(label: str, key: str, turn: Callable[[], None], off: bool = False) -
         st.button(label, key=f"{key} here", on_click=turn, disabled=off, type=_LOOKS[key])
 
 
-def _away(label: str, key: str, stop: Stop, on_tour: str) -> None:
+def _away(label: str, key: str, stop: Stop, on_tour: str, help: str | None = None) -> None:
     # a key of its own: the click that led to this button must not count as one on it
     with st.container(key=key, width="content"):
-        if st.button(label, key=f"{key} away", type=_LOOKS[key]):
+        if st.button(label, key=f"{key} away", type=_LOOKS[key], help=help):
             tour.go(stop, on_tour)
 
 

@@ -12,7 +12,7 @@ from pages.ui import address, documents, own_matrices, own_text, rules
 from pages.ui.address import Setting
 
 _MOST_STOPS = 300
-_GIVE = {"text": own_text.give, "matrices": own_matrices.give}
+_GIVE = {"text": own_text.GIVE, "matrices": own_matrices.GIVE}
 
 
 def pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:

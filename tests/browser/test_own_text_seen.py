@@ -17,7 +17,7 @@ def test_a_text_becomes_the_task(server: str, window: Callable[..., Page]) -> No
     tab.get_by_label("Paste a text").fill(TEXT)
     tab.get_by_label("Paste a text").press("Control+Enter")
     expect(tab.get_by_text(f"{len(TEXT):,} characters, {len(set(TEXT))} different. Most frequent: ")).to_be_visible()
-    tab.get_by_role("button", name="Use it").click()
+    tab.get_by_role("button", name="Use this text").click()
     tab.wait_for_url(f"**text=*N={len(set(TEXT))}*")
     tab.keyboard.press("Escape")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()

@@ -11,7 +11,7 @@ from icl_core.papers.birth.constructed import EXPERIMENT as CONSTRUCTED
 from icl_core.papers.birth.induction import EXPERIMENT as INDUCTION
 from icl_core.papers.birth.shared.sequence import choose, example
 from icl_core.papers.birth.shared.settings import TRIGGERS
-from icl_core.papers.birth.shared.task import make_task
+from icl_core.papers.birth.shared.task import count_text, make_task
 from icl_core.runs import store
 
 TITLE, HEADLINE = 38, 100  # letters that stand on one line
@@ -83,6 +83,12 @@ def test_the_example_can_be_known_in_every_vocabulary(triggers, N, K):
 def test_the_example_is_the_papers_picture_where_it_can_be():
     assert example(make_task(65, 5, 64, "random")) == ("abcXabcXab", "abcX")
     assert example(make_task(65, 1, 64, "random")) == ("aXZYaXZYaX", "a")
+
+
+def test_the_example_of_a_text_is_made_of_its_most_frequent_letters():
+    counts = count_text("aB" + "the tree, the sheet " * 9)
+    assert example(make_task(9, 5, 64, counts=counts)) == ("ethrethret", "ethr")
+    assert example(make_task(9, 1, 64, counts=counts)) == ("etrhetrhet", "e")
 
 
 @pytest.mark.parametrize("triggers", ["fixed", "fixed rare"])

@@ -14,7 +14,7 @@ def metrics(run: Run) -> list[Metric]:
     widest, error = float(run["sweep/accuracy_kept"][:, -1].mean()), _error(run)
     if not run.config.feed_forward:
         return [Metric(claims.WORKS, widest, error), *_beside(run)]
-    over = at_d(run, "global_loss_kept") - claims.UNIFORM_GUESS
+    over = at_d(run, "global_loss_kept") - math.log(run.config.N)
     return [
         _bigrams(run),
         Metric(claims.FIT_TOGETHER, widest, error, reason=_what_W_F_reads(run)),

@@ -14,8 +14,8 @@ from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.construction import CROSS_TALK, construct
 from icl_core.papers.birth.shared.model import TRAINED, Weights, initialise
 from icl_core.papers.birth.shared.settings import Config as Training
-from icl_core.papers.birth.shared.task import Batch, Task, make_task
-from icl_core.papers.birth.shared.train import held_out, training_phase
+from icl_core.papers.birth.shared.task import Batch, Task
+from icl_core.papers.birth.shared.train import held_out, task_of, training_phase
 from icl_core.training import phases
 from icl_core.training.loop import State
 from icl_core.training.phases import Phase
@@ -25,21 +25,15 @@ SEQUENCES = 256  # held out, on which a construction is evaluated
 KEPT = ("final/", "frozen/")  # of the first trained model
 
 
-def task_of(config: Config) -> Task:
-    """The bigram task on which the construction is evaluated."""
-    return make_task(65, config.K, config.T, config.triggers)
-
-
 def widths(config: Config) -> list[int]:
     """The widths tried: powers of two and d; orthonormal embeddings need 2 N + T dimensions."""
-    least = 2 * 65 + config.T if config.embeddings == "orthonormal" else 0
-    return sorted({width for width in (*WIDTHS, config.d) if width >= least})
+    return sorted({width for width in (*WIDTHS, config.d) if width >= config.least_width})
 
 
 def constructed(config: Config, d: int, cross_talk: str, cleaned: tuple[str, ...] = TRAINED) -> Weights:
     """The constructed model of width d on the first embeddings, `cleaned` of its cross-talk."""
     generator = torch.Generator().manual_seed(config.seed)
-    random = initialise(65, d, config.T, generator, "paper", config.feed_forward, config.embeddings)
+    random = initialise(config.N, d, config.T, generator, "paper", config.feed_forward, config.embeddings)
     return construct(random, task_of(config), config.logit, config.output, cross_talk, cleaned)
 
 
@@ -97,7 +91,7 @@ def _tried(
 
 def _training(config: Config) -> Training:
     """An ordinary training at width d, as in the induction-head experiment's fastest preset."""
-    same = {name: getattr(config, name) for name in ("K", "T", "d", "triggers", "seed")}
+    same = {name: getattr(config, name) for name in ("text", "N", "K", "T", "d", "triggers", "seed")}
     return Training(steps=config.beside, **same)
 
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 
 from icl_core.experiment import Preset
 from icl_core.knobs import BadSetting, choice, settings, slider, text, toggle
+from icl_core.papers.birth.shared import own_text
+from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.papers.birth.shared.settings import TRIGGERS
 
 TASK, BUILT, BESIDE = "the task", "the construction", "the trained model, repetition"
@@ -17,10 +19,12 @@ TALK = {
 
 @settings
 class Config:
-    """What is built; Section 4.2, eqs. 7 and 8, on N = 65 characters."""
+    """What is built; Section 4.2, eqs. 7 and 8."""
 
     triggers: str = choice("triggers", TRIGGERS, default="random", group=TASK)
     K: int = slider("triggers a sequence, K", 1, 10, default=5, group=TASK)
+    text: str = text_field(TASK)
+    N: int = size_field(65, TASK, added=True)
     T: int = slider("sequence length, T", 32, 256, default=64, step=32, group=TASK)
     d: int = slider("width, d", 16, 512, default=128, step=16, group=BUILT)
     logit: float = slider(
@@ -48,12 +52,25 @@ class Config:
     seeds: int = slider("number of embeddings", 1, 6, default=1, group=BESIDE)
 
     def check(self) -> None:
-        """Orthonormal rows need as many dimensions as there are rows; the model trained beside has neither these nor
-        W_F, so it would compare unlike things."""
-        if self.embeddings == "orthonormal" and self.d < 2 * 65 + self.T:
-            raise BadSetting(f"d must be at least 2 N + T = {2 * 65 + self.T} for orthonormal embeddings, got {self.d}")
+        """Refuse what the text cannot give. Orthonormal rows need as many dimensions as there are rows; the model
+        trained beside has neither these nor W_F, so it would compare unlike things."""
+        own_text.check(self)
+        if self.d < self.least_width:
+            raise BadSetting(
+                f"d must be at least 2 N + T = {self.least_width} for orthonormal embeddings, got {self.d}"
+            )
         if self.beside and (self.feed_forward or self.embeddings == "orthonormal"):
             raise BadSetting(f"beside must be 0 with W_F or orthonormal embeddings, got {self.beside}")
+
+    @property
+    def alphabet(self) -> int:
+        """How many different characters the text has."""
+        return own_text.alphabet(self)
+
+    @property
+    def least_width(self) -> int:
+        """How many dimensions the embeddings need."""
+        return 2 * self.N + self.T if self.embeddings == "orthonormal" else 1
 
 
 @settings

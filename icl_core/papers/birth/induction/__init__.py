@@ -22,6 +22,7 @@ from icl_core.papers.birth.induction.draw import (
     grafts,
     looks,
     matrices,
+    probes,
     stage,
 )
 from icl_core.papers.birth.induction.metrics import accuracy_at, metrics, milestones
@@ -92,6 +93,7 @@ EXPERIMENT = Experiment(
         Drawing("first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2, cells=cells.first),
         Drawing("second", stage.second, SEQUENCE, cells=cells.second),
         Drawing("accuracy", curves.accuracy, ("measure", "single_seeds"), live=True, applies=_trains),
+        Drawing("probes", probes.probes, applies=lambda config: not config.trains, moving=False),
         Drawing("w_k1", stage.w_k1, applies=lambda config: config.layers == 2, cells=cells.w_k1),
         Drawing("w_k2", stage.w_k2, cells=cells.w_k2),
         Drawing("w_o2", stage.w_o2, cells=cells.w_o2),
@@ -110,7 +112,9 @@ EXPERIMENT = Experiment(
         Drawing("losses", curves.losses, (), CURVES, live=True, applies=_trains),
         Drawing("rows", compared.rows, (), CURVES, live=True, applies=lambda c: c.trains and c.layers == 2),
         Drawing("opposite", compared.opposite, (), CURVES, applies=lambda config: opposite(config) is not None),
-        Drawing("outputs", compared.outputs, (), CURVES, live=True, applies=lambda config: config.positions == "all"),
+        Drawing(
+            "outputs", compared.outputs, (), CURVES, live=True, applies=lambda c: c.trains and c.positions == "all"
+        ),
         Drawing(
             "feed_forward", curves.feed_forward, (), CURVES, live=True, applies=lambda c: c.trains and c.feed_forward
         ),
@@ -126,6 +130,9 @@ EXPERIMENT = Experiment(
     goes_on=lambda config: config.trains,
     script=SCRIPT,
     diagram=lambda config: diagram(
-        config, "trained", ("matrix", {"memory": "W_F"}), "accuracy" if config.trains else "second"
+        config,
+        "trained" if config.trains else "given",
+        ("matrix", {"memory": "W_F"}),
+        "accuracy" if config.trains else "probes",
     ),
 )

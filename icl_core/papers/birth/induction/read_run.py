@@ -1,11 +1,22 @@
-"""From a run to the model that it holds."""
+"""From a run to the model that it holds, and what to call it."""
 
 import numpy as np
 import torch
 
 from icl_core.experiment import Run
+from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.train import FROZEN
+
+
+def origin(run: Run) -> str:
+    """Where the matrices of a run come from: "trained" here, or "given" by a visitor."""
+    return "trained" if run.config.trains else "given"
+
+
+def at_step(run: Run, view: View) -> str:
+    """Which of a run's models is shown, as a title begins."""
+    return f"Step {run.snapshot_steps[run.snapshot_at(view)]}" if run.config.trains else "As given"
 
 
 def weights_at(run: Run, snapshot: int) -> Weights:

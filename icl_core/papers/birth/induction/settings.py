@@ -8,7 +8,7 @@ from icl_core.papers.birth.shared.settings import Config
 
 __all__ = ["BOTH", "FASTEST", "ORDER", "PRESETS", "Config", "View"]
 
-PARTS = {"trained": "trained", "constructed": "constructed (eqs. 7, 8)", "initial": "initial value", "zero": "zero"}
+PARTS = {"trained": "as it is", "constructed": "constructed (eqs. 7, 8)", "initial": "initial value", "zero": "zero"}
 
 
 @settings
@@ -34,7 +34,7 @@ class View:
     position: int = slider("position in numbers", 1, 256, default=40, at_most="T")
     followed: int = slider("position followed (0: the last that the context tells)", 0, 24, default=0)
     read: str = choice("matrix read", {"W_K1": "W_K¹", "W_K2": "W_K²", "W_O2": "W_O²", "W_F": "W_F"}, default="W_K2")
-    graft_W_K1: str = choice("W_K¹", PARTS, default="trained")
+    graft_W_K1: str = choice("W_K¹", PARTS, default="trained", shown_if="two_layers")
     graft_W_K2: str = choice("W_K²", PARTS, default="trained")
     graft_W_O2: str = choice("W_O²", PARTS, default="trained")
     graft_W_F: str = choice("W_F", PARTS, default="trained", shown_if="feed_forward")

@@ -36,7 +36,7 @@ def drawn(name: str, of: Callable[[int | None], Blocks], task: Task, when: str, 
         f"{when}: {_title(name, read)}",
         f"{MET[name]} Every cell is one reading. Outlined is the block that the matrix is to store. A diagonal in "
         "another block is a spurious memory: nobody asked for it, and it is read along with the stored pairs. Noise is "
-        "cross-talk. Before training all blocks look alike.",
+        "cross-talk. In an untrained model all blocks look alike.",
         _figure(found, name, figures.largest((last or found).matrix)),
         data=pd.DataFrame(read, columns=["row", "column", "mean on the diagonal", "typical elsewhere"]),
         note=f"You see the {SHOWN} most frequent characters and the first {SHOWN} positions; the title speaks of all.",

@@ -19,11 +19,13 @@ ONE = (
 
 
 def diagram(config: Any, learned: str, bigrams: Shows, ends: str) -> Diagram:
-    """The model of a config: `learned` is what its matrices are, "trained" or "construction"; `bigrams` the drawing
-    that shows W_F, with the view that it needs, and `ends` the one of what is predicted."""
+    """The model of a config: `learned` is what its matrices are, "trained", "construction", or, with all others,
+    "given"; `bigrams` the drawing that shows W_F, with the view that it needs, `ends` the one of what is predicted."""
     first = getattr(config, "layers", 2) == 2
     boxes = [*_in(), *(_first(learned) if first else ()), *_second(learned), *_out(config, learned, bigrams, ends)]
     arrows = _arrows(first, config.feed_forward)
+    if learned == "given":
+        boxes = [replace(box, kind=learned) if box.kind == "frozen" else box for box in boxes]
     left = 0 if first else 255  # one layer stands in the middle
     return Diagram(SAY if first else ONE, tuple(_moved(box, left, first) for box in boxes), tuple(arrows))
 

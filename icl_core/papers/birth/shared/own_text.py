@@ -18,11 +18,11 @@ def text_field(group: str) -> Any:
     return document("text", NAME, group=group, fit=_fit, about=_about, added=True)
 
 
-def size_field(default: int, group: str) -> Any:
-    """The field `N` of a config, which has the property `alphabet`."""
+def size_field(default: int, group: str, *, added: bool = False) -> Any:
+    """The field `N` of a config, which has the property `alphabet`; `added` where there are runs from before it."""
     return slider(
         "vocabulary, N", text_counts.LEAST, text_counts.MOST, default=default, at_most="alphabet", group=group,
-        help="the N most frequent characters of the text",
+        added=added, help="the N most frequent characters of the text",
     )  # fmt: skip
 
 
@@ -37,18 +37,20 @@ def check(config: Any) -> None:
     if most < config.N:
         whose = "your text has" if config.text else f"{NAME} has"
         raise BadSetting(f"N must be at most {most}, as many different characters as {whose}, got {config.N}")
-    asked, triggers = config.K, _most_triggers(config)
-    if asked > triggers:
-        raise BadSetting(f"K must be at most {triggers} where N is {config.N}, got {asked}")
+    if _most_triggers(config) < 1:
+        raise BadSetting(f"N must be at least {RARE_FROM + 1} where triggers are rare ones, got {config.N}")
+    if _most_triggers(config) < config.K:
+        raise BadSetting(f"K must be at most {_most_triggers(config)} where N is {config.N}, got {config.K}")
 
 
 def _most_triggers(config: Any) -> int:
+    """How many triggers N allows."""
     rare = getattr(config, "triggers", "") == "fixed rare"
     return config.N - (RARE_FROM if rare else FREE)
 
 
-def triggers(chosen: Mapping[str, Any]) -> int:
-    """How many triggers there are of those chosen, where N allows so many."""
+def fitting_K(chosen: Mapping[str, Any]) -> int:
+    """As many triggers as are chosen, where N allows so many."""
     return max(1, min(chosen["K"], _most_triggers(SimpleNamespace(**chosen))))
 
 
@@ -56,7 +58,7 @@ def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """The fields to set where a text is chosen: all its characters, and no more triggers than these allow."""
     wanted = SimpleNamespace(**chosen)
     wanted.N = alphabet(wanted)
-    return {"N": wanted.N, "K": triggers({**chosen, "N": wanted.N})}
+    return {"N": wanted.N, "K": fitting_K({**chosen, "N": wanted.N})}
 
 
 def _about(chosen: Mapping[str, Any]) -> str:

@@ -63,16 +63,19 @@ def _repeated(task: Task, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def example(task: Task) -> tuple[str, str]:
-    """A short sequence and its triggers: abcXabcXab, or with the vocabulary's own characters. A model that has met
-    fewer triggers a sequence, or fixed ones, is asked for two at most: aXbYaXbYaX."""
-    letters = sorted(task.characters, key=lambda character: (not character.isalpha(), character))
-    free = [*(each for each in "abcXYZ" if each in letters), *(each for each in letters if each not in "abcXYZ")]
+    """A short sequence and its triggers: abcXabcXab, or with the vocabulary's most frequent letters. A model that has
+    met fewer triggers a sequence, or fixed ones, is asked for two at most: aXbYaXbYaX."""
+    frequent = [task.characters[token] for token in task.unigram.argsort(descending=True, stable=True).tolist()]
+    letters = sorted(frequent, key=lambda character: not character.isalpha())
+    known = [each for each in task.familiar if each in letters]
+    free = [*known, *(each for each in letters if each not in known)]
     if task.fixed_triggers is None and task.K >= 4:
         unit = free[:4]
         return "".join([*unit, *unit, *unit[:2]]), "".join(unit)
     fixed = [] if task.fixed_triggers is None else [task.characters[token] for token in task.fixed_triggers.tolist()]
     triggers = (fixed or free)[: min(2, task.K)]
-    others = [each for each in (*"XYZ", *free) if each in letters and each not in (*fixed, *triggers)]
+    others = dict.fromkeys(each for each in (*task.familiar[3:], *free) if each in letters)
+    others = [each for each in others if each not in (*fixed, *triggers)]
     first, second = triggers[0] + others[0], (triggers[1] if len(triggers) > 1 else others[2]) + others[1]
     return first + second + first + second + first, "".join(triggers)
 

@@ -42,7 +42,13 @@ class Config:
     layers: int = slider("layers", 1, 2, default=2, group=MODEL, help="with one layer nothing looks one character back")
     feed_forward: bool = toggle("linear feed-forward, W_F", default=False, group=MODEL)
     scale: str = choice("initial scale", SCALES, default="paper", group=MODEL, shown_if="trains")
-    positions: str = choice("loss on", POSITIONS, default="in_context", group=TRAINING, shown_if="trains")
+    positions: str = choice(
+        "loss on",
+        POSITIONS,
+        default="in_context",
+        group=TRAINING,
+        help="of your own matrices, what you trained them on",
+    )
     optimiser: str = choice(
         "optimiser", OPTIMISERS, default="adamw", group=TRAINING, shown_if="trains",
         help="SGD has momentum 0.9 and weight decay 0.0001 (Appendix E), AdamW no decay",
@@ -75,6 +81,11 @@ class Config:
     def trains(self) -> bool:
         """Whether there is a training: none where the matrices are given."""
         return not self.matrices
+
+    @property
+    def two_layers(self) -> bool:
+        """Whether there is a W_K1."""
+        return self.layers == 2
 
     @property
     def updates(self) -> int:

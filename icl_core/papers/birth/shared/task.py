@@ -20,11 +20,13 @@ RARE_FROM = 5  # "fixed rare" leaves out this many most frequent tokens
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What a text tells the task: its characters, how often each occurs and how often each follows each."""
+    """What a text tells the task: its characters, how often each occurs and how often each follows each; and letters
+    to make a short example of, before its most frequent ones."""
 
     characters: tuple[str, ...]
     unigram: Float[Tensor, "N"]
     bigram: Float[Tensor, "N N"]  # [i, j]: how often characters[j] directly follows characters[i]
+    familiar: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -32,7 +34,7 @@ def shakespeare() -> Counts:
     """The counts of Tiny Shakespeare, N = 65, the paper's choice."""
     raw = json.loads((Path(__file__).parent / "shakespeare_counts.json").read_text())
     unigram, bigram = (torch.tensor(raw[name], dtype=torch.float64) for name in ("unigram_counts", "bigram_counts"))
-    return Counts(tuple(raw["characters"]), unigram, bigram)
+    return Counts(tuple(raw["characters"]), unigram, bigram, "abcXYZ")
 
 
 def count_text(text: str) -> Counts:
@@ -46,9 +48,8 @@ def counts_of(digest: str) -> Counts:
 
 
 def _as_tensors(found: text_counts.TextCounts) -> Counts:
-    return Counts(
-        found.characters, *(torch.tensor(each, dtype=torch.float64) for each in (found.unigram, found.bigram))
-    )
+    unigram, bigram = (torch.tensor(each, dtype=torch.float64) for each in (found.unigram, found.bigram))
+    return Counts(found.characters, unigram, bigram)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,7 @@ class Task:
     outputs: str  # pi_o: "uniform" over the vocabulary, or "bigram": pi_b(. | q_k)
     T: int  # inputs per sequence; a sampled sequence has T + 1 tokens
     no_repeat: bool  # an output never equals its own trigger
+    familiar: str = ""  # letters to make a short example of, as far as they are among the characters
 
     @property
     def N(self) -> int:
@@ -122,7 +124,7 @@ def make_task(
     bigram = torch.where(bigram.sum(1, keepdim=True) > 0, bigram, unigram)  # nothing kept ever follows: use pi_u
     characters = tuple(counts.characters[i] for i in kept.tolist())
     bigram = bigram / bigram.sum(1, keepdim=True)
-    return Task(characters, unigram / unigram.sum(), bigram, triggers, K, outputs, T, no_repeat)
+    return Task(characters, unigram / unigram.sum(), bigram, triggers, K, outputs, T, no_repeat, counts.familiar)
 
 
 def _check(N: int, K: int, T: int, triggers: str, outputs: str) -> None:

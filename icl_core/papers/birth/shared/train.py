@@ -28,8 +28,9 @@ PATH = ("accuracy", "recall_W_O2", "recall_W_K2", "recall_W_K1")  # along which 
 
 def task_of(config: Any) -> Task:
     """The bigram task that the settings of any of the experiments ask for."""
+    outputs, no_repeat = getattr(config, "outputs", "uniform"), getattr(config, "no_repeat", False)
     counts = counts_of(getattr(config, "text", ""))
-    return make_task(config.N, config.K, config.T, config.triggers, config.outputs, config.no_repeat, counts)
+    return make_task(config.N, config.K, config.T, config.triggers, outputs, no_repeat, counts)
 
 
 def held_out(task: Task, sequences: int, where: str | None = None) -> Batch:

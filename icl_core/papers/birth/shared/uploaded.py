@@ -26,10 +26,12 @@ def check(config: Any) -> None:
 
 
 def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields to set where matrices are chosen: the sizes that they have, and no more triggers than these allow."""
+    """The fields to set where matrices are chosen: the sizes that they have, the loss that trains such, and no more
+    triggers than the sizes allow."""
     digest = chosen["matrices"]
     sizes = own_matrices.load(digest).fields if digest else {name: chosen[name] for name in own_matrices.DECIDED}
-    return {**sizes, "K": own_text.triggers({**chosen, **sizes})}
+    positions = "all" if sizes["feed_forward"] else "in_context"  # only the first trains W_F's bigrams
+    return {**sizes, "positions": positions, "K": own_text.fitting_K({**chosen, **sizes})}
 
 
 def _about(chosen: Mapping[str, Any]) -> str:

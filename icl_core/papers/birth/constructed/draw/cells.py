@@ -7,10 +7,11 @@ from functools import partial
 from icl_core.cells import SUM, Explained, Map, Term, largest
 from icl_core.experiment import Run
 from icl_core.papers.birth.constructed.draw.stage import reading
-from icl_core.papers.birth.constructed.run import constructed, task_of
+from icl_core.papers.birth.constructed.run import constructed
 from icl_core.papers.birth.constructed.settings import Config, View
 from icl_core.papers.birth.shared import cells
 from icl_core.papers.birth.shared.memories import Memory, memory
+from icl_core.papers.birth.shared.train import task_of
 
 SAYS = (
     "The matrix is a sum over all stored pairs, and each pair answers as much as its two vectors overlap with the two "

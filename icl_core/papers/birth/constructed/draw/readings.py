@@ -5,11 +5,12 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.constructed.metrics import at_d
-from icl_core.papers.birth.constructed.run import constructed, task_of
+from icl_core.papers.birth.constructed.run import constructed
 from icl_core.papers.birth.constructed.settings import TALK, View
 from icl_core.papers.birth.shared.draw import NAMES, READ, maps, right, table
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import choose, read
+from icl_core.papers.birth.shared.train import task_of
 
 TITLES = ("as in eq. 7", "cleaned", "difference")
 

@@ -11,12 +11,13 @@ from icl_core.figure import Trace
 from icl_core.figures.style import TICKS, note
 from icl_core.papers.birth.constructed.draw.sweep import against_width, over_widths, trained
 from icl_core.papers.birth.constructed.metrics import at_d
-from icl_core.papers.birth.constructed.run import constructed, task_of
+from icl_core.papers.birth.constructed.run import constructed
 from icl_core.papers.birth.constructed.settings import View
 from icl_core.papers.birth.shared import stage
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import Reading, Shown, read
+from icl_core.papers.birth.shared.train import task_of
 
 KINDS = {"kept": ("constructed", "construction"), "stream": ("cleaned", "layer 2")}
 

@@ -1,5 +1,6 @@
 """Accuracy, recall and global loss of the construction against its width."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,6 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figure import Figure
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.birth.constructed.claims import UNIFORM_GUESS
 from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.settings import TALK, View
 from icl_core.papers.birth.shared.draw import GREY, KINDS, NAMES
@@ -93,12 +93,13 @@ def global_loss(run: Run, view: View) -> Panel:
     """Global loss against width, beside a uniform guess and the bigrams themselves."""
     series = [against_width(run, "global_loss", talk, TALK.get(talk, talk), *style(talk)[1:]) for talk in SHOWN]
     bigrams, found = float(run["baseline/bigrams_loss"][0]), float(at_d(run, "global_loss_kept").mean())
-    lines = [("uniform guess", UNIFORM_GUESS, "floor"), ("the bigrams", bigrams, "floor")]
-    top = 1.2 * max(UNIFORM_GUESS, *(float(np.nanmax(curve.mean())) for curve in series))
+    guess = math.log(run.config.N)
+    lines = [("uniform guess", guess, "floor"), ("the bigrams", bigrams, "floor")]
+    top = 1.2 * max(guess, *(float(np.nanmax(curve.mean())) for curve in series))
     figure = over_widths(run, series, "global loss, nats", lines=lines, log_y=True, y_range=(0.8 * bigrams, top))
-    side = "above" if found > UNIFORM_GUESS else "below"
+    side = "above" if found > guess else "below"
     return Panel(
-        f"At d = {run.config.d} the global loss is {found:.1f} nats, {side} a uniform guess's {UNIFORM_GUESS:.1f}",
+        f"At d = {run.config.d} the global loss is {found:.1f} nats, {side} a uniform guess's {guess:.1f}",
         "The loss where no trigger stands and the bigrams should tell. What makes W_O² loud enough to win after "
         "triggers also speaks where there is none. A construction with both kinds of knowledge would reach the lower "
         "line while its accuracy is high.",

@@ -2,7 +2,7 @@
 
 from icl_core.experiment import Panel, Run
 from icl_core.figures import characters
-from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.read_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import maps, right, table
 from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes, choose, read
@@ -15,24 +15,25 @@ def draw(run: Run, view: View) -> Panel:
     snapshot = run.snapshot_at(view)
     reading = read(weights_at(run, snapshot), sequence, run.config.layers)
     return Panel(
-        _title(reading, sequence, run.snapshot_steps[snapshot]),
+        _title(reading, sequence, at_step(run, view)),
         "Each row shows where one character looks. In layer 1 look for the stripe beside the diagonal: every character "
         "attends to the one before it. In layer 2 look along the rows of repeated characters: an induction head "
-        "attends to what followed them earlier, the outlined cells. Before training the rows are spread out.",
+        "attends to what followed them earlier, the outlined cells. In an untrained model the rows are spread out.",
         maps(reading, sequence),
         data=table(reading, sequence),
         note=_note(sequence),
     )
 
 
-def _title(reading: Reading, sequence: Shown, step: int) -> str:
+def _title(reading: Reading, sequence: Shown, step: str) -> str:
     inside = sequence.in_context.numpy()
     if not inside.any():
-        return f"Step {step}: no trigger comes twice here"
+        return f"{step}: no trigger comes twice here"
+    layer = "the layer" if reading.attention1 is None else "layer 2"
     hits = int(right(reading, sequence)[inside].sum())
     looked = sum(reading.attention2[q, k] for q, k, kind in boxes(sequence) if kind == "correct output" and inside[q])
     return (
-        f"Step {step}: layer 2 puts {looked / inside.sum():.0%} of its attention on the right output; "
+        f"{step}: {layer} puts {looked / inside.sum():.0%} of its attention on the right output; "
         f"{hits} of {int(inside.sum())} predictions are right"
     )
 

@@ -7,6 +7,7 @@ from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.induction import looking
+from icl_core.papers.birth.induction.read_run import at_step
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.train import task_of
@@ -26,7 +27,7 @@ def stripe(run: Run, view: View) -> Panel:
     half = at[mass >= 0.5]
     reach = f"to position {half[-1]}" if len(half) else "nowhere"
     return Panel(
-        f"Step {run.snapshot_steps[snapshot]}: layer 1 looks one back {reach}",
+        f"{at_step(run, view)}: layer 1 looks one back {reach}",
         "The share of layer 1's attention on the position before, the mean over held-out sequences. Its title names "
         "the last position with more than half. If all positions were stored alike, the line would be flat; early ones "
         "are met in more rows, as keys of all that come later.",
@@ -60,7 +61,7 @@ def copying(run: Run, view: View) -> Panel:
             labels, data.right.tolist(), "right in context", errors=data["standard error"].tolist(), kinds=kinds,
             y_range=(0, 1.1),
         ),
-        note=f"Step {run.snapshot_steps[snapshot]}.",
+        note=f"{at_step(run, view)}.",
         data=data,
     )  # fmt: skip
 

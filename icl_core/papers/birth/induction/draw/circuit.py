@@ -5,16 +5,12 @@ from functools import partial
 from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.induction.draw.matrices import shown
 from icl_core.papers.birth.induction.draw.stage import reading
-from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.read_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared import blocks as shared
 from icl_core.papers.birth.shared import blocks_panel, circuit_panels
 from icl_core.papers.birth.shared.circuit import simplified
 from icl_core.papers.birth.shared.train import task_of
-
-
-def _step(run: Run, view: View) -> str:
-    return f"Step {run.snapshot_steps[run.snapshot_at(view)]}"
 
 
 def streams(run: Run, view: View) -> Panel:
@@ -23,7 +19,7 @@ def streams(run: Run, view: View) -> Panel:
     at = circuit_panels.followed(sequence, view.followed)
     circuit = simplified(weights, sequence.inputs, run.config.layers)
     best = found.probabilities.argmax(1).tolist()
-    return circuit_panels.arrows(circuit_panels.traced(circuit, best, sequence, at), _step(run, view))
+    return circuit_panels.arrows(circuit_panels.traced(circuit, best, sequence, at), at_step(run, view))
 
 
 def paths(run: Run, view: View) -> Panel:
@@ -31,7 +27,7 @@ def paths(run: Run, view: View) -> Panel:
     _, weights, sequence = reading(run, view)
     circuit = simplified(weights, sequence.inputs, run.config.layers)
     at = circuit_panels.followed(sequence, view.followed)
-    return circuit_panels.paths(circuit, sequence, at, _step(run, view), "")
+    return circuit_panels.paths(circuit, sequence, at, at_step(run, view), "")
 
 
 def blocks(run: Run, view: View) -> Panel:
@@ -39,4 +35,4 @@ def blocks(run: Run, view: View) -> Panel:
     weights, end = (weights_at(run, at) for at in (run.snapshot_at(view), len(run.snapshot_steps) - 1))
     name, task = shown(run, view.read), task_of(run.config)
     last = shared.blocks(name, end, task, shared.SHOWN)
-    return blocks_panel.drawn(name, partial(shared.blocks, name, weights, task), task, _step(run, view), last)
+    return blocks_panel.drawn(name, partial(shared.blocks, name, weights, task), task, at_step(run, view), last)

@@ -5,12 +5,13 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.induction import stand_ins
+from icl_core.papers.birth.induction.read_run import at_step
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import NAMES
 
 
 def score(run: Run, view: View) -> Panel:
-    """What is kept of accuracy and logits with constructed matrices in place of the trained ones."""
+    """What is kept of accuracy and logits with constructed matrices in place of the model's own."""
     snapshot = run.snapshot_at(view)
     found = stand_ins.kept(run, snapshot)
     labels, values, errors, kinds = [], [], [], []
@@ -23,12 +24,12 @@ def score(run: Run, view: View) -> Panel:
     all_three, cleaned = found[stand_ins.TOGETHER], found[stand_ins.CLEANED]
     return Panel(
         f"All constructed, {all_three.accuracy:.0%} of the accuracy stays; without cross-talk, {cleaned.accuracy:.0%}",
-        "What the explanation accounts for: constructed matrices stand in for trained ones, each alone, then all "
-        "together, then all without their cross-talk. Orange is the share of the trained model's accuracy that stays; "
-        "pale, the share of its logits' variance. If training had found the construction and no more, every bar would "
-        "be at one.",
+        "What the explanation accounts for: constructed matrices stand in for the model's own, each alone, then all "
+        "together, then all without their cross-talk. Orange is the share of the model's accuracy that stays; pale, "
+        "the share of its logits' variance. If the model were the construction and no more, every bar would be at "
+        "one.",
         figures.bars(labels, values, "share kept", errors=errors, kinds=kinds, y_range=(0, 1.1)),
-        note=f"Step {run.snapshot_steps[snapshot]}. Each construction is scaled by one factor, which fits its readings "
-        "to the trained ones. Logits may differ by one factor in all.",
+        note=f"{at_step(run, view)}. Each construction is scaled by one factor, which fits its readings "
+        "to the model's. Logits may differ by one factor in all.",
         data=pd.DataFrame({"stands in": labels, "share kept": values, "standard error": errors}),
     )

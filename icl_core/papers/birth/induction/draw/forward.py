@@ -7,7 +7,7 @@ import pandas as pd
 
 from icl_core.experiment import Panel, Run
 from icl_core.figures import characters
-from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.read_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.sequence import choose, read
 from icl_core.papers.birth.shared.train import task_of
@@ -33,10 +33,10 @@ def draw(run: Run, view: View) -> Panel:
     return Panel(
         f"After {tokens[at]}, {last} looks at {key} ({weight:.2f}) and the model says {said} ({chance:.2f})",
         "One row of each map in numbers, and the likeliest next characters. In an induction head layer 2 looks at what "
-        "followed the same character before, and the model says that character. Before training the shares are spread "
-        "out.",
+        "followed the same character before, and the model says that character. In an untrained model the shares are "
+        "spread out.",
         table=pd.DataFrame([*(row for rows in looks.values() for row in rows), *says], columns=COLUMNS),
-        note=f"Step {run.snapshot_steps[snapshot]}, position {at + 1} of {len(tokens)}.",
+        note=f"{at_step(run, view)}, position {at + 1} of {len(tokens)}.",
     )
 
 

@@ -1,12 +1,12 @@
-"""Surgery: any trained matrix replaced by its construction, its initial value or zero, and what that does."""
+"""Surgery: any matrix of the model replaced by its construction, its initial value or zero, and what that does."""
 
 import pandas as pd
 import torch
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.experiment import CannotDraw, Panel, Run
 from icl_core.papers.birth.induction.beside_construction import compare
-from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.read_run import at_step, origin, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.gradient import evaluate
@@ -18,7 +18,7 @@ POSITIONS = 2**14  # held-out positions a graft is evaluated on
 
 def draw(run: Run, view: View) -> Panel:
     """In-context accuracy and global loss before and after the grafts that the view asks for."""
-    snapshot, labels = run.snapshot_at(view), ["trained", "after the graft"]
+    snapshot, labels = run.snapshot_at(view), [origin(run), "after the graft"]
     trained = weights_at(run, snapshot)
     operated, factors = graft(run, trained, view)
     before, after = (_evaluated(run, weights) for weights in (trained, operated))
@@ -27,12 +27,12 @@ def draw(run: Run, view: View) -> Panel:
     figure = figures.bars(labels, values, "in-context accuracy", errors=errors, kinds=kinds, y_range=(0, 1.05))
     return Panel(
         _title(before, after, factors),
-        "Choose what to put in place of a matrix. If the construction captures what was learned, accuracy stays. If a "
-        "matrix does nothing, zero changes nothing. The bars carry one standard error. What several constructions lose "
-        "together is cross-talk, the subject of “The induction head constructed”.",
+        "Choose what to put in place of a matrix. If the construction captures what the matrix holds, accuracy stays. "
+        "If a matrix does nothing, zero changes nothing. The bars carry one standard error. What several constructions "
+        "lose together is cross-talk, the subject of “The induction head constructed”.",
         figure,
         data=pd.DataFrame([before, after], index=labels).T,
-        note=f"Step {run.snapshot_steps[snapshot]}. {_losses(before, after)}{_factors(factors)}",
+        note=f"{at_step(run, view)}. {_losses(before, after)}{_factors(factors)}",
     )
 
 
@@ -47,7 +47,8 @@ def _evaluated(run: Run, weights: Weights) -> dict[str, float]:
 
 
 def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, str]]:
-    """The weights after the replacements that the view asks for, and a phrase for each."""
+    """The weights after the replacements that the view asks for, and a phrase for each. `CannotDraw` where there is no
+    initial value."""
     parts, said = {}, {}
     for name, matrix in trained.trained().items():
         if f"snapshot/{name}" not in run.tensors:
@@ -56,6 +57,8 @@ def graft(run: Run, trained: Weights, view: View) -> tuple[Weights, dict[str, st
         if wanted == "zero":
             parts[name], said[name] = torch.zeros_like(matrix), "zero"
         elif wanted == "initial":
+            if not run.config.trains:
+                raise CannotDraw("matrices that were given have no initial value")
             parts[name], said[name] = torch.tensor(run.snapshot(name, 0)), "initial value"
         elif wanted == "constructed":
             found = compare(name, trained, run.config)

@@ -6,7 +6,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.induction import looking
-from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.read_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.model import forward
 from icl_core.papers.birth.shared.train import held_out, task_of
@@ -24,7 +24,7 @@ def looks(run: Run, view: View) -> Panel:
     labels, values, kinds = zip(*rows, strict=True)
     layer = "layer 2" if run.config.layers == 2 else "the layer"
     return Panel(
-        f"Step {run.snapshot_steps[snapshot]}: {layer} puts {masses['triggers'][0]:.0%} on what followed a trigger, "
+        f"{at_step(run, view)}: {layer} puts {masses['triggers'][0]:.0%} on what followed a trigger, "
         f"{masses['others'][0]:.0%} on what followed other characters",
         "The share of attention on what followed earlier occurrences of the character just read, the mean over "
         "held-out sequences. “Others” are characters that come again and are no triggers. A plain induction head looks "
@@ -36,15 +36,13 @@ def looks(run: Run, view: View) -> Panel:
 
 
 def _before(run: Run) -> str:
-    """How even the attention was before training."""
+    """How even the attention was before training, of given matrices how even it is."""
     weights = weights_at(run, 0)
     batch = held_out(task_of(run.config), FEW, "cpu")
     last = forward(weights, batch.inputs, run.config.layers)[2]
     entropy, largest = np.mean([looking.spread(each.numpy()) for each in last], axis=0)
-    return (
-        f"Before training the entropy of attention was {entropy:.0%} of its maximum, and the largest weight "
-        f"{largest:.2g} times an even one."
-    )
+    was = "Before training the entropy of attention was" if run.config.trains else "The entropy of attention is"
+    return f"{was} {entropy:.0%} of its maximum, and the largest weight {largest:.2g} times an even one."
 
 
 def errors(run: Run, view: View) -> Panel:
@@ -57,7 +55,7 @@ def errors(run: Run, view: View) -> Panel:
     figure = figures.bars(list(shares), values, "wrong in context", errors=spreads, y_range=(0, 1.1))
     first, last = next(iter(known)), list(known)[-1]
     return Panel(
-        f"Step {run.snapshot_steps[snapshot]}: {known[first][0]:.1%} wrong where the trigger first stood at {first}, "
+        f"{at_step(run, view)}: {known[first][0]:.1%} wrong where the trigger first stood at {first}, "
         f"{known[last][0]:.0%} at {last}",
         "How often the prediction is wrong, by the position at which its trigger first stood. To find it there, W_K¹ "
         "must have stored that position. If all positions were stored alike, the bars would be equal. They carry one "

@@ -6,7 +6,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.experiment import Panel, Run
 from icl_core.papers.birth.induction.beside_construction import Comparison, compare, rank, wrong
-from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.read_run import at_step, origin, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import KINDS, NAMES, READ
 
@@ -22,16 +22,17 @@ def draw(run: Run, view: View) -> Panel:
     maps, read = _maps(found, view), found.trained
     limit = figures.largest(*maps, *_maps(last, view))  # one scale for all snapshots
     recalled = f" gets {found.recall[0]:.0%} of its pairs right and" if found.recall else ""
+    heads = origin(run), "constructed", "difference"
     titles = {"row_title": read.row_kind, "column_title": read.column_kind}
     data = pd.DataFrame(np.round(maps[0], 4), index=read.rows, columns=read.columns)
     return Panel(
-        f"Step {run.snapshot_steps[snapshot]}: {NAMES[name]}{recalled} is {max(0.0, found.aligned.explained):.0%} "
-        "construction",
+        f"{at_step(run, view)}: {NAMES[name]}{recalled} is {max(0.0, found.aligned.explained):.0%} construction",
         f"{READ[name][1]} Without learning the left map would be noise. {_alignment(found, view)}",
-        figures.triple(*maps, read.rows, read.columns, READ[name][0], limit=limit, **titles),
+        figures.triple(*maps, read.rows, read.columns, READ[name][0], limit=limit, titles=heads, **titles),
         table=pd.DataFrame(wrong(name, read), columns=WRONG) if view.wrong else None,
         data=data.reset_index(names=read.row_kind),
-        note=f"{_margin(found)}{rank(weights[name])} of {run.config.d} singular directions hold 99% of the matrix.",
+        note=f"{_margin(found, heads[0])}{rank(weights[name])} of {run.config.d} singular directions hold 99% of the "
+        "matrix.",
     )
 
 
@@ -50,12 +51,12 @@ def _maps(found: Comparison, view: View) -> Maps:
     return aligned.trained.numpy(), aligned.constructed.numpy(), aligned.difference.numpy()
 
 
-def _margin(found: Comparison) -> str:
+def _margin(found: Comparison, own: str) -> str:
     if not found.recall or not found.margin or not np.isfinite(found.margin[0]):
         return ""  # W_F stores no pairs, and a single pair has no wrong answer
     return (
-        f"Pairs right: trained {found.recall[0]:.0%}, constructed {found.recall[1]:.0%}. Mean margin of the right "
-        f"answer over the best wrong one: trained {found.margin[0]:.3g}, constructed {found.margin[1]:.3g}. "
+        f"Pairs right: {own} {found.recall[0]:.0%}, constructed {found.recall[1]:.0%}. Mean margin of the right "
+        f"answer over the best wrong one: {own} {found.margin[0]:.3g}, constructed {found.margin[1]:.3g}. "
     )
 
 
@@ -69,14 +70,14 @@ def _alignment(found: Comparison, view: View) -> str:
 
 
 def spectrum(run: Run, view: View) -> Panel:
-    """Singular values of the trained matrices at the step shown."""
+    """Singular values of the matrices at the step shown."""
     weights = weights_at(run, run.snapshot_at(view))
     names = [name for name in weights.trained() if name != "W_K1" or run.config.layers == 2]
     values = {NAMES[name]: np.linalg.svd(weights[name].numpy(), compute_uv=False) for name in names}
     figure = figures.spectrum(values, [KINDS[name] for name in names])
     return Panel(
         "Directions that hold 99% of a matrix: " + ", ".join(f"{NAMES[name]} {rank(weights[name])}" for name in names),
-        f"Singular values of each trained matrix. A memory of N pairs needs N directions: look for a drop near "
+        f"Singular values of each matrix. A memory of N pairs needs N directions: look for a drop near "
         f"N = {run.config.N}, and for W_K¹ near the number of positions stored. A random matrix has no drop.",
         figure,
         data=pd.DataFrame(values),

@@ -1,0 +1,45 @@
+"""Matrices are uploaded, told of, and seen as those of a training are; a malformed file changes nothing."""
+
+from collections.abc import Callable
+
+import numpy as np
+from driver import go, heading, settled
+from playwright.sync_api import FilePayload, Locator, Page, expect
+from safetensors.numpy import save
+
+from icl_core.own_matrices import SHAPES
+
+SIZES = {"N": 10, "T": 32, "d": 16}
+
+
+def file(**left: np.ndarray) -> FilePayload:
+    """Random matrices but for those that are `left` as they are, as a browser uploads them."""
+    draw = np.random.default_rng(0).normal
+    made = {name: draw(size=[SIZES[each] for each in letters]) for name, letters in SHAPES.items()} | left
+    return {"name": "mine.safetensors", "mimeType": "application/octet-stream", "buffer": save(made)}
+
+
+def upload(tab: Page) -> Locator:
+    """Where a file is chosen, opened."""
+    tab.get_by_test_id("stSidebar").get_by_text("the model", exact=True).click()
+    tab.get_by_role("button", name="Matrices: trained ones").click()
+    return tab.get_by_test_id("stFileUploader").locator("input[type=file]")
+
+
+def test_uploaded_matrices_are_seen_and_grafted(server: str, window: Callable[..., Page]) -> None:
+    tab = go(window(), f"{server}/birth")
+    chosen = upload(tab)
+    chosen.set_input_files(file(W_K2=np.zeros((16, 17))))
+    expect(tab.get_by_text("W_K2 must have the shape [d, d] = [16, 16], got [16, 17]. Nothing has")).to_be_visible()
+    chosen.set_input_files(file())
+    expect(tab.get_by_text("N = 10, T = 32, d = 16; two layers; a feed-forward layer.")).to_be_visible()
+    tab.get_by_role("button", name="Use these matrices").click()
+    tab.wait_for_url("**matrices=*")
+    expect(tab.get_by_text("Measured here, not trained")).to_be_visible()
+    tab.keyboard.press("Escape")
+    expect(settled(tab).locator(".headline")).to_contain_text("With your matrices, which are not trained here")
+    for seat in ("first", "second", "probes", "w_k1", "w_k2", "w_o2"):
+        expect(tab.locator(f".st-key-seat-{seat} .main-svg").first).to_be_visible()
+    tab.get_by_test_id("stMain").get_by_text("Graft", exact=True).click()
+    tab.locator(".st-key-drawer").get_by_role("radio", name="zero").nth(2).click()
+    expect(heading(tab, "W_O² → zero: accuracy")).to_be_visible()

@@ -1,0 +1,81 @@
+"""What visitors gave and is kept: listed with what uses it, and deleted."""
+
+import numpy as np
+import pytest
+from house import house
+from safetensors.numpy import save
+from test_links import opened
+from test_own_matrices import ID, N, T, d, given
+
+from icl_core import own_matrices, registry
+from icl_core.cli import main
+from icl_core.forms import parse
+from icl_core.jobs import queue
+from icl_core.knobs import BadSetting
+from icl_core.runs import documents
+from icl_core.text_counts import count, load
+
+GIVEN = "the quick brown fox jumps over the lazy dog [x](http://e.x) <b>"
+
+
+def test_all_that_is_kept_is_listed_and_nothing_else(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch):
+        assert documents.every() == []
+        digest = documents.keep("text", count(GIVEN))
+        (tmp_path / "cache" / "texts" / "notes.json").write_text("{}")
+        (found,) = documents.every()
+        assert (found.of, found.digest, found.size) == ("text", digest, found.path.stat().st_size)
+        assert documents.uses({"text": digest, "N": 9}, found) and not documents.uses({"text": ""}, found)
+        documents.delete(found)
+        documents.delete(found)  # another window was quicker
+        assert documents.every() == []
+
+
+def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as runs:
+        digest = documents.keep("text", count(GIVEN))
+        config = registry.experiment("birth.induction").config(text=digest, N=20)
+        runs.save("birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []})
+        spare = documents.keep("text", count("abcd"))
+        (tmp_path / "cache" / "texts" / f"{spare}.json").write_text("damaged")
+        app = opened("runs", "")
+        said = [each.value for each in app.markdown]
+        assert not app.exception and "Given by you (2)" in [each.value for each in app.header]
+        used = next(each for each in said if digest in each)
+        assert "Used by 1 run\\: birth.induction · text your own" in used and "that run is away until" in used
+        assert "63 characters, 36 different" in used and "](http" not in used and "<b>" not in used
+        other = next(each for each in said if spare in each and "Used by" not in each)
+        assert "No run uses it." in other and "must be as they were kept, got others\\: give the text again" in other
+        next(each for each in app.button if each.key == f"delete text {digest}").click()
+        app.run()
+        assert "Given by you (1)" in [each.value for each in app.header] and runs.headers() == []
+
+
+def test_what_a_training_uses_cannot_be_deleted(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch):
+        monkeypatch.setattr("pages.ui.training.ensure_workers", lambda: None)
+        digest = documents.keep("text", count(GIVEN))
+        queue.submit("birth.induction", registry.experiment("birth.induction").config(text=digest, N=20))
+        button = next(each for each in opened("runs", "").button if each.key == f"delete text {digest}")
+        assert button.disabled and load(digest).length
+
+
+def test_the_command_line_checks_a_file_and_says_what_to_set(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ICL_CACHE_DIR", str(tmp_path / "cache"))
+    (tmp_path / "mine.safetensors").write_bytes(save(given(W_F=None)))
+    assert main(["matrices", str(tmp_path / "mine.safetensors")]) == 0
+    said = capsys.readouterr().out
+    assert "N = 10, T = 32, d = 16; two layers" in said
+    digest = said.split("--set matrices=")[1].strip()
+    assert own_matrices.load(digest).fields["d"] == d
+    text = documents.keep("text", count("the quick brown fox jumps over the lazy dog"))
+    config = registry.experiment(ID).config
+    for named in ({"matrices": digest}, {"matrices": digest, "K": "3"}, {"matrices": digest, "text": text}):
+        found = parse(config, named)
+        assert (found.N, found.T, found.d, found.feed_forward, found.K) == (N, T, d, False, int(named.get("K", "5")))
+    with pytest.raises(BadSetting, match="d must be 16, as your matrices have it, got 32"):
+        parse(config, {"matrices": digest, "d": "32"})
+    with pytest.raises(BadSetting, match="must be ones that were given on this computer"):
+        parse(config, {"matrices": "0" * 16})
+    assert main(["matrices", str(tmp_path / "none.safetensors")]) == 2
+    assert "FILE must be a file that can be read" in capsys.readouterr().err
