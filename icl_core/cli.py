@@ -1,6 +1,6 @@
 """The command line: everything but looking, without the dashboard.
 
-list · show EXPERIMENT · run EXPERIMENT · figure EXPERIMENT · text FILE · matrices FILE · claims · build · work
+list · show, run, sweep, figure EXPERIMENT · text, matrices FILE · claims · build · work
 """
 
 import argparse
@@ -12,11 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from icl_core import findings, forms, knobs, own_matrices, registry, text_counts
+from icl_core import findings, forms, knobs, own_matrices, registry
 from icl_core.experiment import CannotDraw, Experiment, Preset
 from icl_core.jobs.terminal import Failed, obtain
 from icl_core.knobs import BadSetting
-from icl_core.runs import matrices, store, texts
+from icl_core.runs import store
 from icl_core.text_counts import LARGEST
 
 BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
@@ -48,6 +48,12 @@ def _parser() -> argparse.ArgumentParser:
     run = add("run", _run, "train one setting, or load it, and print its metrics")
     _add_setting(run)
     run.add_argument("--json", action="store_true", help="print the metrics as a JSON list")
+    sweep = add("sweep", _sweep, "train a grid of settings and print their metrics; goes on where it was interrupted")
+    _add_setting(sweep)
+    sweep.add_argument("--over", nargs="+", action="extend", required=True, metavar="NAME=VALUE,…", help="the grid")
+    sweep.add_argument("--seeds", type=int, metavar="N", help="seeds of every run")
+    sweep.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
+    sweep.add_argument("--json", action="store_true", help="print a JSON list of the cells")
     figure = add("figure", _figure, "draw a run into a file")
     _add_setting(figure)
     figure.add_argument("--view", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="what is shown")
@@ -102,14 +108,7 @@ def _show(options: argparse.Namespace) -> int:
 
 def _show_knobs(settings_class: type) -> None:
     for name, knob in knobs.knobs(settings_class).items():
-        reach = {
-            "slider": f"{knob.low} to {knob.high}",
-            "choice": ", ".join(knob.options),
-            "text": f"at most {knob.max_length} characters",
-            "toggle": "true or false",
-            "document": f"{knob.options.get('')}, or a digest that the command {knob.of} has printed",
-        }[knob.kind]
-        print(f"  {name}={knob.default!s:<12} {knob.label}: {reach}. {knob.help}".rstrip())
+        print(f"  {name}={knob.default!s:<12} {knob.label}: {knob.reach}. {knob.help}".rstrip())
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -118,9 +117,24 @@ def _run(options: argparse.Namespace) -> int:
     return _tell(findings.of_run(header), options.json)
 
 
+def _sweep(options: argparse.Namespace) -> int:
+    from icl_core.sweeps import grid, sweep, terminal
+
+    experiment, preset = _preset(options)
+    base = forms.parse(experiment.config, _pairs(options.set), preset.config)
+    asked = sweep.Sweep(grid.parse(options.experiment, options.over, base, options.seeds))
+    look = terminal.carry_out(asked, options.jobs)
+    print(_json([terminal.row(each) for each in look.outcomes]) if options.json else terminal.table(look))
+    return 0 if look.counts[sweep.DONE] == len(look.outcomes) else FAILED
+
+
+def _json(rows: list[dict[str, Any]]) -> str:
+    return json.dumps(rows, indent=1, ensure_ascii=False)
+
+
 def _tell(found: Iterable[findings.Finding], as_json: bool = False) -> int:
     rows = [finding.row() for finding in found]
-    print(json.dumps(rows, indent=1, ensure_ascii=False) if as_json else findings.table(rows))
+    print(_json(rows) if as_json else findings.table(rows))
     return 0
 
 
@@ -168,30 +182,16 @@ def _figure(options: argparse.Namespace) -> int:
 
 
 def _text(options: argparse.Namespace) -> int:
-    try:
-        text_counts.check_size(options.file.stat().st_size)
-        with options.file.open("rb") as file:
-            counts = text_counts.read(file.read(LARGEST + 1))
-        digest = texts.keep(counts)
-    except OSError as problem:
-        raise BadSetting(f"FILE must be a text that can be read, and its counts kept, got {problem}") from problem
-    for sentence in text_counts.told(counts):
-        print(sentence)
-    print(f"--set text={digest} N={len(counts.characters)}")
+    from icl_core import own_files
+
+    print("\n".join(own_files.keep_text(options.file)))
     return 0
 
 
 def _matrices(options: argparse.Namespace) -> int:
-    try:
-        own_matrices.check_size(options.file.stat().st_size)
-        with options.file.open("rb") as file:
-            found = own_matrices.read(file.read(own_matrices.LARGEST + 1))
-        digest = matrices.keep(found)
-    except OSError as problem:
-        raise BadSetting(f"FILE must be a file that can be read, and its matrices kept, got {problem}") from problem
-    for sentence in own_matrices.told(found):
-        print(sentence)
-    print(f"--set matrices={digest} " + " ".join(f"{name}={value}" for name, value in found.fields.items()))
+    from icl_core import own_files
+
+    print("\n".join(own_files.keep_matrices(options.file)))
     return 0
 
 
