@@ -154,7 +154,8 @@ def test_a_run_of_more_seeds_counts_for_fewer_and_one_that_was_dropped_is_made_a
     assert few.look().ended and few.look().metrics == ("toy.recovered", "toy.exact")
     runs.delete(runs.headers(TOY)[0])
     many = Sweep(toy("d=2,3", seeds=2))
-    assert sorted(each.status for each in many.look().outcomes) == [DONE, FAILED]
+    assert sorted(each.status for each in many.look().outcomes) == [DONE, MISSING]
+    assert "no longer in the cache" in "".join(each.message for each in many.look().outcomes)
     many.ask()
     assert sorted(each.status for each in many.look().outcomes) == [DONE, QUEUED]
 
@@ -190,6 +191,17 @@ def test_single_runs_go_before_those_of_a_sweep(runs):
     order = [each.key for each in queue.states()]
     assert {order[0], order[1]} == {single, hurried} and [each.position for each in queue.states()] == [1, 2, 3, 4]
     assert store.key_of(TOY, toy("d=4").cells[0].config) == hurried
+
+
+def test_a_run_that_somebody_else_began_and_left_is_asked_for_again(runs, monkeypatch):
+    key, train = queue.submit(TOY, toy("d=2").cells[0].config), start.ensure_workers
+
+    def leave_once(count=None):
+        monkeypatch.setattr(start, "ensure_workers", train)
+        queue.leave(key, "a visitor")
+
+    monkeypatch.setattr(start, "ensure_workers", leave_once)
+    assert main(["sweep", TOY, "--over", "d=2", "--set", "steps=20"]) == 0 and runs.trained == 1
 
 
 def test_a_refused_sweep_asks_for_nothing(runs, capsys):

@@ -13,7 +13,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.jobs import queue
 from icl_core.jobs.estimate import estimates
-from icl_core.jobs.reading import WAITING
+from icl_core.jobs.reading import CANCELLED, WAITING
 from icl_core.knobs import BadSetting
 from icl_core.runs import store
 from icl_core.runs.file import canonical
@@ -28,7 +28,7 @@ GONE = "the run was made but is no longer in the cache"
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """What has become of a cell: done (`header` has its run), running, waiting, failed (`message` says why) or missing:
-    nobody has asked for it, or it was cancelled."""
+    nobody has asked for it, it was cancelled, or its run has been dropped since."""
 
     cell: Cell
     status: str
@@ -77,7 +77,7 @@ class Sweep:
     def ask(self) -> None:
         """Ask for every run that is neither stored, nor asked for, nor known to fail. Raises `OSError`."""
         for cell, key, outcome in zip(self.grid.cells, self._keys, self.look().outcomes, strict=True):
-            if key and (outcome.status == MISSING or outcome.message == GONE):
+            if key and outcome.status == MISSING:
                 try:
                     queue.submit(self.grid.experiment, cell.config, later=True)
                 except BadSetting as problem:  # a run that can never be kept
@@ -125,11 +125,11 @@ class Sweep:
             return Outcome(cell, FAILED, cell.refused or self._refused[key or ""])
         if header := _smallest(runs.get(_but_seeds(store.plain(cell.config)), ()), key, cell.config):
             return Outcome(cell, DONE, header.info.get("message", ""), header)
-        if job is None or job.status in ("cancelled", "left"):
+        if job is None:
             return Outcome(cell, MISSING)
-        if job.ended:
-            return Outcome(cell, FAILED, GONE if job.status == "done" else job.message, job=job)
-        return Outcome(cell, QUEUED if job.status in WAITING else RUNNING, job.message, job=job)
+        status = {"failed": FAILED, "done": MISSING, **dict.fromkeys(CANCELLED, MISSING)}.get(job.status, RUNNING)
+        told = GONE if job.status == "done" else job.message
+        return Outcome(cell, QUEUED if job.status in WAITING else status, told, job=job)
 
     def _seconds_left(self, outcomes: Sequence[Outcome], workers: int) -> float | None:
         """What the runs on their way still take: as long as each says itself, or by its settings."""

@@ -41,8 +41,10 @@ def _watch(sweep: Sweep, workers: int | None) -> Look:
             say([each.job for each in look.outcomes if each.job], said)
             bar.n = look.counts[DONE]
             bar.set_postfix_str(_postfix(look))
-            if look.ended:
+            if look.ended and not any(each.job and each.job.status == "left" for each in look.outcomes):
                 return look
+            if look.ended:  # somebody had begun a run that this sweep counted on, and has left it
+                sweep.ask()
             start.ensure_workers(workers)
             time.sleep(PAUSE)
 

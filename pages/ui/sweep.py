@@ -66,16 +66,16 @@ def _progress(sweep: Sweep, look: Look) -> None:
 def _offer(sweep: Sweep, look: Look, workers: int) -> None:
     """What is there, what is missing, and the button that asks for it, with what it costs."""
     counts, cells = look.counts, len(look.outcomes)
-    failed = f" {counts[FAILED]} failed." if counts[FAILED] else ""
+    failed = f", {counts[FAILED]} failed" if counts[FAILED] else ""
     if not counts[MISSING]:
-        st.markdown(f"All {cells - counts[FAILED]} runs are there.{failed}")
+        st.markdown(f"{counts[DONE] if failed else f'All {cells}'} runs are there{failed}.")
         return
     missing, seconds = sweep.cost()
-    time = training.duration(None if seconds is None else seconds / min(workers, missing))
+    time = training.duration(None if seconds is None else seconds / max(1, min(workers, missing)))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Train {missing} run{'s' * (missing > 1)} · {time} on this machine"
         st.button(label, key="start sweep", type="primary", on_click=_ask, args=(sweep,))
-        st.markdown(f"{counts[DONE]} of {cells} are there.{failed}")
+        st.markdown(f"{counts[DONE]} of {cells} are there{failed}.")
 
 
 def _ask(sweep: Sweep) -> None:
