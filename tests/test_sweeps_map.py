@@ -95,6 +95,12 @@ def test_names_and_single_values_can_be_axes():
     traces(draw(found, look, Shown(claim, "d")))
 
 
+def test_of_equal_numbers_the_colour_bar_has_one():
+    found, look = swept("d=2,4,8", "rate=0.1,1", missing=range(1, 6))
+    bar = draw(found, look, Shown(CLAIM, "d", "rate")).figure.layout["coloraxis"]
+    assert bar["colorbar"]["ticktext"] == ["0.5"] and bar["cmin"] < 0.5 < bar["cmax"]
+
+
 def test_a_sweep_that_has_measured_nothing_is_an_empty_map():
     found, look = swept("d=2,4,8", "rate=0.1,1", missing=range(6))
     for y in ("rate", ""):

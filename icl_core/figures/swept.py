@@ -94,7 +94,7 @@ def swept_map(
     figure.add_traces([_crosses(spots, *at.T), _hits(spots, *at.T)])
     if here is not None:
         figure.add_shape(**_outlined(x, here[0], "x"), **_outlined(y, here[1], "y"), **_FRAME)
-    return figure.update_layout(xaxis=x.axis(constrain="domain"), yaxis=y.axis())
+    return figure.update_layout(xaxis=x.axis(), yaxis=y.axis())
 
 
 _FRAME = {"type": "rect", "line": {"color": "#E69F00", "width": 4}}
@@ -111,8 +111,9 @@ def _coloured(shade: np.ndarray, by_factors: bool, name: str) -> tuple[np.ndarra
     seen = shade[np.isfinite(shade)]
     low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
     both = low < 0 < high and not by_factors
-    low, high = (-max(-low, high), max(-low, high)) if both else (low, high if high > low else low + 1)
-    ticks = [low, (low + high) / 2, high]
+    low, high = (-max(-low, high), max(-low, high)) if both else (low, high)
+    ticks = sorted({low, (low + high) / 2, high}) if len(seen) else []
+    low, high = (low - 0.5, high + 0.5) if low == high else (low, high)  # of equal numbers, the middle colour
     told = [f"{10**tick if by_factors else tick:.3g}".replace("-", "\N{MINUS SIGN}") for tick in ticks]
     title = {"text": name + " (log scale)" * by_factors, "side": "top", "font": {"size": 14}}
     bar = {"orientation": "h", "x": 0.5, "len": 0.6, "y": 1.0, "yanchor": "bottom", "xpad": 0, "ypad": 4}

@@ -51,13 +51,8 @@ def _watch(sweep: Sweep, workers: int | None) -> Look:
 
 def _postfix(look: Look) -> str:
     counts = [f"{look.counts[name]} {name}" for name in (RUNNING, FAILED) if look.counts[name]]
-    left = [] if look.ended else [f"{remaining(look.seconds_left)} left"]
+    left = [] if look.ended or look.seconds_left is None else [f"{tqdm.format_interval(look.seconds_left)} left"]
     return ", ".join([*counts, *left])
-
-
-def remaining(seconds: float | None) -> str:
-    """A time as a line that counts down shows it: "02:10"."""
-    return "time unknown" if seconds is None else tqdm.format_interval(seconds)
 
 
 def row(outcome: Outcome) -> dict[str, Any]:

@@ -75,7 +75,7 @@ def _offer(sweep: Sweep, look: Look, workers: int) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Train {missing} run{'s' * (missing > 1)} · {time} on this machine"
         st.button(label, key="start sweep", type="primary", on_click=_ask, args=(sweep,))
-        st.markdown(f"{counts[DONE]} of {cells} are there{failed}.")
+        st.markdown(f"{counts[DONE]} of {cells} runs made{failed}.")
 
 
 def _ask(sweep: Sweep) -> None:
