@@ -1,6 +1,6 @@
 """The command line: everything but looking, without the dashboard.
 
-list · show EXPERIMENT · run EXPERIMENT · figure EXPERIMENT · text FILE · matrices FILE · claims · build · work
+list · show, run, sweep, figure EXPERIMENT · text, matrices FILE · claims · build · work
 """
 
 import argparse
@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from icl_core import findings, forms, knobs, own_matrices, registry, text_counts
+from icl_core import findings, forms, knobs, own_files, own_matrices, registry, text_counts
 from icl_core.experiment import CannotDraw, Experiment, Preset
 from icl_core.jobs.terminal import Failed, obtain
 from icl_core.knobs import BadSetting
-from icl_core.runs import documents, store
+from icl_core.runs import store
 
 BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
 
@@ -48,6 +48,12 @@ def _parser() -> argparse.ArgumentParser:
     run = add("run", _run, "train one setting, or load it, and print its metrics")
     _add_setting(run)
     run.add_argument("--json", action="store_true", help="print the metrics as a JSON list")
+    sweep = add("sweep", _sweep, "train a grid of settings and print their metrics; goes on where it was interrupted")
+    _add_setting(sweep)
+    sweep.add_argument("--over", nargs="+", action="extend", required=True, metavar="NAME=VALUE,…", help="the grid")
+    sweep.add_argument("--seeds", type=int, metavar="N", help="seeds of every run")
+    sweep.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
+    sweep.add_argument("--json", action="store_true", help="print a JSON list of the cells")
     figure = add("figure", _figure, "draw a run into a file")
     _add_setting(figure)
     figure.add_argument("--view", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="what is shown")
@@ -106,14 +112,7 @@ def _show(options: argparse.Namespace) -> int:
 
 def _show_knobs(settings_class: type) -> None:
     for name, knob in knobs.knobs(settings_class).items():
-        reach = {
-            "slider": f"{knob.low} to {knob.high}",
-            "choice": ", ".join(knob.options),
-            "text": f"at most {knob.max_length} characters",
-            "toggle": "true or false",
-            "document": f"{knob.options.get('')}, or a digest that the command {knob.of} has printed",
-        }[knob.kind]
-        print(f"  {name}={knob.default!s:<12} {knob.label}: {reach}. {knob.help}".rstrip())
+        print(f"  {name}={knob.default!s:<12} {knob.label}: {knob.reach}. {knob.help}".rstrip())
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -122,9 +121,24 @@ def _run(options: argparse.Namespace) -> int:
     return _tell(findings.of_run(header), options.json)
 
 
+def _sweep(options: argparse.Namespace) -> int:
+    from icl_core.sweeps import grid, sweep, terminal
+
+    experiment, preset = _preset(options)
+    base = forms.parse(experiment.config, _pairs(options.set), preset.config)
+    asked = sweep.Sweep(grid.parse(options.experiment, options.over, base, options.seeds))
+    look = terminal.carry_out(asked, options.jobs)
+    print(_json([terminal.row(each) for each in look.outcomes]) if options.json else terminal.table(look))
+    return 0 if look.counts[sweep.DONE] == len(look.outcomes) else FAILED
+
+
+def _json(rows: list[dict[str, Any]]) -> str:
+    return json.dumps(rows, indent=1, ensure_ascii=False)
+
+
 def _tell(found: Iterable[findings.Finding], as_json: bool = False) -> int:
     rows = [finding.row() for finding in found]
-    print(json.dumps(rows, indent=1, ensure_ascii=False) if as_json else findings.table(rows))
+    print(_json(rows) if as_json else findings.table(rows))
     return 0
 
 
@@ -172,17 +186,7 @@ def _figure(options: argparse.Namespace) -> int:
 
 
 def _keep(of: str, options: argparse.Namespace) -> int:
-    kind = documents.KINDS[of]
-    try:
-        kind.check_size(options.file.stat().st_size)
-        with options.file.open("rb") as file:
-            found = kind.read(file.read(kind.LARGEST + 1))
-        digest = documents.keep(of, found)
-    except OSError as problem:
-        raise BadSetting(f"FILE must be a file that can be read, and what is in it kept, got {problem}") from problem
-    for sentence in kind.told(found):
-        print(sentence)
-    print(f"--set {of}={digest}")
+    print("\n".join(own_files.keep(of, options.file)))
     return 0
 
 

@@ -69,6 +69,17 @@ class Drawing:
     cells: Callable[[Run, Any], Sequence[Map]] | None = None
 
 
+@dataclass(frozen=True)
+class Theory:
+    """What theory says of a setting before anything is trained. `of` gives what it expects of the metric of the claim
+    called `claim`: a line through its curve over one knob, contours over two; without a claim it is a number of its own
+    and has contours over every map."""
+
+    label: str
+    of: Callable[[Any], float]
+    claim: str = ""
+
+
 GROUPS = ("Classroom", "Paper's setting", "Figures", "Beyond the paper")
 
 
@@ -107,6 +118,7 @@ class Experiment:
     goes_on    whether a run of this config is the beginning of one of more `steps`: no rate depends on their number
     script     what is told of the first preset's run: task, beats with questions, tries
     diagram    the model of a config: what flows into what, with its matrices in place
+    theory     what it gives for a config, which sweeps draw beside what was measured
     """
 
     name: str
@@ -126,6 +138,7 @@ class Experiment:
     goes_on: Callable[[Any], bool] = lambda config: False
     script: Script | None = None
     diagram: Callable[[Any], Diagram] | None = None
+    theory: tuple[Theory, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -67,6 +67,17 @@ class Knob:
         _, comma, last = self.label.rpartition(", ")
         return last if comma and len(last) <= 2 else self.label
 
+    @property
+    def reach(self) -> str:
+        """What it may be, in words."""
+        return {
+            "slider": f"{self.low} to {self.high}",
+            "choice": ", ".join(self.options),
+            "text": f"at most {self.max_length} characters",
+            "toggle": "true or false",
+            "document": f"{self.options.get('')}, or a digest that the command {self.of} has printed",
+        }[self.kind]
+
     def check(self, name: str, value: Any) -> None:
         """Raise `BadSetting` if `value` is not one this knob can take."""
         if self.kind == "toggle":

@@ -267,8 +267,16 @@ def test_equal_presets_share_a_run_and_what_is_not_shipped_has_none(changed):
     assert item.presets == ["classroom", "figure 1"]
 
 
-@pytest.mark.parametrize(("command", "after"), [(["run"], "cancelled"), (["build", "--jobs", "1"], "interrupted")])
-def test_ctrl_c_cancels_a_run_and_interrupts_a_build(tmp_path, command, after):
+@pytest.mark.parametrize(
+    ("command", "after"),
+    [
+        (["run"], "cancelled"),
+        (["build", "--jobs", "1"], "interrupted"),
+        (["sweep", "--over", "rate=0.1,0.2", "--jobs", "1"], "interrupted"),
+    ],
+    ids=lambda value: value[0] if isinstance(value, list) else "",
+)
+def test_ctrl_c_cancels_a_run_and_interrupts_a_build_or_sweep(tmp_path, command, after):
     """In processes of their own, workers and all."""
     papers = tmp_path / "papers"
     shutil.copytree(EXTRA / "toy", papers / "long", ignore=shutil.ignore_patterns("__pycache__"))

@@ -60,6 +60,10 @@ def test_config_and_view_share_no_name_and_take_none_of_the_address(experiment):
         "marks",
         "lesson",
         "cell",
+        "kept",
+        "sweep",
+        "sweep_seeds",
+        "metric",
     }
 
 

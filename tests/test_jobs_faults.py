@@ -343,6 +343,13 @@ def keep_one(monkeypatch):
     monkeypatch.setattr(worker, "KEPT", 1)
 
 
+def test_what_failed_is_remembered_longer_for_nothing_else_tells_of_it(keep_one):
+    keys = [queue.submit(TOY, config(seed=seed, rate=10.0, steps=200)) for seed in range(2)]
+    for _ in keys:
+        train_all()
+    assert [(known.key, known.status) for known in queue.states()] == [(key, "failed") for key in keys]
+
+
 def test_old_jobs_are_forgotten_while_nobody_can_ask(keep_one, monkeypatch):
     keys, tried = [queue.submit(TOY, config(seed=seed)) for seed in range(2)], []
     delete = shutil.rmtree

@@ -97,7 +97,7 @@ LAYERS = (
     ("runs",),
     ("findings",),
     ("jobs",),
-    ("build",),
+    ("build", "sweeps", "own_files"),
     ("cli", "__main__"),
 )
 

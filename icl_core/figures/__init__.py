@@ -4,6 +4,7 @@
     heatmap, triple, maps       matrices in square cells, zero in the middle
     attention, attention_pair   who attends to whom, and what is predicted
     paths, contours             iterates over the loss that they go down
+    swept_curve, swept_map      one number of many runs, over one setting or two
     small_map, small_maps, small_attention  for the stage, which the page's clock moves
 
 Each gives a figure for a light background; `themed` makes the dark one, `enlarged` a projector's. What only one drawing
@@ -15,13 +16,15 @@ from icl_core.figures.attention import Predictions, attention, attention_pair
 from icl_core.figures.curves import bars, curves, references, spectrum
 from icl_core.figures.heatmaps import heatmap, maps, triple
 from icl_core.figures.paths import Bowl, Track, contours, paths
+from icl_core.figures.scale import Scale
 from icl_core.figures.series import Curve, dots, mean_of
 from icl_core.figures.small import small_attention, small_map, small_maps
 from icl_core.figures.style import COLOURS, CONFIG, characters, colour, enlarged, largest, themed, written
+from icl_core.figures.swept import Expected, Spot, swept_curve, swept_map
 
 __all__ = [
-    "COLOURS", "CONFIG", "Bowl", "Curve", "Predictions", "Track", "attention",
+    "COLOURS", "CONFIG", "Bowl", "Curve", "Expected", "Predictions", "Scale", "Spot", "Track", "attention",
     "attention_pair", "bars", "characters", "colour", "contours", "curves", "dots", "enlarged", "heatmap", "largest",
     "maps", "mean_of", "paths", "references", "small_attention", "small_map", "small_maps", "spectrum",
-    "themed", "triple", "written",
+    "swept_curve", "swept_map", "themed", "triple", "written",
 ]  # fmt: skip

@@ -8,6 +8,7 @@ on does not stretch them.
 import json
 import math
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -27,17 +28,28 @@ OLD = 86400.0  # seconds after which this machine's pace is measured anew
 
 def estimate(experiment_id: str, config: Any) -> float | None:
     """Seconds until the figures of `config` are there, on an idle core. None if no run is known."""
+    return estimates(experiment_id, [config])[0]
+
+
+def estimates(experiment_id: str, configs: Sequence[Any]) -> list[float | None]:
+    """`estimate` of each of `configs`; what is known is read once for all."""
     from icl_core import device  # imports torch
 
-    experiment, values = registry.experiment(experiment_id), plain(config)
+    experiment = registry.experiment(experiment_id)
     known = [header for header in store.default().headers(experiment_id) if header.info.get("seconds")]
-    here = [header for header in known if header.info.get("device") == device.describe()]
-    weights = {header: _weight(experiment, values, header) for header in here or known}
-    if not weights:
-        return None
+    known = [header for header in known if header.info.get("device") == device.describe()] or known
     mine = pace()
-    logs = sum(weight * math.log(_seconds(experiment, header, mine)) for header, weight in weights.items())
-    return FIGURES + math.exp(logs / sum(weights.values())) * experiment.cost(config)
+    logs = [math.log(_seconds(experiment, header, mine)) for header in known]
+    return [_estimate(experiment, config, known, logs) for config in configs]
+
+
+def _estimate(experiment: Experiment, config: Any, known: Sequence[Header], logs: Sequence[float]) -> float | None:
+    if not known:
+        return None
+    values = plain(config)
+    weights = [_weight(experiment, values, header) for header in known]
+    weighed = sum(weight * log for weight, log in zip(weights, logs, strict=True))
+    return FIGURES + math.exp(weighed / sum(weights)) * experiment.cost(config)
 
 
 def _weight(experiment: Experiment, values: dict[str, Any], header: Header) -> float:

@@ -58,23 +58,27 @@ class JobState:
         return self.status in ENDED
 
 
-def submit(experiment_id: str, config: Any) -> str:
+def submit(experiment_id: str, config: Any, later: bool = False) -> str:
     """Ask for a run; the key. Does nothing if the store has it or somebody asked already.
 
-    A job that failed or was cancelled is queued anew; one that is about to be goes on. Raises `BadSetting` for settings
-    out of range and for a run that the cache can never keep, `OSError` if the request cannot be written.
+    `later`: behind all that are not, as the many runs of a sweep are. A job that failed or was cancelled is queued
+    anew; one that is about to be goes on. Raises `BadSetting` for settings out of range and for a run that the cache
+    can never keep, `OSError` if the request cannot be written.
     """
     values = store.plain(from_kept(registry.experiment(experiment_id).config, store.plain(config)))
     key = store.key_of(experiment_id, values)
     store.default().check_room(store.default().least_size(experiment_id, values))
     version = registry.version(experiment_id)
     with queue_lock():
-        known = state(key)
+        known = _state(key)
         if store.default().exact(experiment_id, key) is None and (known is None or known.ended):
-            Job(key).ask({"experiment": experiment_id, "version": version, "config": values, "asked": time.time_ns()})
+            what = {"experiment": experiment_id, "version": version, "config": values}
+            Job(key).ask({**what, "asked": time.time_ns(), "later": later})
             (jobs_folder() / ASKED).touch()  # wakes the worker that is waiting
         elif known is not None and known.status == "cancelling":
             drop(Job(key).cancel)
+        elif known is not None and known.status in WAITING and not later:
+            Job(key).hurry()
     return key
 
 
@@ -87,7 +91,7 @@ def state(key: str) -> JobState | None:
 
 
 def states() -> list[JobState]:
-    """All jobs, the oldest request first."""
+    """All jobs in the order of the queue: the oldest request first, those that came `later` behind all others."""
     found, waiting = [], 0
     for _, known in sorted(listing.every(jobs_folder(), _asked, _settled), key=itemgetter(0)):
         waiting += known.status in WAITING
@@ -105,10 +109,10 @@ def _placed(known: JobState, position: int) -> JobState:
     return before[1]
 
 
-def _asked(key: str) -> tuple[tuple[float, str], JobState] | None:
-    """When it was asked for, which orders the jobs, and its state."""
+def _asked(key: str) -> tuple[tuple[bool, float, str], JobState] | None:
+    """Its place in the order of the queue, and its state."""
     request, known = Job(key).request(), _state(key)
-    return ((request["asked"], key), known) if request and known else None
+    return ((request.get("later", False), request["asked"], key), known) if request and known else None
 
 
 def _settled(told: tuple[Any, JobState]) -> bool:

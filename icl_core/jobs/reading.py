@@ -72,6 +72,7 @@ def is_request(value: Any) -> bool:
         and value["experiment"].count(".") == 1
         and _is_number(value.get("asked"))
         and _is_number(value.get("version", 1))
+        and isinstance(value.get("later", False), bool)
         and isinstance(value.get("config"), dict)
         and all(map(_is_flat, value["config"].values()))
     )

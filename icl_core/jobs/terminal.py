@@ -47,7 +47,7 @@ def _watch(key: str, experiment_id: str) -> None:
         while (known := queue.state(key)) is not None and not known.ended:
             start.ensure_workers()
             queue.look(key, f"terminal-{os.getpid()}")
-            _say([known], said)
+            say([known], said)
             bar.total = known.total or None
             loss = known.status if math.isnan(known.loss) else f"loss {known.loss:.4g}"
             bar.set_postfix_str(loss, refresh=False)
@@ -59,8 +59,8 @@ def _watch(key: str, experiment_id: str) -> None:
         raise Failed(f"the training {ended}{known.message}")
 
 
-def _say(known: list[queue.JobState], said: set[str]) -> None:
-    """Say once what keeps a job waiting: a full disk, for one. Also where no bar is drawn."""
+def say(known: list[queue.JobState], said: set[str]) -> None:
+    """Say what keeps a job waiting, a full disk for one, unless it is among `said`. Also where no bar is drawn."""
     for message in {state.message for state in known if state.status == "interrupted" and state.message} - said:
         tqdm.write(message, file=sys.stderr)
         said.add(message)
@@ -78,7 +78,7 @@ def watch_all(keys: list[str], workers: int | None) -> None:
             known = [state for key in keys if (state := queue.state(key)) is not None]
             ended = sum(state.ended for state in known)
             running = [state for state in known if state.status == "running"]
-            _say(known, said)
+            say(known, said)
             words = (f"{state.experiment} {state.step / max(state.total, 1):.0%}" for state in running)
             bar.set_postfix_str(", ".join(words), refresh=False)
             bar.update(ended - bar.n)

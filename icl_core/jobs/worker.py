@@ -21,7 +21,7 @@ from icl_core.jobs.folder import Job, asked, has_room, held, queue_lock
 from icl_core.jobs.train import train
 
 IDLE = 5.0  # seconds without a job after which a worker ends
-KEPT = 100  # ended jobs that stay listed
+KEPT, KEPT_FAILED = 100, 400  # ended jobs that stay listed; of those that failed nothing else tells
 
 
 def work(once: bool = False, slots: int | None = None, server: int | None = None) -> int:
@@ -140,6 +140,8 @@ def _assist_one(stopped: Callable[[], bool]) -> bool:
 def _forget_old() -> None:
     """Drop all but the newest ended jobs. Nobody asks for one meanwhile."""
     with suppress(OSError), queue_lock():
-        ended = [known.key for known in queue.states() if known.ended]
-        for key in ended[:-KEPT]:
-            shutil.rmtree(Job(key).folder, ignore_errors=True)
+        ended = [known for known in queue.states() if known.ended]
+        failed = [known for known in ended if known.status == "failed"]
+        others = [known for known in ended if known.status != "failed"]
+        for known in (*others[:-KEPT], *failed[:-KEPT_FAILED]):
+            shutil.rmtree(Job(known.key).folder, ignore_errors=True)

@@ -19,7 +19,10 @@ from pages.ui import rules
 
 DIGITS = 10  # of a training step, and then none that Python would read
 _KEPT = ("projector", "at_once")  # survives another preset or experiment
-_OWN = ("experiment", "preset", "version", "step", "drawer", "beat", "tour", "marks", "cell", "kept", "lesson", *_KEPT)
+_OWN = (
+    "experiment", "preset", "version", "step", "drawer", "beat", "tour", "marks", "cell", "kept", "lesson",
+    "sweep", "sweep_seeds", "metric", *_KEPT,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -129,7 +132,8 @@ def every_field(setting: Setting) -> dict[str, str]:
     """All fields and the version, for a link that shows the same thing after defaults have changed."""
     fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
     own = {"experiment": setting.name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
-    mine = ("step", "drawer", "cell", "kept", "beat", "tour", "lesson", "at_once")
+    mine = ("step", "drawer", "cell", "kept", "beat", "tour", "lesson", "at_once", "sweep", "sweep_seeds",
+        "metric")  # fmt: skip
     here = {name: st.query_params[name] for name in mine if name in st.query_params}
     return {**own, **{field: text(value) for field, value in fields.items() if field != "snapshot"}, **here}
 

@@ -1,5 +1,6 @@
 """A figure of the core, as a chart of Streamlit's; a panel in its seat on the stage."""
 
+from collections.abc import Callable
 from html import escape
 
 import streamlit as st
@@ -13,10 +14,12 @@ _TITLE = """<h3{live}><span data-title="{name}">{title}</span>
 <span class="caption" tabindex="0" role="note" aria-label="{caption}" data-caption="{caption}">?</span></h3>"""
 
 
-def chart(figure: Figure, key: str, alt: str, fills: bool = False) -> None:
-    """Draw a figure; `alt` is what a screen reader says of it. `fills`: as high as the box that it stands in."""
+def chart(figure: Figure, key: str, alt: str, fills: bool = False, clicked: Callable[[], None] | None = None) -> None:
+    """Draw a figure; `alt` is what a screen reader says of it. `fills`: as high as the box that it stands in; `clicked`
+    is called when a point is clicked on, which is then in the session's state under `key`."""
+    more = {"on_select": clicked, "selection_mode": "points"} if clicked else {}
     height = "stretch" if fills else "content"
-    st.plotly_chart(Sent(figure, fills), key=key, height=height, theme=None, config=CONFIG, alt=alt)
+    st.plotly_chart(Sent(figure, fills), key=key, height=height, theme=None, config=CONFIG, alt=alt, **more)
 
 
 def seated(panel: Panel, name: str, live: bool = False) -> None:

@@ -8,7 +8,7 @@ import streamlit as st
 from icl_core import knobs, registry
 from icl_core.experiment import STAGE, Drawing, Panel, Run
 from icl_core.findings import Summary
-from pages.ui import address, cells, growing, lesson, panels, rules, scheme, verdicts, widgets
+from pages.ui import address, cells, growing, lesson, panels, rules, scheme, sweep, verdicts, widgets
 from pages.ui.address import Setting
 from pages.ui.cells import Cell
 from pages.ui.plain import plain
@@ -21,8 +21,9 @@ def names(setting: Setting, run: Run) -> list[str]:
     places = [each.place for each in setting.experiment.drawings if each.place != STAGE and each.applies(run.config)]
     view = [VIEW] if _fields(setting, run, STAGE) else []
     model = [scheme.MODEL] if setting.experiment.diagram else []
+    swept = [] if setting.lesson else [sweep.SWEEP]  # it would leave what the lesson holds
     taught = [lesson.EXERCISES] if setting.lesson else []
-    every = [*taught, *model, *dict.fromkeys(places), *view, NUMBERS, EVIDENCE, WHY]
+    every = [*taught, *model, *dict.fromkeys(places), *view, NUMBERS, *swept, EVIDENCE, WHY]
     return [name for name in every if not rules.hides(setting.lesson, name)]
 
 
@@ -60,6 +61,8 @@ def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary], 
         lesson.exercises(setting, run)
     elif opened == scheme.MODEL:
         scheme.show(setting, run)
+    elif opened == sweep.SWEEP:
+        sweep.show(setting)
     elif opened == VIEW:
         _knobs(setting, run, STAGE)
     elif opened == WHY:

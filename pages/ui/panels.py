@@ -1,7 +1,7 @@
 """A panel: its title, figure, caption and data, and how the view that it is drawn for is found."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -57,7 +57,11 @@ def drawn(setting: Setting, drawing: Drawing, run: Run) -> Panel:
 
 def draw(run: Run, drawing: Drawing, view: Any, seen: Look) -> Panel:
     """Draw a run, in the visitor's theme, larger on a projector."""
-    panel = drawing.draw(run, view)
+    return styled(drawing.draw(run, view), seen)
+
+
+def styled(panel: Panel, seen: Look) -> Panel:
+    """A panel in the visitor's theme, larger on a projector."""
     if panel.figure is None:
         return panel
     figure = figures.themed(panel.figure, seen.dark)
@@ -77,13 +81,13 @@ def telling(setting: Setting, what: str) -> Iterator[None]:
             st.error(f"A fault of the program, not of your setting: {type(fault).__name__}. The log tells where.")
 
 
-def show(panel: Panel, key: str, live: bool = False) -> None:
-    """Title, figure or table, note, caption and, unless it is `live`, the data behind it."""
+def show(panel: Panel, key: str, live: bool = False, clicked: Callable[[], None] | None = None) -> None:
+    """Title, figure or table, note, caption and, unless it is `live`, the data behind it. See `chart` for `clicked`."""
     st.subheader(plain(panel.title), anchor=False)  # it may name any character
     if live:  # not of the run before, which is faded
         st.html("<i data-live></i>")
     if panel.figure is not None:
-        chart(panel.figure, f"figure {key}", panel.title)
+        chart(panel.figure, f"figure {key}", panel.title, clicked=clicked)
     if panel.table is not None:
         if _prose(panel.table):
             st.table(panel.table, hide_index=True, alt=panel.title)

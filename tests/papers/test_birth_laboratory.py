@@ -9,10 +9,11 @@ import torch
 from icl_core import registry
 from icl_core.experiment import Run
 from icl_core.knobs import BadSetting
-from icl_core.papers.birth.laboratory import learned, memory, read_run, sweeps, theory, vectors
+from icl_core.papers.birth.laboratory import learned, memory, read_run, sweeps, vectors
 from icl_core.papers.birth.laboratory.draw import concrete, forms
 from icl_core.papers.birth.laboratory.run import ratio
 from icl_core.papers.birth.laboratory.settings import FORMS, HEADS, Config, View
+from icl_core.papers.birth.shared import recalled
 from icl_core.runs import store
 
 
@@ -58,7 +59,7 @@ def test_theory_is_what_simulation_gives_within_its_error(d: int, count: int, ex
         W = memory.full(U, V, strengths.astype(np.float32))
         rows.append(memory.right(U @ W.T, V, np.arange(count)).mean())
     error = np.std(rows, ddof=1) / len(rows) ** 0.5
-    assert abs(np.mean(rows) - theory.recalled(d, strengths).mean()) < 3 * error + 0.004
+    assert abs(np.mean(rows) - recalled.recalled(d, strengths).mean()) < 3 * error + 0.004
 
 
 def test_the_cross_talk_has_the_variance_of_first_order():
@@ -66,12 +67,12 @@ def test_the_cross_talk_has_the_variance_of_first_order():
     U, V = vectors.pairs(count, d, 0)
     readings = V @ memory.full(U, V) @ U.T
     other = readings[~np.eye(count, dtype=bool)]
-    assert other.var() == pytest.approx(theory.first_order(d, count), rel=0.1)
+    assert other.var() == pytest.approx(recalled.first_order(d, count), rel=0.1)
     assert readings.diagonal().mean() == pytest.approx(1, abs=0.05)
 
 
 def test_frequent_pairs_are_recalled_first_by_theory():
-    found = theory.recalled(64, np.arange(1, 257) ** -1.0)
+    found = recalled.recalled(64, np.arange(1, 257) ** -1.0)
     assert found[0] > 0.99 and (np.diff(found) < 1e-9).all() and found[-1] < 0.05
 
 

@@ -8,7 +8,9 @@ next to the one that the paper writes down. In "Graft" you put that one into the
 
 from dataclasses import replace
 
-from icl_core.experiment import Drawing, Experiment, Run
+import numpy as np
+
+from icl_core.experiment import Drawing, Experiment, Run, Theory
 from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.draw import (
     attention,
@@ -31,6 +33,7 @@ from icl_core.papers.birth.induction.settings import PRESETS, Config, View
 from icl_core.papers.birth.induction.train import one_layer, opposite, run
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.diagram import diagram
+from icl_core.papers.birth.shared.recalled import recalled
 from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, WATCHED
 from icl_core.training.loop import evaluations
 
@@ -79,6 +82,12 @@ def _trains(config: Config) -> bool:
 
 
 SEQUENCE = ("sequence", "marked")
+
+
+def stored(config: Config) -> float:
+    """The share of N random pairs, all as strong, that a matrix of this width recalls: it has d² numbers for them."""
+    return float(recalled(config.d, np.ones(config.N)).mean())
+
 
 EXPERIMENT = Experiment(
     name="induction",
@@ -129,6 +138,7 @@ EXPERIMENT = Experiment(
     milestones=milestones,
     goes_on=lambda config: config.trains,
     script=SCRIPT,
+    theory=(Theory("share of N random pairs that one matrix recalls", stored),),
     diagram=lambda config: diagram(
         config,
         "trained" if config.trains else "given",

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from icl_core.papers.birth.laboratory import memory, theory, vectors
+from icl_core.papers.birth.laboratory import memory, vectors
 from icl_core.papers.birth.laboratory.settings import HEADS
+from icl_core.papers.birth.shared.recalled import recalled
 
 WIDTHS = (16, 32, 64, 128, 256)
 SPREAD_WIDTHS = (16, 32, 64, 128, 256, 512)  # at which inner products are taken
@@ -67,10 +68,8 @@ def expected(d: int, exponent: float) -> Rows:
     rows = []
     for count in CAPACITY:
         strengths = np.arange(1, count + 1) ** -exponent
-        by_rank = theory.recalled(d, strengths)
-        rows.append(
-            [theory.recalled(d, np.ones(count)).mean(), by_rank.mean(), by_rank @ vectors.zipf(count, exponent)]
-        )
+        by_rank = recalled(d, strengths)
+        rows.append([recalled(d, np.ones(count)).mean(), by_rank.mean(), by_rank @ vectors.zipf(count, exponent)])
     return dict(zip(("equal", "zipf", "asked"), np.array(rows).T, strict=True))
 
 

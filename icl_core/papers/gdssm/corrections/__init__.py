@@ -7,7 +7,7 @@ a proof: an MLP behind the sum cannot do what Proposition 4 asks of it, while a 
 the statement holds. None of it touches the paper's message that a state-space layer can accumulate gradients.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.experiment import Claim, Drawing, Experiment, Run, Theory
 from icl_core.papers.gdssm.corrections import claims, draw
 from icl_core.papers.gdssm.corrections.metrics import metrics
 from icl_core.papers.gdssm.corrections.run import best_gain, run
@@ -25,6 +25,11 @@ def headline(run: Run, view: View) -> str:
 def cost(config: Config) -> float:
     """Giga-operations: three outputs for every task, and two steps of gradient descent for some."""
     return 4 * config.tasks * config.N * config.f * 60 / 1e9
+
+
+def expected(claim: Claim) -> Theory:
+    """What the closed form gives for the number of a claim, at any size."""
+    return Theory("closed form", lambda config: claims.EXPECTED[claim](config.f, config.N), claim.id)
 
 
 EXPERIMENT = Experiment(
@@ -45,4 +50,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     script=SCRIPT,
+    theory=tuple(map(expected, claims.EXPECTED)),
 )

@@ -7,10 +7,25 @@ from functools import partial
 from icl_core.experiment import Claim
 from icl_core.papers.gdssm.shared.closed_forms import KAPPA
 
-f, N = 10, 10  # the paper's
-SIZE = {"f": f, "N": N}
-MIXED = N - 2 + KAPPA + f
+SIZE = {"f": 10, "N": 10}  # the paper's
 theory = partial(Claim, kind="theory")
+
+
+def gain(f: int, N: int) -> float:
+    """The share of the loss of predicting zero that the best step removes."""
+    return N / (N - 2 + KAPPA + f)
+
+
+def share_of_printed_Q(f: int, N: int) -> float:
+    """The share of that gain which is left with Q as printed."""
+    return 1 / f**2
+
+
+def lost_by_odd_windows(f: int, N: int) -> float:
+    """The share of that gain which is lost if windows begin at every token."""
+    mixed = N - 2 + KAPPA + f
+    return (N - 1) * f / (N * mixed + (N - 1) * f)
+
 
 GAIN = theory(
     id="corrected-gain",
@@ -18,7 +33,7 @@ GAIN = theory(
     text="The corrected layer removes N / (N − 2 + κ + f) of the loss of predicting zero, as gradient descent does.",
     source="closed form",
     at=SIZE,
-    near=N / MIXED,
+    near=gain(**SIZE),
     tolerance=0.01,
 )
 PRINTED_Q = theory(
@@ -27,7 +42,7 @@ PRINTED_Q = theory(
     text="With Q = e₁ e₂ᵀ, as printed, the state adds up x yᵀ, which gains 1/f² of what y xᵀ does.",
     source="against Section 3.2 and Appendix A.1; exact",
     at=SIZE,
-    near=1 / f**2,
+    near=share_of_printed_Q(**SIZE),
     tolerance=0.0045,
 )
 ODD = theory(
@@ -39,7 +54,7 @@ ODD = theory(
     ),
     source="a reading of t in Section 3.2, eq. 21; exact",
     at=SIZE,
-    near=(N - 1) * f / (N * MIXED + (N - 1) * f),
+    near=lost_by_odd_windows(**SIZE),
     tolerance=0.02,
 )
 TRANSPOSES = Claim(
@@ -54,4 +69,5 @@ TRANSPOSES = Claim(
     at_most=0.0,
 )
 
+EXPECTED = {GAIN: gain, PRINTED_Q: share_of_printed_Q, ODD: lost_by_odd_windows}
 ALL = (GAIN, PRINTED_Q, ODD, TRANSPOSES)

@@ -8,7 +8,7 @@ Compare the two by loss, by weights, and by the state after every pair. Replace 
 what breaks.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.experiment import Drawing, Experiment, Run, Theory
 from icl_core.papers.gdssm.layer import claims, population
 from icl_core.papers.gdssm.layer.diagram import diagram
 from icl_core.papers.gdssm.layer.draw import (
@@ -30,6 +30,7 @@ from icl_core.papers.gdssm.layer.run import SWEPT, run
 from icl_core.papers.gdssm.layer.script import SCRIPT
 from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
 from icl_core.papers.gdssm.layer.surgery import FIELDS, kind_of
+from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.read_run import COUNTS, percent
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.train import EVALUATIONS
@@ -90,6 +91,11 @@ GRAFT, POINTS, BESIDE, CURVES = "Graft", "Your own points", "Trained beside cons
 SURGERY = {"interventions": "one", "surgery": "scalar", "grafts": "several"}  # a panel for each model: parts differ
 
 
+def left(config: Config) -> float:
+    """The share of the loss of predicting zero that the best step of gradient descent leaves."""
+    return closed_forms.best_loss(config.f, config.N, config.r) / closed_forms.zero_loss(config.f, config.r)
+
+
 EXPERIMENT = Experiment(
     name="layer",
     title="One layer, one step of gradient descent",
@@ -133,5 +139,6 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     script=SCRIPT,
+    theory=(Theory("share of the loss that the best step leaves", left),),
     diagram=diagram,
 )

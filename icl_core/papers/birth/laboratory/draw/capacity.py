@@ -10,7 +10,7 @@ from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import axis
 from icl_core.papers.birth.laboratory.read_run import at, halves, place
 from icl_core.papers.birth.laboratory.settings import View
-from icl_core.papers.birth.laboratory.theory import first_order
+from icl_core.papers.birth.shared.recalled import first_order
 from icl_core.papers.birth.shared.seeds import seeds_error
 
 ZIPF = {  # by id: label, colour

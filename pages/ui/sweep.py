@@ -1,0 +1,155 @@
+"""The drawer of sweeps: what is to be swept at the left; what it costs, how far it is and its map at the right."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from icl_core import figures
+from icl_core.jobs import start
+from icl_core.jobs.folder import trouble
+from icl_core.knobs import knobs
+from icl_core.runs import store
+from icl_core.sweeps import map as maps
+from icl_core.sweeps.grid import Grid
+from icl_core.sweeps.sweep import DONE, FAILED, MISSING, RUNNING, Look, Sweep
+from pages.ui import address, panels, sweep_choice, training
+from pages.ui.address import Setting
+from pages.ui.plain import plain
+from pages.ui.style import look as style_of
+
+SWEEP, METRIC = "Sweep", "metric"  # the drawer; a field of the address
+LOOK = 2.0  # seconds between looks, each of which draws the map anew
+_OPENED = "opened from a sweep"
+
+
+def show(setting: Setting) -> None:
+    """Choose a sweep, see what it costs, start it, watch its map."""
+    left, right = st.columns([1, 3])
+    with left, st.container(key="knobs"):
+        grid = sweep_choice.chosen(setting)
+    if grid is None:
+        return
+    moves = not Sweep(grid).look().ended
+    with right, st.container(key="panel-half-sweep"):
+        st.html("<i data-live></i>")  # it does not fade with a run that is not the one asked for
+        st.fragment(_result, run_every=LOOK if moves else None)(setting, grid, moves)
+
+
+def _result(setting: Setting, grid: Grid, moves: bool) -> None:
+    from icl_core import device  # imports torch
+
+    if st.session_state.pop(_OPENED, False):
+        st.rerun()  # the whole page: it has another setting
+    sweep = Sweep(grid)
+    look = sweep.look(device.workers())
+    if look.ended == moves:
+        st.rerun()  # from now on it is looked at again and again, or no more
+    if moves:
+        training.ensure_workers()
+        _progress(sweep, look)
+    else:
+        _offer(sweep, look, device.workers())
+    _map(setting, grid, look)
+
+
+def _progress(sweep: Sweep, look: Look) -> None:
+    counts, cells = look.counts, len(look.outcomes)
+    others = [f"{counts[name]} {name}" for name in (RUNNING, FAILED) if counts[name]]
+    told = [f"{counts[DONE]} of {cells} runs", *others]
+    left = f" · {training.duration(look.seconds_left)} left" if look.seconds_left is not None else ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress((counts[DONE] + counts[FAILED]) / cells, text=" · ".join(told) + left)
+        st.button("Cancel", key="cancel sweep", on_click=sweep.cancel)
+
+
+def _offer(sweep: Sweep, look: Look, workers: int) -> None:
+    """What is there, what is missing, and the button that asks for it, with what it costs."""
+    counts, cells = look.counts, len(look.outcomes)
+    failed = f", {counts[FAILED]} failed" if counts[FAILED] else ""
+    if not counts[MISSING]:
+        st.markdown(f"{counts[DONE] if failed else f'All {cells}'} runs are there{failed}.")
+        return
+    missing, seconds = sweep.cost()
+    time = training.duration(None if seconds is None else seconds / max(1, min(workers, missing)))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = f"Train {missing} run{'s' * (missing > 1)} · {time} on this machine"
+        st.button(label, key="start sweep", type="primary", on_click=_ask, args=(sweep,))
+        st.markdown(f"{counts[DONE]} of {cells} runs made{failed}.")
+
+
+def _ask(sweep: Sweep) -> None:
+    try:
+        sweep.ask()
+        start.ensure_workers()
+    except OSError as problem:
+        st.error(f"The sweep cannot start: {plain(trouble(problem))}.")
+
+
+def _map(setting: Setting, grid: Grid, look: Look) -> None:
+    """One metric against the first knob, or the first two; the others stand still."""
+    metric = _metric(setting, look)
+    fields = [axis.field for axis in grid.axes]
+    fixed = {axis.field: _fixed(setting, axis.field, axis.values, axis.knob.label) for axis in grid.axes[2:]}
+    shown = maps.Shown(metric, fields[0], fields[1] if len(fields) > 1 else "", fixed, setting.config)
+    with panels.telling(setting, "sweep"):
+        panel = maps.draw(grid, look, shown)
+        # another setting is another chart: what was clicked on is not to stay marked
+        key = f"sweep {store.key_of(setting.id, setting.config)[:8]}"
+        panels.show(panels.styled(panel, style_of()), key, clicked=lambda: _clicked(key, setting, grid))
+    _open(setting, grid, look)
+
+
+def _metric(setting: Setting, look: Look) -> str:
+    """The claim whose numbers are shown: of those that some run has measured, or of all."""
+    claims = {claim.id: claim.label for claim in setting.experiment.claims}
+    titles = {name: claims[name] for name in look.metrics if name in claims} or claims
+    asked, first = st.query_params.get(METRIC, ""), next(iter(titles))
+    key = f"{setting.id}:sweep metric"
+    st.session_state[key] = asked if asked in titles else first
+    say = {"format_func": titles.__getitem__, "key": key, "on_change": _measured, "args": (key,)}
+    return st.selectbox("Number shown", list(titles), **say)
+
+
+def _measured(key: str) -> None:
+    address.write(METRIC, st.session_state[key], "")
+
+
+def _fixed(setting: Setting, field: str, values: tuple[Any, ...], label: str) -> Any:
+    return st.selectbox(label, values, format_func=figures.scale.said, key=f"{setting.id}:sweep at {field}")
+
+
+def _clicked(key: str, setting: Setting, grid: Grid) -> None:
+    """Open the cell that was clicked on."""
+    points = st.session_state[f"figure {key}"]["selection"]["points"]
+    index = next((point["customdata"] for point in points if point.get("customdata") is not None), None)
+    if index is not None:
+        _go(setting, grid, int(index[0] if isinstance(index, list) else index))
+
+
+def _open(setting: Setting, grid: Grid, look: Look) -> None:
+    """The keyboard's way to a cell."""
+    titles = {index: _named(each.cell.at, grid) for index, each in enumerate(look.outcomes) if each.cell.config}
+    key = f"{setting.id}:sweep cell"
+    st.session_state[key] = next((i for i in titles if grid.cells[i].config == setting.config), None)
+    told = {"index": None, "placeholder": "choose one, or click on it", "format_func": titles.__getitem__}
+    st.selectbox("Run on the stage", list(titles), key=key, on_change=_chosen, args=(key, setting, grid), **told)
+
+
+def _named(at: Mapping[str, Any], grid: Grid) -> str:
+    return ", ".join(f"{grid.axis(field).knob.symbol} = {figures.scale.said(value)}" for field, value in at.items())
+
+
+def _chosen(key: str, setting: Setting, grid: Grid) -> None:
+    if st.session_state[key] is not None:
+        _go(setting, grid, st.session_state[key])
+
+
+def _go(setting: Setting, grid: Grid, index: int) -> None:
+    """Make a cell's settings those of the page."""
+    config = grid.cells[index].config
+    if config is None:  # the experiment refuses it
+        return
+    for field in (*grid.cells[index].at, *({"seeds"} & knobs(type(config)).keys())):
+        address.write(field, getattr(config, field), getattr(setting.preset.config, field))
+    st.session_state[_OPENED] = True

@@ -1,0 +1,107 @@
+"""What a visitor sweeps: one knob or two with their values, and seeds, all kept in the address."""
+
+from typing import Any
+
+import streamlit as st
+
+from icl_core.knobs import BadSetting, Knob, knobs
+from icl_core.sweeps import grid
+from icl_core.sweeps.grid import Grid
+from pages.ui import address, widgets
+from pages.ui.address import Setting
+from pages.ui.plain import plain
+
+AXES, SEEDS = "sweep", "sweep_seeds"  # in the address
+MOST = 100  # runs that a visitor may ask for at once
+_BETWEEN = ";"  # the knobs of a sweep in the address
+_OFFERED = 5  # values that are offered of a knob
+_KNOBS = 2  # that can be chosen; a link may name more
+
+
+def chosen(setting: Setting) -> Grid | None:
+    """Draw the widgets; the grid that they ask for, over the setting on screen. None, and why, if there is none."""
+    known = {name: knob for name, knob in knobs(setting.experiment.config).items() if _offered(setting, name, knob)}
+    first = next((name for name, knob in known.items() if knob.kind == "slider"), next(iter(known)))
+    words = [word for word in st.query_params.get(AXES, "").split(_BETWEEN) if word] or [_word(setting, first)]
+    for number in range(max(len(words), _KNOBS)):
+        _axis(setting, known, words, number)
+    seeds = _seeds(setting)
+    try:
+        found = grid.parse(setting.id, words, setting.config, seeds)
+        if len(found.cells) > MOST:
+            raise BadSetting(f"a sweep on a page must have at most {MOST} runs, got {len(found.cells)}")
+    except BadSetting as problem:
+        st.warning(f"{plain(problem)}.")
+        return None
+    return found
+
+
+def _offered(setting: Setting, name: str, knob: Knob) -> bool:
+    settings = knobs(setting.experiment.config)
+    here = not knob.shown_if or getattr(setting.config, knob.shown_if)
+    return name in grid.can_sweep(settings) and bool(here)
+
+
+def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: int) -> None:
+    """One knob and its values; the second may be none."""
+    field, _, given = words[number].partition("=") if number < len(words) else ("", "", "")
+    keys = [f"{setting.id}:sweep {part} {number}" for part in ("knob", "values")]
+    titles = {name: knob.label for name, knob in known.items()}
+    st.session_state[keys[0]] = field if field in known else None
+    label = "Sweep over" if number == 0 else "and over"
+    how = {"key": keys[0], "on_change": _other, "args": (setting, words, number, keys)}
+    empty = {"index": None, "placeholder": "nothing else"} if number else {}
+    st.selectbox(label, list(titles), format_func=titles.__getitem__, **empty, **how)
+    if field not in known:
+        return
+    knob, changed = known[field], {"key": keys[1], "on_change": _moved, "args": (words, number, field, keys[1])}
+    if knob.kind == "slider":
+        st.session_state[keys[1]] = given.replace(",", ", ")
+        st.text_input(f"Values, from {knob.low:g} to {knob.high:g}", max_chars=200, **changed)
+    else:
+        named = knob.options if knob.kind == "choice" else {"false": "off", "true": "on"}
+        st.session_state[keys[1]] = [value for value in given.split(",") if value in named]
+        st.pills("Values", list(named), format_func=dict(named).__getitem__, selection_mode="multi", **changed)
+
+
+def _other(setting: Setting, words: list[str], number: int, keys: list[str]) -> None:
+    field = st.session_state[keys[0]]
+    others = [word for index, word in enumerate(words) if index != number and word.partition("=")[0] != field]
+    _write([*others[:number], *([_word(setting, field)] if field else []), *others[number:]])
+
+
+def _moved(words: list[str], number: int, field: str, key: str) -> None:
+    given = st.session_state[key]
+    values = given.replace(" ", "") if isinstance(given, str) else ",".join(given)
+    _write([*words[:number], f"{field}={values}", *words[number + 1 :]])
+
+
+def _write(words: list[str]) -> None:
+    address.write(AXES, _BETWEEN.join(words), "")
+
+
+def _word(setting: Setting, field: str) -> str:
+    """A knob with values to begin with: some of those that its slider has, the one on screen among them."""
+    knob = knobs(setting.experiment.config)[field]
+    if knob.kind != "slider":
+        return f"{field}={','.join(knob.options if knob.kind == 'choice' else ('false', 'true'))}"
+    here = getattr(setting.config, field)
+    stops = widgets.stops(knob, [here]) or [knob.low, here, knob.high]
+    stride = max(1, -(-len(stops) // _OFFERED))
+    return f"{field}={','.join(widgets.shown(value) for value in stops[stops.index(here) % stride :: stride])}"
+
+
+def _seeds(setting: Setting) -> int | None:
+    """How many seeds every run has; None where runs have none."""
+    knob = knobs(setting.experiment.config).get("seeds")
+    if knob is None:
+        return None
+    key, base = f"{setting.id}:sweep seeds", setting.config.seeds
+    asked = st.query_params.get(SEEDS, "")
+    st.session_state[key] = int(asked) if asked.isdecimal() and knob.low <= int(asked[:9]) <= knob.high else base
+    st.number_input("Seeds of each run", int(knob.low), int(knob.high), key=key, on_change=_reseeded, args=(key, base))
+    return st.session_state[key]
+
+
+def _reseeded(key: str, base: Any) -> None:
+    address.write(SEEDS, st.session_state[key], base)

@@ -1,0 +1,210 @@
+"""Sweeps: what can be asked for, that every run is made once, and what is told of them."""
+
+import json
+import math
+import random
+
+import pytest
+from house import TOY, house
+
+from icl_core import registry
+from icl_core.cli import main
+from icl_core.jobs import queue, start, worker
+from icl_core.knobs import BadSetting, knobs
+from icl_core.runs import store
+from icl_core.sweeps import grid, terminal
+from icl_core.sweeps.sweep import DONE, FAILED, MISSING, QUEUED, Sweep
+
+OVER = ["--over", "d=2,3", "rate=0.1,10", "--set", "steps=200"]
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    """Runs of one's own, trained in this process, one at every look; `trained` counts them."""
+
+    def train_one(count=None):
+        made.trained += worker.work(once=True, slots=1)
+
+    with house(tmp_path, monkeypatch) as made:
+        made.trained = 0
+        monkeypatch.setattr(start, "ensure_workers", train_one)
+        monkeypatch.setattr(terminal, "PAUSE", 0.0)
+        yield made
+
+
+def toy(*words, seeds=None, **fields):
+    return grid.parse(TOY, words, registry.experiment(TOY).config(**{"steps": 20, **fields}), seeds)
+
+
+def test_a_grid_has_every_combination_and_what_it_does_not_name_from_the_base():
+    found = toy("rate=0.5,0.1", "d=2,3,4", seeds=2)
+    assert [axis.values for axis in found.axes] == [(0.1, 0.5), (2, 3, 4)]
+    assert [dict(cell.at) for cell in found.cells] == [{"rate": r, "d": d} for r in (0.1, 0.5) for d in (2, 3, 4)]
+    assert all((cell.config.steps, cell.config.seeds) == (20, 2) for cell in found.cells)
+    assert [dict(cell.at) for cell in toy(*found.text().split()).cells] == [dict(cell.at) for cell in found.cells]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "a sweep must be over 1 to 4 knobs, got 0"),
+        (["d"], "must be written NAME=VALUE,VALUE, got 'd'"),
+        (["z=1"], "there is no setting 'z'; those that can be swept are d, steps, rate"),
+        (["seed=1,2"], "knobs other than seed and seeds, got seed"),
+        (["seeds=1,2"], "knobs other than seed and seeds, got seeds"),
+        (["d=1,65"], "d must be a whole number from 1 to 64, got 65"),
+        (["d=1,x"], "d must be a whole number from 1 to 64, got 'x'"),
+        (["rate=0.1,nan"], "rate must be a number from 0.001 to 10.0, got nan"),
+        (["d="], "d must have 1 to 400 values, got 0"),
+        (["d=2,2"], "d must have each value once, got 2 twice"),
+        (["d=2", "d=3"], "a sweep must name each knob once, got d twice"),
+        ([f"d={','.join(map(str, range(1, 65)))}", "steps=10,11,12,13,14,15,16"], "at most 400 cells, got 448"),
+    ],
+    ids=lambda value: " ".join(value)[:30] if isinstance(value, list) else "",
+)
+def test_a_grid_that_cannot_be_is_refused_with_a_sentence(words, message):
+    with pytest.raises(BadSetting, match=message.replace("(", r"\(")):
+        toy(*words)
+
+
+def test_texts_cannot_be_swept_and_seeds_only_counted_where_there_are_some():
+    speed, corrections = (registry.experiment(name) for name in ("memformers.speed", "gdssm.corrections"))
+    with pytest.raises(BadSetting, match="a swept knob must be a number, a choice, a switch, got rates, a text"):
+        grid.parse("memformers.speed", ["rates=0.1,0.2"], speed.config())
+    with pytest.raises(BadSetting, match="no seeds to count, got 3"):
+        grid.parse("gdssm.corrections", ["f=2,3"], corrections.config(), 3)
+
+
+def typed(chance):
+    """Something like a grid, with what people get wrong."""
+    bad = ("65", "-1", "nan", "", "x", "inf", "2", "1e-3", "0.1")
+    values = {"d": ("2", " 3", "64"), "rate": ("0.1", "1", "1e-3"), "steps": ("10", "20"), "seeds": ("2",), "": bad}
+    words = [
+        (name, values[chance.choice((name, name, ""))]) for name in chance.choices(list(values), (5, 5, 5, 1, 1), k=2)
+    ]
+    return [f"{name}={','.join(chance.choices(known, k=chance.randint(1, 2)))}" for name, known in words]
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_every_grid_that_is_accepted_has_only_settings_that_can_be(number):
+    chance = random.Random(number)
+    accepted = [check_or_refuse(typed(chance)) for _ in range(400)]
+    assert 40 < sum(accepted) < 200
+
+
+def check_or_refuse(words):
+    try:
+        found = toy(*words)
+    except BadSetting as problem:
+        assert str(problem)
+        return False
+    assert len(found.cells) == math.prod(len(axis.values) for axis in found.axes) <= grid.MOST_CELLS
+    for cell in found.cells:
+        for field, knob in knobs(type(cell.config)).items():
+            knob.check(field, getattr(cell.config, field))
+    return True
+
+
+def test_what_an_experiment_refuses_is_a_failed_cell_and_not_the_end(runs):
+    base = registry.experiment("birth.laboratory").config()
+    sweep = Sweep(grid.parse("birth.laboratory", ["d=64,128", "N=64,128"], base))
+    look = sweep.look()
+    assert [each.status for each in look.outcomes] == [MISSING, FAILED, MISSING, MISSING]
+    assert "N must be at most d = 64" in look.outcomes[1].message
+    assert sweep.cost()[0] == 3
+
+
+def test_every_run_is_made_once_and_nothing_is_repeated(runs, capsys):
+    assert main(["sweep", TOY, *OVER, "--json"]) == 1  # two diverge
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["status"] for row in rows] == ["done", "failed", "done", "failed"]
+    assert rows[0]["settings"] == {"d": 2, "rate": 0.1} and rows[0]["metrics"]["toy.recovered"]["value"] > 0.9
+    assert "the training diverged at step" in rows[1]["message"] and not rows[1]["metrics"]
+    assert runs.trained == 4 and {row["run"] for row in rows if row["run"]} == {h.key for h in runs.headers(TOY)}
+    assert main(["sweep", TOY, *OVER]) == 1 and runs.trained == 4
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["d", "rate", "toy.recovered", "toy.exact"]
+    assert "failed: the training diverged" in lines[2] and len(lines) == 5
+
+
+def test_it_goes_on_after_ctrl_c(runs, monkeypatch, capsys):
+    train = start.ensure_workers
+
+    def stop_after_two(count=None):
+        if runs.trained == 2:
+            raise KeyboardInterrupt
+        train()
+
+    monkeypatch.setattr(start, "ensure_workers", stop_after_two)
+    words = ["sweep", TOY, "--over", "d=2,3,4,5", "--set", "steps=20", "--jobs", "1"]
+    assert main(words) == 130 and "the same command goes on from here" in capsys.readouterr().err
+    assert runs.trained == 2 and sorted(each.status for each in queue.states()) == [
+        "cancelled", "cancelled", "done", "done",
+    ]  # fmt: skip
+    monkeypatch.setattr(start, "ensure_workers", train)
+    assert main(words) == 0 and runs.trained == 4 == len(runs.headers(TOY))
+
+
+def test_a_run_of_more_seeds_counts_for_fewer_and_one_that_was_dropped_is_made_again(runs):
+    Sweep(toy("d=2,3", seeds=2)).ask()
+    while worker.work(once=True, slots=1):
+        pass
+    few = Sweep(toy("d=2,3"))
+    assert [each.header.config["seeds"] for each in few.look().outcomes] == [2, 2]
+    assert few.look().ended and few.look().metrics == ("toy.recovered", "toy.exact")
+    runs.delete(runs.headers(TOY)[0])
+    many = Sweep(toy("d=2,3", seeds=2))
+    assert sorted(each.status for each in many.look().outcomes) == [DONE, MISSING]
+    assert "no longer in the cache" in "".join(each.message for each in many.look().outcomes)
+    many.ask()
+    assert sorted(each.status for each in many.look().outcomes) == [DONE, QUEUED]
+
+
+def test_a_run_that_can_never_be_kept_is_a_failed_cell(runs):
+    Sweep(toy("d=2")).ask()
+    worker.work(once=True, slots=1)
+    runs.limit = 10
+    sweep = Sweep(toy("d=2,3"))
+    sweep.ask()
+    assert [each.status for each in sweep.look().outcomes] == [DONE, FAILED]
+    assert "ICL_CACHE_LIMIT" in sweep.look().outcomes[1].message and queue.states()[-1].status == "done"
+
+
+def test_it_tells_how_long_it_takes_and_can_be_cancelled(runs):
+    sweep = Sweep(toy("d=2,3,4"))
+    assert sweep.cost() == (3, None)  # no run tells
+    runs.ship(TOY, toy("d=9").cells[0].config, {}, {"seconds": 10.0, "metrics": []})
+    count, seconds = sweep.cost()
+    assert count == 3 and 20 < seconds < 40
+    sweep.ask()
+    look = sweep.look(3)
+    assert look.counts == {QUEUED: 3} and look.seconds_left == pytest.approx(seconds / 3)
+    assert sweep.look(100).seconds_left == pytest.approx(seconds / 3)
+    sweep.cancel()
+    assert sweep.look().counts == {MISSING: 3} and sweep.look().ended
+
+
+def test_single_runs_go_before_those_of_a_sweep(runs):
+    Sweep(toy("d=2,3,4")).ask()
+    single = queue.submit(TOY, toy("d=9").cells[0].config)
+    hurried = queue.submit(TOY, toy("d=4").cells[0].config)
+    order = [each.key for each in queue.states()]
+    assert {order[0], order[1]} == {single, hurried} and [each.position for each in queue.states()] == [1, 2, 3, 4]
+    assert store.key_of(TOY, toy("d=4").cells[0].config) == hurried
+
+
+def test_a_run_that_somebody_else_began_and_left_is_asked_for_again(runs, monkeypatch):
+    key, train = queue.submit(TOY, toy("d=2").cells[0].config), start.ensure_workers
+
+    def leave_once(count=None):
+        monkeypatch.setattr(start, "ensure_workers", train)
+        queue.leave(key, "a visitor")
+
+    monkeypatch.setattr(start, "ensure_workers", leave_once)
+    assert main(["sweep", TOY, "--over", "d=2", "--set", "steps=20"]) == 0 and runs.trained == 1
+
+
+def test_a_refused_sweep_asks_for_nothing(runs, capsys):
+    assert main(["sweep", TOY, "--over", "d=1,65"]) == 2
+    assert "d must be a whole number from 1 to 64, got 65" in capsys.readouterr().err and not queue.states()
+    assert main(["sweep", TOY, "--over", "d=2", "--jobs", "0"]) == 2 and not queue.states()

@@ -1,0 +1,151 @@
+"""Maps of sweeps: what is missing is blank, what failed is crossed, where we are is marked, theory is dotted."""
+
+import dataclasses
+from pathlib import Path
+
+import numpy as np
+import pytest
+from house import TOY
+
+from icl_core import registry
+from icl_core.experiment import Theory
+from icl_core.figures import Scale, themed
+from icl_core.papers.gdssm.shared import closed_forms
+from icl_core.runs.store import Header
+from icl_core.sweeps import grid
+from icl_core.sweeps.map import Shown, draw
+from icl_core.sweeps.sweep import DONE, FAILED, MISSING, Look, Outcome
+
+CLAIM = "toy.recovered"
+
+
+def swept(*words, of=lambda at: 0.5, failed=(), missing=(), id=TOY, claim=CLAIM, error=None, **fields):
+    """A grid and a look at it: every cell measures `of` its values, but for those that are named by their index."""
+    found = grid.parse(id, words, registry.experiment(id).config(**fields))
+
+    def outcome(index, cell):
+        if index in failed:
+            return Outcome(cell, FAILED, "the <loss> is gone")
+        if index in missing:
+            return Outcome(cell, MISSING)
+        info = {"metrics": [{"claim": claim, "value": of(cell.at), "error": error}]}
+        return Outcome(cell, DONE, header=Header(id, "k", {}, info, "", "local", Path()))
+
+    return found, Look(tuple(outcome(*each) for each in enumerate(found.cells)), 0.0)
+
+
+def traces(panel):
+    panel.figure.plotly()  # refuses what plotly does not know
+    return {trace.get("name") or trace["type"]: trace for trace in panel.figure.data}
+
+
+def test_a_map_leaves_what_is_missing_blank_and_crosses_what_failed():
+    found, look = swept("d=2,4,8", "rate=0.1,1", of=lambda at: at["d"] * at["rate"], failed=(5,), missing=(2,))
+    panel = draw(found, look, Shown(CLAIM, "d", "rate"))
+    drawn = traces(panel)
+    wanted = [[0.2, np.nan, 0.8], [2.0, 4.0, np.nan]]  # rates from below, d to the right
+    assert np.array_equal(drawn["heatmap"]["z"], np.array(wanted, dtype=np.float32), equal_nan=True)
+    assert (list(drawn["failed"]["x"]), list(drawn["failed"]["y"])) == ([np.log10(8)], [0.0])
+    told = dict(zip(drawn["runs"]["customdata"], drawn["runs"]["text"], strict=True))
+    assert told[5] == "d = 8, rate = 1<br>failed: the &lt;loss&gt; is gone"
+    assert told[2] == "d = 4, rate = 0.1<br>not asked for" and told[1] == "d = 2, rate = 1<br>2"
+    assert (
+        panel.title == "Teacher found: from 0.2 (inputs d = 2, step size η = 0.1) to 4 (inputs d = 4, step size η = 1)"
+    )
+    assert "(log scale)" in panel.figure.layout["xaxis"]["title"]["text"]  # 2, 4, 8 and the knob of rate
+    assert list(panel.data["status"]) == ["done", "done", "missing", "done", "done", "failed"]
+    themed(panel.figure, True).plotly()
+
+
+def test_a_curve_has_a_band_where_there_are_errors_and_the_setting_on_screen():
+    found, look = swept("d=2,5,8", of=lambda at: at["d"] / 10, failed=(1,), error=0.05)
+    panel = draw(found, look, Shown(CLAIM, "d", here=registry.experiment(TOY).config(d=4, seeds=2)))
+    drawn = traces(panel)
+    line = drawn["teacher found"]
+    assert np.array_equal(line["y"], [0.2, np.nan, 0.8], equal_nan=True) and list(line["x"]) == [2, 5, 8]
+    assert any(trace.get("fill") == "toself" for trace in panel.figure.data)
+    assert list(drawn["failed"]["x"]) == [5] and drawn["runs"]["text"][1].endswith("is gone")
+    assert [shape["x0"] for shape in panel.figure.layout["shapes"]] == [4]
+    assert panel.title == "Teacher found: from 0.2 (inputs d = 2) to 0.8 (inputs d = 8)"
+
+
+@pytest.mark.parametrize(("fields", "marked"), [({}, True), ({"d": 64}, False), ({"steps": 20}, False)])
+def test_the_setting_on_screen_is_marked_where_it_lies_on_the_map(fields, marked):
+    found, look = swept("d=2,4,16", "rate=0.1,1")
+    here = dataclasses.replace(registry.experiment(TOY).config(), **fields)
+    assert bool(draw(found, look, Shown(CLAIM, "d", "rate", here=here)).figure.layout.get("shapes")) == marked
+
+
+def test_of_more_axes_the_others_stand_still():
+    found, look = swept("d=2,3", "rate=0.1,1", "steps=20,30,40", of=lambda at: at["steps"] + at["d"])
+    drawn = traces(draw(found, look, Shown(CLAIM, "steps", "d", {"rate": 1.0})))
+    assert np.array_equal(drawn["heatmap"]["z"], [[22, 32, 42], [23, 33, 43]])
+    assert [found.cells[index].at["rate"] for index in drawn["runs"]["customdata"]] == 6 * [1.0]
+    assert np.array_equal(traces(draw(found, look, Shown(CLAIM, "d")))["teacher found"]["y"], [22, 23])
+
+
+def test_names_and_single_values_can_be_axes():
+    id, claim = "birth.induction", "recall-W_O2"
+    found, look = swept("triggers=random,fixed", "freeze_W_F=false,true", "d=64", id=id, claim=claim)
+    panel = draw(found, look, Shown(claim, "triggers", "freeze_W_F"))
+    assert panel.figure.layout["xaxis"]["ticktext"] == ["random", "fixed"]
+    assert panel.figure.layout["yaxis"]["ticktext"] == ["off", "on"]
+    line = traces(draw(found, look, Shown(claim, "triggers")))
+    assert all(trace["mode"] in ("markers", "none") for trace in line.values())
+    traces(draw(found, look, Shown(claim, "d")))
+
+
+def test_of_equal_numbers_the_colour_bar_has_one():
+    found, look = swept("d=2,4,8", "rate=0.1,1", missing=range(1, 6))
+    bar = draw(found, look, Shown(CLAIM, "d", "rate")).figure.layout["coloraxis"]
+    assert bar["colorbar"]["ticktext"] == ["0.5"] and bar["cmin"] < 0.5 < bar["cmax"]
+
+
+def test_a_sweep_that_has_measured_nothing_is_an_empty_map():
+    found, look = swept("d=2,4,8", "rate=0.1,1", missing=range(6))
+    for y in ("rate", ""):
+        panel = draw(found, look, Shown(CLAIM, "d", y))
+        assert (panel.title == "Teacher found: no number yet" and "blank" in panel.caption) or not y
+        traces(panel)
+
+
+def test_theory_is_the_experiments_own_formula():
+    id, claim = "gdssm.corrections", "corrected-gain"
+    found, look = swept("f=2,5,10", "N=2,10,20", id=id, claim=claim)
+    line = traces(draw(found, look, Shown(claim, "N", fixed={"f": 5})))["closed form"]
+    wanted = [1 - closed_forms.best_loss(5, N) / closed_forms.zero_loss(5) for N in range(2, 21)]
+    assert np.allclose(line["y"], wanted) and list(line["x"]) == list(range(2, 21))
+    contours = traces(draw(found, look, Shown(claim, "f", "N")))["closed form"]
+    assert contours["z"].shape == (19, 9)
+    assert contours["z"][0, 0] == pytest.approx(1 - closed_forms.best_loss(2, 2) / closed_forms.zero_loss(2))
+    claims = {each.id: each for each in registry.experiment(id).claims}
+    for theory in registry.experiment(id).theory:  # at the paper's size it is the claim's own number
+        assert theory.of(registry.experiment(id).config()) == claims[theory.claim].bound
+    assert "closed form" not in traces(draw(found, look, Shown("a2-transposes", "N")))
+
+
+def test_a_number_of_its_own_has_contours_over_every_map_and_stops_where_a_setting_is_refused(monkeypatch):
+    own = Theory("N over d squared", lambda config: config.N / config.d**2)
+    laboratory = dataclasses.replace(registry.experiment("birth.laboratory"), theory=(own,))
+    monkeypatch.setattr(registry, "experiment", lambda name: laboratory)
+    found, look = swept("d=32,64,128", "N=16,32,64", id="birth.laboratory", claim="frequent-first")
+    panel = draw(found, look, Shown("frequent-first", "d", "N"))
+    contours = traces(panel)["N over d squared"]
+    assert contours["z"][0, 0] == pytest.approx(16 / 32**2) and np.isnan(contours["z"][-1, 0])  # N = 64, d = 32
+    assert panel.caption.endswith("Dotted: N over d squared, by theory.")
+    assert "N over d squared" not in traces(draw(found, look, Shown("frequent-first", "d")))
+
+
+@pytest.mark.parametrize("id", registry.experiment_ids())
+def test_theory_speaks_of_declared_claims_and_gives_numbers(id):
+    experiment = registry.experiment(id)
+    for theory in experiment.theory:
+        assert theory.claim in {"", *(claim.id for claim in experiment.claims)}
+        assert np.isfinite([theory.of(preset.config) for preset in experiment.presets]).all()
+
+
+def test_cells_end_half_way_and_lines_are_whole_where_values_are():
+    assert np.allclose(Scale("d", (2, 8, 32), log=True).edges, np.log10([1, 4, 16, 64]))
+    assert np.allclose(Scale("d", (5,)).edges, [4.5, 5.5])
+    assert Scale("d", (2, 5)).between(81) == [2, 3, 4, 5]
+    assert Scale("rate", (0.1, 1.0), log=True).between(3) == pytest.approx([0.1, 10**-0.5, 1.0])
