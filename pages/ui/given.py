@@ -19,6 +19,8 @@ def show(runs: Mapping[str, Mapping[str, Any]]) -> None:
     """List all of it; `runs` are the settings of the runs made here, by their titles."""
     found = documents.every()
     st.header(f"Given by you ({len(found)})", anchor=False)
+    if not found:
+        st.markdown("None yet. A text or matrices that you choose in an experiment's settings are listed here.")
     jobs = [job.config for job in queue.states() if not job.ended]
     for each in found:
         users = [title for title, config in runs.items() if documents.uses(config, each)]

@@ -30,6 +30,8 @@ def show() -> None:
 
 def _runs(title: str, headers: Sequence[store.Header]) -> None:
     st.header(f"{title} ({len(headers)})", anchor=False)
+    if not headers:
+        st.markdown("None yet.")
     for header in headers:
         _run(header)
 
