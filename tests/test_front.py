@@ -110,5 +110,6 @@ def test_what_is_open_is_told_as_open_not_as_failed():
     said = verdicts._fared
     assert said("paper", ["not decided"] * 6, 1) == "6 not decided, 1 not run"
     kept = ["reproduced", "not reproduced", "reproduced", "not decided"]
-    assert said("paper", kept, 0) == "2 of 3 reproduced, 1 not decided"
+    assert said("paper", kept, 0) == "2 of 3 reproduced, 1 open"
+    assert said("paper", ["reproduced", "not decided"], 4) == "1 of 1 reproduced, 5 open"
     assert said("theory", ["holds"], 0) == "1 of 1 hold"

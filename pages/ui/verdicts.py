@@ -61,8 +61,8 @@ def _number(value: float, digits: int = 3) -> str:
 
 
 def told(found: Iterable[Summary]) -> str:
-    """How the paper's own claims of some experiments fared, in a line: "The paper, here: 5 of 7 reproduced, 1 not
-    decided"; others' where it has none that was run at its setting."""
+    """How the paper's own claims of some experiments fared, in a line: "The paper, here: 5 of 7 reproduced, 2 open";
+    others' where it has none that was run at its setting."""
     for kind, words in KINDS.items():
         every = [each for each in found if each.first.metric.claim.kind == kind]
         mine = [each.verdict for each in every if each.here]
@@ -72,12 +72,14 @@ def told(found: Iterable[Summary]) -> str:
 
 
 def _fared(kind: str, verdicts: list[str], left: int) -> str:
-    """Those that are decided first; what is open is no failure."""
-    opened = verdicts.count(NOT_DECIDED)
-    decided = len(verdicts) - opened
+    """In few words, for one line: of those that are decided how many are kept, and how many are open, which is no
+    failure; where none is decided, why."""
+    undecided = verdicts.count(NOT_DECIDED)
+    decided = len(verdicts) - undecided
+    if not decided:
+        return ", ".join(f"{count} {words}" for count, words in ((undecided, NOT_DECIDED), (left, NOT_RUN)) if count)
     kept = f"{verdicts.count(VERDICTS[kind][0])} of {decided} {_UNIT[kind]}"
-    parts = ((decided, kept), (opened, f"{opened} {NOT_DECIDED}"), (left, f"{left} {NOT_RUN}"))
-    return ", ".join(words for count, words in parts if count)
+    return f"{kept}, {undecided + left} open" if undecided + left else kept
 
 
 def bars(counted: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
