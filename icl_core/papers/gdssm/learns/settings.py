@@ -71,7 +71,7 @@ PRESETS = (
     Preset("N-D", "Vector labels, f = 3, N = 5", Config(model="N-D", widths=FIVE, batch=128, steps=9_000),
            "The products have to be learned. How wide must a model be to leave predicting zero, and after how many "
            "tasks?",
-           "Figures", seeds=3, shipped=False),
+           "Figures", seeds=3),
     Preset("1-D", "Scalar labels, f = N = 10", Config(f=10, N=10, widths=FIVE, batch=128, steps=8_000),
            "The paper's size. Its width of 20 is less than 2f + N + 1 = 31.", "Paper's setting", seeds=3,
            shipped=False),
