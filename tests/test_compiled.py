@@ -1,0 +1,19 @@
+"""Compiling a training's steps is asked for, never the default."""
+
+import pytest
+
+from icl_core.knobs import BadSetting
+from icl_core.training.compiled import compiled
+
+
+def test_a_step_is_left_as_it_is_unless_asked_for(monkeypatch):
+    monkeypatch.delenv("ICL_COMPILE", raising=False)
+    assert compiled(abs) is abs
+    monkeypatch.setenv("ICL_COMPILE", "0")
+    assert compiled(abs) is abs
+
+
+def test_another_value_is_refused_in_words(monkeypatch):
+    monkeypatch.setenv("ICL_COMPILE", "yes")
+    with pytest.raises(BadSetting, match="ICL_COMPILE must be 0 or 1, got 'yes'"):
+        compiled(abs)
