@@ -1,4 +1,4 @@
-"""Makes the shipped runs: one for every preset that asks for it. What is there already stays as it is.
+"""Makes the shipped runs: one for every preset that asks for it, and the atlases. What is there already stays as it is.
 
 The trainings are ordinary jobs, so an interrupted build goes on where it was; their files then move to artifacts/.
 """
@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from icl_core import findings, knobs, registry
+from icl_core import atlas, findings, knobs, registry
 from icl_core.findings import Finding
 from icl_core.jobs import queue
 from icl_core.jobs.terminal import watch_all
@@ -37,7 +37,8 @@ class Wanted:
 
 
 def build(ids: list[str], presets: list[str] | None, workers: int | None) -> tuple[list[Finding], list[str]]:
-    """Make, refresh and prune the shipped runs of `ids` (all, if none are named) and of `presets` (all, if None).
+    """Make, refresh and prune the shipped runs of `ids` (all, if none are named) and of `presets` (all, if None), and
+    their atlases unless presets are named.
 
     What they measured, and a sentence for each that could not be made. Raises `BadSetting` for an unknown experiment
     or preset. Ctrl-C stops the trainings at a checkpoint.
@@ -45,8 +46,8 @@ def build(ids: list[str], presets: list[str] | None, workers: int | None) -> tup
     ids = ids or registry.experiment_ids()
     everything = [item for name in ids for item in wanted(name)]
     chosen = [item for item in everything if presets is None or set(presets) & set(item.presets)]
-    if not chosen:
-        raise BadSetting(f"--preset must name a shipped preset, got {', '.join(presets or ())!r:.80}")
+    if presets is not None and not chosen:
+        raise BadSetting(f"--preset must name a shipped preset, got {', '.join(presets)!r:.80}")
     failed = _train([item for item in chosen if not _whole(item)], workers)
     found, problems = [], list(failed.values())
     for item in chosen:
@@ -58,7 +59,22 @@ def build(ids: list[str], presets: list[str] | None, workers: int | None) -> tup
             else:
                 found += findings.of_run(header)
     _prune(ids, everything)
+    if presets is None:
+        for name in ids:
+            problems += _map(name, workers)
+            found += findings.of_atlas(name, store.default())
     return found, problems
+
+
+def _map(experiment_id: str, workers: int | None) -> list[str]:
+    """Make what is missing of an experiment's atlas; a sentence for each run that could not be made."""
+    configs = atlas.configs(experiment_id)
+    made = {store.key_of(experiment_id, config): config for config in configs}
+    missing = [key for key in made if atlas.header(experiment_id, key) is None]
+    failed = _train([Wanted(experiment_id, key, made[key], ["atlas"]) for key in missing], workers)
+    if not failed:
+        atlas.write(experiment_id, configs)
+    return list(failed.values())
 
 
 def wanted(experiment_id: str) -> list[Wanted]:

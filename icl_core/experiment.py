@@ -80,6 +80,18 @@ class Theory:
     claim: str = ""
 
 
+@dataclass(frozen=True)
+class Atlas:
+    """Grids of settings whose runs are shipped, thinned: within them a slider shows a trained model at once.
+
+    `grids` are settings that all runs of a grid share, and its axes as a sweep reads them, "d=32,64,128". `findings`
+    takes what every run has measured, by claim, with its config, and measures claims over all of them.
+    """
+
+    grids: tuple[tuple[Any, tuple[str, ...]], ...]
+    findings: Callable[[Sequence[tuple[Any, Mapping[str, float]]]], list[Metric]] = lambda measured: []
+
+
 GROUPS = ("Classroom", "Paper's setting", "Figures", "Beyond the paper")
 
 
@@ -119,6 +131,7 @@ class Experiment:
     script     what is told of the first preset's run: task, beats with questions, tries
     diagram    the model of a config: what flows into what, with its matrices in place
     theory     what it gives for a config, which sweeps draw beside what was measured
+    atlas      grids of shipped runs
     """
 
     name: str
@@ -139,6 +152,7 @@ class Experiment:
     script: Script | None = None
     diagram: Callable[[Any], Diagram] | None = None
     theory: tuple[Theory, ...] = ()
+    atlas: Atlas | None = None
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,11 @@ class Finding:
 
 def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
     """The metrics of a run as JSON, for its file. Raises `KeyError` for a claim that is not declared."""
+    return records(experiment, experiment.metrics(run), run.config)
+
+
+def records(experiment: Experiment, metrics: Iterable[Metric], config: Any) -> list[dict[str, Any]]:
+    """The same of metrics that were measured already, with their verdicts at `config`."""
     declared = {claim.id: claim for claim in experiment.claims}
     return [
         {
@@ -82,9 +87,9 @@ def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
             "error": _finite(metric.error),
             "unfinished": metric.unfinished,
             "reason": metric.reason,
-            "verdict": metric.verdict(run.config),
+            "verdict": metric.verdict(config),
         }
-        for metric in experiment.metrics(run)
+        for metric in metrics
     ]
 
 
@@ -112,11 +117,18 @@ def of_run(header: Header, run: Run | None = None) -> list[Finding]:
 
 
 def of_experiment(name: str, store: Store) -> list[Finding]:
-    """What all known runs of an experiment have measured, and every claim that none has. Imports it, hence torch."""
-    found = [finding for header in store.headers(name) for finding in of_run(header)]
+    """What all known runs of an experiment have measured and, together, those of its atlas, and every claim that none
+    has. Imports it, hence torch."""
+    found = [finding for header in store.headers(name) for finding in of_run(header)] + of_atlas(name, store)
     known = {finding.metric.claim.id for finding in found}
     absent = (claim for claim in registry.experiment(name).claims if claim.id not in known)
     return [*found, *(Finding(name, Metric(claim, None), NOT_RUN) for claim in absent)]
+
+
+def of_atlas(name: str, store: Store) -> list[Finding]:
+    """What all runs of an experiment's atlas have measured together. Imports it, hence torch."""
+    whole = store.atlases.whole(name)
+    return of_run(whole) if whole else []
 
 
 def collect(store: Store) -> list[Finding]:
@@ -156,10 +168,11 @@ def summaries(findings: Iterable[Finding]) -> list[Summary]:
 
 
 def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
-    """How many claims have which verdict in the shipped runs, by paper and kind. Reads files alone: no torch."""
+    """How many claims have which verdict in the shipped runs and atlases, by paper and kind. Reads files alone: no
+    torch."""
     worst: dict[tuple[str, str, str], str] = {}  # NOT_RUN, the last of all, for a claim with no run at its setting
-    for header in store.headers():
-        for record in header.info.get("metrics", ()) if header.origin == "shipped" else ():
+    for header in (*store.headers(), *filter(None, map(store.atlases.whole, registry.experiment_ids()))):
+        for record in header.info.get("metrics", ()) if header.origin != "local" else ():
             key, verdict = (header.experiment, record["claim"], record["kind"]), record.get("verdict", NOT_RUN)
             verdict = NOT_RUN if verdict == ELSEWHERE else verdict  # an older form has none
             worst[key] = min(worst.get(key, NOT_RUN), verdict, key=rank)

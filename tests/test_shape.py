@@ -97,7 +97,7 @@ LAYERS = (
     ("runs",),
     ("findings",),
     ("jobs",),
-    ("build", "sweeps", "own_files"),
+    ("atlas", "build", "sweeps", "own_files"),
     ("cli", "__main__"),
 )
 

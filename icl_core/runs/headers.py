@@ -38,10 +38,10 @@ class Headers:
     def header(self, path: Path, key: str, origin: str) -> Header | None:
         """The checked header of a file, remembered as long as the file does not change."""
         try:
-            stamp = _stamp(path)
+            changed = stamp(path)
             seen = self._seen.get(path)  # one look: other sessions write there too
-            if seen is None or seen[0] != stamp:
-                seen = self._seen[path] = (stamp, self._read(path, key, origin))
+            if seen is None or seen[0] != changed:
+                seen = self._seen[path] = (changed, self._read(path, key, origin))
         except OSError:
             return None
         except Damaged as problem:
@@ -56,7 +56,7 @@ class Headers:
             self._seen.pop(path, None)
             return
         with suppress(OSError):
-            self._seen[path] = (_stamp(path), None)
+            self._seen[path] = (stamp(path), None)
         self._tell(f"{path} is ignored: {problem}.")
 
     def _read(self, path: Path, key: str, origin: str) -> Header:
@@ -79,6 +79,7 @@ class Headers:
         return header
 
 
-def _stamp(path: Path) -> tuple[int, int]:
+def stamp(path: Path) -> tuple[int, int]:
+    """What differs when a file has changed. Raises `OSError`."""
     status = path.stat()
     return status.st_mtime_ns, status.st_size

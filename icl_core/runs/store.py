@@ -15,11 +15,14 @@ from icl_core.experiment import Run, Tensors
 from icl_core.knobs import BadSetting, NotHere
 from icl_core.places import ARTIFACTS, cache_folder
 from icl_core.runs import room
+from icl_core.runs.atlas import ORIGIN, Atlases
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, pack, read, read_record
 from icl_core.runs.header import FORM, Header, header_of, info_of, key_in, key_of, new_record, plain, typed_config
 from icl_core.runs.headers import Headers
 from icl_core.runs.local import LocalRuns
+
+_ORIGINS = ("shipped", "local", ORIGIN)
 
 
 class Store:
@@ -29,6 +32,7 @@ class Store:
         self.shipped, self.local, self.limit = shipped, local, limit
         self._made = LocalRuns(local, limit, self.tell)
         self._headers = Headers(shipped, self._made, self.tell)
+        self.atlases = Atlases(shipped / ORIGIN, self.tell)
         self._messages: list[str] = []
 
     def messages(self) -> list[str]:
@@ -45,16 +49,18 @@ class Store:
         return room.least_size(self.headers(experiment_id), plain(config))
 
     def find(self, experiment_id: str, config: Any) -> Header | None:
-        """The run of `config`; if there is none, the smallest that holds its seeds among more of them."""
+        """The run of `config`; if there is none, the smallest that holds its seeds among more of them; else that of the
+        atlas, which is thinned."""
         values = plain(config)
-        found = self.exact(experiment_id, key_of(experiment_id, values))
-        if found or "seeds" not in values:
+        key = key_of(experiment_id, values)
+        if found := self.exact(experiment_id, key):
             return found
-        wider = [header for header in self.headers(experiment_id) if _holds(header.config, values)]
-        return min(wider, key=lambda header: header.config["seeds"], default=None)
+        wider = [each for each in self.headers(experiment_id) if "seeds" in values and _holds(each.config, values)]
+        fewest = min(wider, key=lambda header: header.config["seeds"], default=None)
+        return fewest or self.atlases.headers(experiment_id).get(key)
 
     def exact(self, experiment_id: str, key: str) -> Header | None:
-        """The run with this key, the shipped one first."""
+        """The whole run with this key, the shipped one first."""
         shipped = self._headers.header(self._headers.shipped_path(experiment_id, key), key, "shipped")
         if shipped is None:
             path = self._made.paths().get(key)
@@ -70,13 +76,17 @@ class Store:
         """The known run whose settings differ least from `config`; None if the experiment has no run at all."""
         settings, values = registry.experiment(experiment_id).config, plain(config)
 
-        def apart(header: Header) -> tuple[float, bool, str]:
-            return forms.distance(settings, values, header.config), header.origin == "local", header.key
+        def apart(header: Header) -> tuple[float, int, str]:
+            return forms.distance(settings, values, header.config), _ORIGINS.index(header.origin), header.key
 
-        return min(self.headers(experiment_id), key=apart, default=None)
+        return min(self.every(experiment_id), key=apart, default=None)
+
+    def every(self, experiment_id: str) -> list[Header]:
+        """The runs of one experiment, those of its atlas last."""
+        return [*self.headers(experiment_id), *self.atlases.headers(experiment_id).values()]
 
     def headers(self, experiment_id: str | None = None) -> list[Header]:
-        """The runs of one experiment, or all, of its present version. Reads headers only, each once."""
+        """The whole runs of one experiment, or all, of its present version. Reads headers only, each once."""
         ids = [experiment_id] if experiment_id else registry.experiment_ids()
         found = [header for header in self._headers.headers(ids) if header.experiment in ids]
         return [header for header in found if header.info["version"] == registry.version(header.experiment)]
@@ -87,6 +97,8 @@ class Store:
         One kept in an older form is brought up to date. `typed=False` leaves it as it is, and the config a plain
         namespace, so that neither the experiment nor torch is imported.
         """
+        if header.origin == ORIGIN:
+            return self._load_mapped(header)
         try:
             record, tensors = read(header.path)
             settings = typed_config(header) if typed else SimpleNamespace(**header.config)
@@ -100,6 +112,15 @@ class Store:
         except (OSError, NotHere):  # gone meanwhile: evicted or deleted by another process
             return None
         return Run(settings, tensors, info_of(record), record["digest"])
+
+    def _load_mapped(self, header: Header) -> Run | None:
+        """A run of an atlas."""
+        found = self.atlases.tensors(header)
+        if found is None:
+            return None
+        form, tensors = found
+        tensors = registry.experiment(header.experiment).upgrade(tensors) if form < FORM else tensors
+        return Run(typed_config(header), tensors, header.info, header.digest)
 
     def save(self, experiment_id: str, config: Any, tensors: Tensors, info: Mapping[str, Any]) -> Header:
         """Keep a run made here. Raises `OSError` if it does not fit or cannot be written, `TypeError` for a dtype."""

@@ -114,7 +114,7 @@ class Sweep:
     def _runs(self) -> dict[str, list[Header]]:
         """The stored runs by all settings but the number of seeds: a run of more seeds holds those of fewer."""
         found: dict[str, list[Header]] = {}
-        for header in store.default().headers(self.grid.experiment):
+        for header in store.default().every(self.grid.experiment):
             found.setdefault(_but_seeds(header.config), []).append(header)
         return found
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run, Theory
 from icl_core.papers.birth.induction import claims
+from icl_core.papers.birth.induction.atlas import ATLAS
 from icl_core.papers.birth.induction.draw import (
     attention,
     behaviour,
@@ -145,4 +146,5 @@ EXPERIMENT = Experiment(
         ("matrix", {"memory": "W_F"}),
         "accuracy" if config.trains else "probes",
     ),
+    atlas=ATLAS,
 )

@@ -10,6 +10,7 @@ what breaks.
 
 from icl_core.experiment import Drawing, Experiment, Run, Theory
 from icl_core.papers.gdssm.layer import claims, population
+from icl_core.papers.gdssm.layer.atlas import ATLAS
 from icl_core.papers.gdssm.layer.diagram import diagram
 from icl_core.papers.gdssm.layer.draw import (
     beside,
@@ -141,4 +142,5 @@ EXPERIMENT = Experiment(
     script=SCRIPT,
     theory=(Theory("share of the loss that the best step leaves", left),),
     diagram=diagram,
+    atlas=ATLAS,
 )

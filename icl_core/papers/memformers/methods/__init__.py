@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.methods import claims, printed
+from icl_core.papers.memformers.methods.atlas import ATLAS
 from icl_core.papers.memformers.methods.draw import cells, depth, forms, optimiser, overfit, products, stage, trajectory
 from icl_core.papers.memformers.methods.metrics import metrics
 from icl_core.papers.memformers.methods.script import SCRIPT
@@ -100,4 +101,5 @@ EXPERIMENT = Experiment(
     goes_on=goes_on,
     script=SCRIPT,
     diagram=lambda config: diagram(config, _opens(config)),
+    atlas=ATLAS,
 )
