@@ -1,10 +1,12 @@
 """The atlas of an experiment: which runs it has, how it is made of them. `icl_core.runs.atlas` is its file."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from icl_core import findings, forms, registry
+from icl_core.knobs import BadSetting
 from icl_core.runs import store
 from icl_core.runs.atlas import Mapped, pack_atlas, thin
 from icl_core.runs.disk import write_whole
@@ -23,6 +25,25 @@ def grids(experiment_id: str) -> tuple[Grid, ...]:
 def configs(experiment_id: str) -> list[Any]:
     """The settings in the atlas, each once: all of its grids but those that the experiment refuses."""
     return list(dict.fromkeys(cell.config for each in grids(experiment_id) for cell in each.cells if cell.config))
+
+
+def ready(experiment_id: str, config: Any) -> dict[str, list[Any]]:
+    """Of every knob that the atlas has an axis for, the values at which it has the run of `config` otherwise."""
+    known = store.default().atlases.headers(experiment_id)
+    found: dict[str, list[Any]] = {}
+    for axis in (axis for each in grids(experiment_id) for axis in each.axes if known):
+        at = (value for value in axis.values if value not in found.get(axis.field, ()))
+        there = [value for value in at if _key(experiment_id, config, axis.field, value) in known]
+        found[axis.field] = found.get(axis.field, []) + there
+    return found
+
+
+def _key(experiment_id: str, config: Any, field: str, value: Any) -> str:
+    """The key of `config` with another value of a field; empty if the experiment refuses that."""
+    try:
+        return store.key_of(experiment_id, replace(config, **{field: value}))
+    except BadSetting:
+        return ""
 
 
 def header(experiment_id: str, key: str) -> Header | None:

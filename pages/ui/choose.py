@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import streamlit as st
 
-from icl_core import forms, knobs
+from icl_core import atlas, forms, knobs
 from icl_core.experiment import Preset
 from pages.ui import address, widgets
 from pages.ui.address import Setting
@@ -35,12 +35,13 @@ def config_knobs(setting: Setting) -> None:
     groups: dict[str, list[str]] = {}
     for field, knob in known.items():
         groups.setdefault(knob.group, []).append(field)
+    mapped = {} if setting.refused else atlas.ready(setting.id, setting.config)
     for number, (group, fields) in enumerate(groups.items()):
         # a long list is folded after its first group, but where something of the visitor's is in use
         given = any(known[field].kind == "document" and setting.chosen[field] for field in fields)
         with st.expander(group, expanded=number == 0 or given) if group and len(groups) > 1 else nullcontext():
             for field in (field for field in fields if _asked(setting, known[field])):
-                _draw(setting, field, known[field])
+                _draw(setting, field, known[field], mapped.get(field, []))
     differing = [] if setting.refused else forms.differences(setting.config, setting.preset.config)
     if differing:
         st.caption("Differs from the preset: " + plain("; ".join(differing)))
@@ -48,14 +49,17 @@ def config_knobs(setting: Setting) -> None:
         st.button("Back to the preset", on_click=address.go, kwargs=back)
 
 
-def _draw(setting: Setting, field: str, knob: knobs.Knob) -> None:
+def _draw(setting: Setting, field: str, knob: knobs.Knob, mapped: list) -> None:
+    """The widget of a field; under a slider the values whose runs come with the project, `mapped`."""
     base = getattr(setting.preset.config, field)
-    also = [getattr(preset.config, field) for preset in setting.experiment.presets]
+    also = [*mapped, *(getattr(preset.config, field) for preset in setting.experiment.presets)]
     if knob.at_most:
         most = max(setting.chosen[field], getattr(setting.config, knob.at_most))  # one that is refused is shown, too
         also = [each for each in also if each <= most]
         knob, base = replace(knob, high=most, default=min(knob.default, most)), min(base, most)
     widgets.draw(setting, field, knob, setting.chosen[field], base, also)
+    if len(mapped) > 1 and knob.kind == "slider":
+        st.caption(f"Trained already: {', '.join(map(widgets.shown, mapped))}")
 
 
 def _asked(setting: Setting, knob: knobs.Knob) -> bool:

@@ -32,6 +32,8 @@ from pages.ui.address import Setting
 from pages.ui.plain import plain
 from pages.ui.training import Pending
 
+_MAPPED = "Comes with the project, with few snapshots"
+
 
 def show(name: str) -> None:
     """Draw the page of the paper called `name`."""
@@ -110,7 +112,7 @@ def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
     if found is not None:
         trains = getattr(setting.config, "trains", True)  # a visitor's own matrices are not
         made = "Trained here" if trains else "Measured here, not trained"
-        origin = "Comes with the project" if found.origin == "shipped" else made
+        origin = {"shipped": "Comes with the project", "atlas": _MAPPED}.get(found.origin, made)
         time, device = training.duration(found.info.get("seconds")), found.info.get("device", "this machine")
         st.caption(f"{origin}: {time} on {plain(device)}.")
         if found.info.get("message"):

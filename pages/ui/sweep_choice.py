@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from icl_core import atlas
 from icl_core.knobs import BadSetting, Knob, knobs
 from icl_core.sweeps import grid
 from icl_core.sweeps.grid import Grid
@@ -21,8 +22,7 @@ _KNOBS = 2  # that can be chosen; a link may name more
 def chosen(setting: Setting) -> Grid | None:
     """Draw the widgets; the grid that they ask for, over the setting on screen. None, and why, if there is none."""
     known = {name: knob for name, knob in knobs(setting.experiment.config).items() if _offered(setting, name, knob)}
-    first = next((name for name, knob in known.items() if knob.kind == "slider"), next(iter(known)))
-    words = [word for word in st.query_params.get(AXES, "").split(_BETWEEN) if word] or [_word(setting, first)]
+    words = [word for word in st.query_params.get(AXES, "").split(_BETWEEN) if word] or _first(setting, known)
     for number in range(max(len(words), _KNOBS)):
         _axis(setting, known, words, number)
     seeds = _seeds(setting)
@@ -34,6 +34,14 @@ def chosen(setting: Setting) -> Grid | None:
         st.warning(f"{plain(problem)}.")
         return None
     return found
+
+
+def _first(setting: Setting, known: dict[str, Knob]) -> list[str]:
+    """What is offered first: two knobs at values whose runs are there; else one knob."""
+    mapped = {name: found for name, found in atlas.ready(setting.id, setting.config).items() if len(found) > 1}
+    if len(mapped) > 1:
+        return [f"{name}={','.join(map(widgets.shown, found))}" for name, found in list(mapped.items())[:_KNOBS]]
+    return [_word(setting, next((name for name, knob in known.items() if knob.kind == "slider"), next(iter(known))))]
 
 
 def _offered(setting: Setting, name: str, knob: Knob) -> bool:
