@@ -47,6 +47,8 @@ def test_an_exercise_is_checked_and_kept(server: str, window: Window) -> None:
     expect(first).to_contain_text("Right: 49,152. Three")
     tab.get_by_test_id("stMain").get_by_text("The model", exact=True).click()
     tab.wait_for_url("**drawer=The+model*")
+    expect(tab.locator(".st-key-drawer").get_by_text("residual stream").first).to_be_visible()
+    settled(tab)  # the page is shorter now: a click while it moves would miss
     tab.get_by_test_id("stMain").get_by_text("Exercises", exact=True).click()
     expect(first).to_contain_text("Right: 49,152. Three")
     tab.get_by_role("button", name="Leave the lesson").click()

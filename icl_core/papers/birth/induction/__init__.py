@@ -22,6 +22,7 @@ from icl_core.papers.birth.induction.draw import (
     curves,
     explained,
     forward,
+    gates,
     grafts,
     looks,
     matrices,
@@ -128,6 +129,7 @@ EXPERIMENT = Experiment(
         Drawing(
             "feed_forward", curves.feed_forward, (), CURVES, live=True, applies=lambda c: c.trains and c.feed_forward
         ),
+        Drawing("gradients", gates.gradients, (), CURVES, applies=_trains),
         Drawing("looks", looks.looks, (), CURVES),
         Drawing("errors", looks.errors, (), CURVES, applies=lambda config: config.layers == 2),
         Drawing("stripe", behaviour.stripe, (), CURVES, applies=lambda config: config.layers == 2),
