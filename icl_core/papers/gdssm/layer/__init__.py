@@ -10,7 +10,7 @@ what breaks.
 
 from icl_core.experiment import Drawing, Experiment, Run, Theory
 from icl_core.papers.gdssm.layer import claims, population
-from icl_core.papers.gdssm.layer.atlas import ATLAS
+from icl_core.papers.gdssm.layer.atlas import ATLAS, CLAIMS
 from icl_core.papers.gdssm.layer.diagram import diagram
 from icl_core.papers.gdssm.layer.draw import (
     beside,
@@ -104,7 +104,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
-    claims=claims.ALL,
+    claims=(*claims.ALL, *CLAIMS),
     metrics=metrics,
     drawings=(
         Drawing("state", stage.state, STATE, applies=_several_features, cells=cells.state),
