@@ -50,7 +50,7 @@ CLASSROOM = (
 PAPER = (
     ("fixed, paper size", "Figure 2: fixed triggers", replace(FIGURE_2, triggers="fixed"),
      "The paper's transformer at its size. How soon does it know its triggers?"),
-    ("random, paper size", "Figures 2 and 10: random triggers", FIGURE_2,
+    ("random, paper size", "Figures 2 and 10: random triggers", replace(FIGURE_2, steps=4000),
      "The same with random triggers: do its memories form as the simplified one's do?"),
     ("one layer, paper size", "One layer", replace(FIGURE_2, layers=1), "How far one layer gets."),
     ("one layer, fixed, paper size", "One layer, fixed triggers", replace(FIGURE_2, layers=1, triggers="fixed"),
