@@ -57,7 +57,8 @@ def form_row(name: str, config: Config, recurrent: Callable) -> Row:
     weights, tasks = models.initial(config, [0]), fresh(config)
     slow, fast = plain_gradient(weights, recurrent, tasks), gradient(weights, tasks)[0]
     gap = max(float((slow[n] - fast[n]).norm() / slow[n].norm().clamp(min=1e-12)) for n in slow)
-    times = by_turns([lambda: plain_gradient(weights, recurrent, tasks), lambda: gradient(weights, tasks)], ROUNDS)
+    ways: list[Work] = [lambda tasks: plain_gradient(weights, recurrent, tasks), lambda tasks: gradient(weights, tasks)]
+    times = by_turns(ways, ROUNDS, lambda turn: (fresh(config, turn),))
     return compared(f"GD-SSM: gradient, {name}", *times, "loop", f"; they differ by {gap:.0e}")
 
 

@@ -66,20 +66,29 @@ def by_tokens(root: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Ten
 def often(work: Work) -> Work:
     """What takes too little time to be measured once."""
 
-    def several() -> None:
+    def several(*arguments: object) -> None:
         for _ in range(OFTEN):
-            work()
+            work(*arguments)
 
     return several
 
 
 def gradient_rows(prompts: int) -> Iterator[Row]:
     """Plain against fast with sampled queries, the same loss; and fast as it trains, with the query integrated out."""
-    parameters, root, batch = setting(CONFIG, prompts, 0)
-    ways: list[Work] = [lambda: plain_gradient(parameters, *by_tokens(root, batch))]
-    for asked in (batch, replace(batch, query=None)):
-        ways.append(often(lambda asked=asked: loss_and_gradient(parameters, CONFIG, root, asked, "log")))
-    plain, sampled, integrated = by_turns(ways, ROUNDS[prompts])
+
+    def fresh(turn: int) -> tuple:
+        parameters, root, batch = setting(CONFIG, prompts, turn)
+        return parameters, root, batch, by_tokens(root, batch)
+
+    def fast(parameters: Parameters, root: torch.Tensor, batch: Batch, tokens: tuple) -> None:
+        loss_and_gradient(parameters, CONFIG, root, batch, "log")
+
+    ways: list[Work] = [
+        lambda parameters, root, batch, tokens: plain_gradient(parameters, *tokens),
+        often(fast),
+        often(lambda parameters, root, batch, tokens: fast(parameters, root, replace(batch, query=None), tokens)),
+    ]
+    plain, sampled, integrated = by_turns(ways, ROUNDS[prompts], fresh)
     yield compared(f"Memformers: gradient, {prompts:,} prompts, queries sampled", plain, sampled / OFTEN)
     yield compared(f"Memformers: gradient, {prompts:,} prompts, queries integrated out", plain, integrated / OFTEN)
 

@@ -9,22 +9,26 @@ import torch
 from icl_core.training.loop import Problem
 
 Row = tuple[str, str, str]  # what · a ratio, or a value with its unit · remark
-Work = Callable[[], object]
+Work = Callable[..., object]
 
 thorough = False  # `--all`: the long lists, and a thousand reruns
 
 
-def seconds(work: Work) -> float:
+def seconds(work: Work, *arguments: object) -> float:
     """Of this process's processor time, which waiting for a core does not lengthen."""
     start = time.process_time()
-    work()
+    work(*arguments)
     return time.process_time() - start
 
 
-def by_turns(ways: Sequence[Work], rounds: int) -> list[float]:
-    """The median seconds of each way; all take turns, and their first turns, to warm up, do not count."""
-    times = [[seconds(work) for work in ways] for _ in range(rounds + 1)][1:]
-    return [statistics.median(each) for each in zip(*times, strict=True)]
+def by_turns(ways: Sequence[Work], rounds: int, fresh: Callable[[int], tuple] = lambda turn: ()) -> list[float]:
+    """The median seconds of each way; all take turns, each time on what `fresh` makes for it, as a training does on
+    its batches. The first turns, to warm up, do not count."""
+    times = []
+    for turn in range(rounds + 1):
+        given = fresh(turn)
+        times.append([seconds(work, *given) for work in ways])
+    return [statistics.median(each) for each in zip(*times[1:], strict=True)]
 
 
 def compared(what: str, slow: float, fast: float, slow_name: str = "plain", note: str = "") -> Row:
