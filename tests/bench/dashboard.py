@@ -80,7 +80,7 @@ def server() -> Iterator[tuple[str, psutil.Process]]:
 def window(browser: Browser, address: str = "") -> Iterator[tuple[Page, Wire]]:
     """A new window with nothing in its cache; with an `address`, opened there and settled."""
     page = browser.new_page(viewport={"width": 1400, "height": 900})
-    page.set_default_timeout(120_000)
+    page.set_default_timeout(300_000)
     wire = Wire(page)
     if address:
         page.goto(address)
