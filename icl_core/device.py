@@ -14,9 +14,9 @@ import torch
 
 from icl_core.knobs import BadSetting
 
-# "medium" lets a float32 product be computed in two bfloat16 parts where that is faster. On CPUs without bf16
-# tiles it costs float32-level error (`python -m tests.bench birth --all` prints it); set ICL_PRECISION=highest to forgo it. On CUDA "medium"
-# and "high" mean TF32, products of 10 bits, which shows in the results: there "highest" is the default.
+# "medium" lets a float32 product be computed in two bfloat16 parts where that is faster. On CPUs without bf16 tiles it
+# costs float32-level error (`python -m tests.bench birth --all` prints it); set ICL_PRECISION=highest to forgo it. On
+# CUDA "medium" and "high" mean TF32, products of 10 bits, which shows in the results: there "highest" is the default.
 PRECISIONS = ("medium", "high", "highest")
 
 _chosen = ""  # by `choose`
