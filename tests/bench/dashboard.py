@@ -73,7 +73,7 @@ def server() -> Iterator[tuple[str, psutil.Process]]:
             yield address, psutil.Process(started.pid)
         finally:
             started.terminate()
-            started.wait(20)
+            started.wait(120)
 
 
 @contextmanager
