@@ -59,7 +59,7 @@ def form_row(name: str, config: Config, recurrent: Callable) -> Row:
     gap = max(float((slow[n] - fast[n]).norm() / slow[n].norm().clamp(min=1e-12)) for n in slow)
     ways: list[Work] = [lambda tasks: plain_gradient(weights, recurrent, tasks), lambda tasks: gradient(weights, tasks)]
     times = by_turns(ways, ROUNDS, lambda turn: (fresh(config, turn),))
-    return compared(f"GD-SSM: gradient, {name}", *times, "loop", f"; they differ by {gap:.0e}")
+    return compared(f"GD-SSM: gradient, {name}", *times, "loop", f"; the gradients agree to {gap:.0e}")
 
 
 def authors_row() -> Row:

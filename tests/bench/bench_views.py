@@ -53,8 +53,9 @@ def opening_rows(browser: Browser, address: str, page_name: str) -> Iterator[Row
             page.wait_for_function(ALL)
             every = time.perf_counter() - start
             page.wait_for_timeout(SETTLED)
-            sent = f"{kilobytes(wire.http)} by HTTP, {kilobytes(wire.socket)} by the socket"
-            yield f"page /{page_name}, {which}: all charts", said(every), f"the first after {said(first)}; {sent}"
+            yield f"page /{page_name}, {which}: all charts", said(every), f"the first after {said(first)}"
+    sent = f"{kilobytes(wire.http)} by HTTP, {kilobytes(wire.socket)} by the socket"
+    yield f"page /{page_name}, first load: bytes", kilobytes(wire.http + wire.socket), sent
 
 
 def clock_rows(browser: Browser, address: str, name: str) -> Iterator[Row]:

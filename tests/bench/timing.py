@@ -42,8 +42,8 @@ def said(count: float) -> str:
 
 
 def short(value: float) -> str:
-    """Two digits that count: 3.1, 140."""
-    return f"{float(f'{value:.2g}'):g}"
+    """Two digits that count: 0.61, 3.0, 140."""
+    return f"{value:.1f}" if 1 <= value < 9.95 else f"{float(f'{value:.2g}'):g}"
 
 
 def stepper(problem: Problem) -> Work:
