@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import psutil
 
 from tests.bench import timing
-from tests.bench.bench_views import GRAFT, STRENGTH
+from tests.bench.bench_views import GRAFT, VIEW_KNOB
 from tests.bench.dashboard import browser, server, turn, window
 from tests.bench.timing import Row
 
@@ -35,10 +35,10 @@ def rows() -> Iterator[Row]:
             each = (mebibytes(process) - first) / VISITORS
             yield "server memory a visitor", f"{each:.1f} MiB", f"the mean of {VISITORS} more, all at once"
         for index in range(WARM_UP):
-            turn(page, STRENGTH, key(index))
+            turn(page, VIEW_KNOB, key(index))
         before, count = mebibytes(process), MANY if timing.thorough else FEW
         for index in range(count):
-            turn(page, STRENGTH, key(index))
+            turn(page, VIEW_KNOB, key(index))
         after = mebibytes(process)
         remark = f"{before:.0f} before, {after:.0f} after; {WARM_UP} reruns to warm up"
         yield f"server memory after {count:,} reruns", f"{after - before:+.1f} MiB", remark

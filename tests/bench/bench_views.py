@@ -12,12 +12,16 @@ from collections.abc import Iterator
 import psutil
 from playwright.sync_api import Browser, Page
 
+from icl_core import registry
+from icl_core.knobs import knobs
 from tests.bench.dashboard import ALL, FIRST, SETTLED, browser, server, turn, window
 from tests.bench.timing import Row, said, short
 
 PAGES = ("", "birth", "memformers", "gdssm")
 STAGES = ("birth", "gdssm", "memformers", "memformers?experiment=convergence")
-GRAFT, STRENGTH = "birth?drawer=Graft", "strength of the constructions"
+GRAFT = "birth?drawer=Graft"
+VIEW_KNOB = knobs(registry.experiment("birth.induction").view)["strength"].label
+TRAINING_KNOB = knobs(registry.experiment("gdssm.layer").config)["penalty"].label
 KEYS = 3 * ["ArrowRight"] + 6 * ["ArrowLeft"]  # to both ends of the knob
 TRAININGS = 3
 # every snapshot in turn, the next one as soon as all charts in sight show it
@@ -86,7 +90,7 @@ def knob_rows(browser: Browser, address: str, process: psutil.Process) -> Iterat
         for key in KEYS:
             wire.clear()
             start = time.perf_counter()
-            turn(page, STRENGTH, key)
+            turn(page, VIEW_KNOB, key)
             waits.append(time.perf_counter() - start)
             page.wait_for_timeout(500)
             sent.append(wire.socket + wire.http)
@@ -101,7 +105,7 @@ def training(page: Page) -> tuple[float, float]:
     """Seconds from a slider's release to the first curve of the training that it begins, and to all its figures."""
     page.wait_for_timeout(SETTLED)
     start = time.perf_counter()
-    page.get_by_role("slider", name="L2 penalty").press("ArrowRight")
+    page.get_by_role("slider", name=TRAINING_KNOB).press("ArrowRight")
     page.wait_for_selector("[data-live]")
     first = time.perf_counter() - start
     page.wait_for_selector("[data-live]", state="detached")

@@ -62,8 +62,9 @@ def server() -> Iterator[tuple[str, psutil.Process]]:
     command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", "--server.headless=true"]
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
         environment = {**os.environ, "ICL_CACHE_DIR": cache}
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.STDOUT}
-        started = subprocess.Popen(command, cwd=ROOT, env=environment, **quiet)
+        started = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT
+        )
         try:
             address = f"http://localhost:{port}"
             while True:
