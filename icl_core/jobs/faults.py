@@ -8,7 +8,7 @@ from typing import Any
 from icl_core.knobs import knobs
 
 MEMORY, GPU = "memory", "GPU"
-_FULL = ("DefaultCPUAllocator: can't allocate memory", "out of memory", "ALLOC_FAILED")
+_FULL = ("DefaultCPUAllocator", "out of memory", "ALLOC_FAILED")
 _ASKED = re.compile(r"allocate ([\d.]+) (\w+)")  # as torch and numpy say it
 _LONGEST = 200  # characters of a message
 
