@@ -73,7 +73,11 @@ class Finding:
 
 def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
     """The metrics of a run as JSON, for its file. Raises `KeyError` for a claim that is not declared."""
+    from icl_core import device  # imports torch
+
     declared = {claim.id: claim for claim in experiment.claims}
+    with device.exact():
+        measured = experiment.metrics(run)
     return [
         {
             "claim": metric.claim.id,
@@ -84,7 +88,7 @@ def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
             "reason": metric.reason,
             "verdict": metric.verdict(run.config),
         }
-        for metric in experiment.metrics(run)
+        for metric in measured
     ]
 
 
