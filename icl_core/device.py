@@ -1,8 +1,12 @@
 """Where a training runs: CUDA if there is one, else the CPU; its threads, precision and memory."""
 
+import ctypes
+import gc
 import os
 import platform
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import cache
 
 import psutil
@@ -10,12 +14,13 @@ import torch
 
 from icl_core.knobs import BadSetting
 
-# "medium" lets a float32 product be computed in two bfloat16 parts where that is faster. On CPUs without bf16
-# tiles it costs float32-level error (tests/bench/ prints it); set ICL_PRECISION=highest to forgo it. On CUDA "medium"
-# and "high" mean TF32, products of 10 bits, which shows in the results: there "highest" is the default.
+# "medium" lets a float32 product be computed in two bfloat16 parts where that is faster. On CPUs without bf16 tiles it
+# costs float32-level error (`python -m tests.bench birth --all` prints it); set ICL_PRECISION=highest to forgo it. On
+# CUDA "medium" and "high" mean TF32, products of 10 bits, which shows in the results: there "highest" is the default.
 PRECISIONS = ("medium", "high", "highest")
 
 _chosen = ""  # by `choose`
+_estimates: list[int] | None = None  # what `check_memory` hears while `estimated` listens
 
 
 def choose(index: int) -> None:
@@ -112,6 +117,19 @@ def set_threads(threads: int = 1) -> None:
         torch.use_deterministic_algorithms(True, warn_only=True)
 
 
+@contextmanager
+def exact() -> Iterator[None]:
+    """On a GPU, whole float32 products meanwhile, no TF32, whatever `ICL_PRECISION` says: for what is measured. On a
+    CPU nothing changes."""
+    before = torch.get_float32_matmul_precision()
+    if device().type == "cuda":
+        torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 def memory() -> int:
     """Bytes a run may use: nine tenths of what the device has in all. The total, not what is free now: whether a
     setting can be asked for must not depend on what else is open."""
@@ -120,9 +138,33 @@ def memory() -> int:
     return int(0.9 * psutil.virtual_memory().total)
 
 
+def release() -> int:
+    """Give back the memory that this process holds without using it; the bytes that are free on the device then."""
+    gc.collect()
+    if device().type == "cuda":
+        torch.cuda.empty_cache()
+        return torch.cuda.mem_get_info(device())[0]
+    with suppress(OSError, AttributeError):  # glibc alone has it, and keeps what was freed, as workers ask it to
+        ctypes.CDLL(None).malloc_trim(0)
+    return psutil.virtual_memory().available
+
+
+def estimated(make: Callable[[], object]) -> int:
+    """The bytes that settings are estimated to need, while `make` makes them; 0 if nothing is known of them."""
+    global _estimates
+    _estimates = [0]
+    try:
+        make()
+        return max(_estimates)
+    finally:
+        _estimates = None
+
+
 def check_memory(needed: int, what: str) -> None:
     """Raise `BadSetting` if `needed` bytes do not fit; `what` names the fields that decide: "batch 512, T 256"."""
-    if needed > memory():
+    if _estimates is not None:
+        _estimates.append(needed)
+    elif needed > memory():
         raise BadSetting(
             f"{what} must fit the memory of {describe()}, {memory() / 2**30:.1f} GiB; got an estimated "
             f"{needed / 2**30:.1f} GiB"

@@ -73,7 +73,11 @@ class Finding:
 
 def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
     """The metrics of a run as JSON, for its file. Raises `KeyError` for a claim that is not declared."""
-    return records(experiment, experiment.metrics(run), run.config)
+    from icl_core import device  # imports torch
+
+    with device.exact():
+        measured = experiment.metrics(run)
+    return records(experiment, measured, run.config)
 
 
 def records(experiment: Experiment, metrics: Iterable[Metric], config: Any) -> list[dict[str, Any]]:

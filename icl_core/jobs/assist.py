@@ -8,6 +8,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.experiment import Cancelled, Taken, Tensors
 from icl_core.forms import from_kept
+from icl_core.jobs import faults
 from icl_core.jobs.ends import Ends
 from icl_core.jobs.folder import Job
 from icl_core.jobs.progress import CHECKPOINT, FIRST_CHECKPOINT, LOOK, THREADS, Stopped, identity_of
@@ -89,21 +90,27 @@ class Assisting:
 
 def assist(job: Job, stopped: Callable[[], bool], wanted: Callable[[], bool]) -> int:
     """Train what the run of `job` has left, until nothing is or this worker is `wanted` elsewhere; the number of
-    trainings. What goes wrong here goes wrong with the job's own worker, too, and is told by that one."""
+    trainings. What goes wrong here goes wrong with the job's own worker, too, and is told by that one. Raises `GpuLost`
+    where this one must end."""
+    from icl_core import device  # imports torch
+
     request: dict[str, Any] = job.request() or {}
-    shared = progress = None
+    shared, progress, fault = None, None, ""
     try:
         experiment = registry.experiment(request["experiment"])
-        from icl_core import device
-
         device.set_threads(THREADS)
         shared = Shared(job, identity_of(request))
         progress = Assisting(job, shared, stopped, wanted)
         experiment.run(from_kept(experiment.config, request["config"]), progress)
     except (NothingLeft, Cancelled, Stopped):
         pass
-    except Exception:
+    except Exception as problem:
         traceback.print_exc()
+        fault = faults.kind(problem)
     if shared:
         shared.leave()
+    if fault == faults.GPU:
+        raise faults.GpuLost
+    if fault == faults.MEMORY:
+        device.release()
     return progress.trained if progress else 0

@@ -63,11 +63,14 @@ class Job:
         return self.request() is not None and told["status"] not in ENDED and not put_off(told.get("retry_at", 0.0))
 
     def ask(self, request: dict[str, Any]) -> None:
-        """Queue the job, anew if it has ended. Nothing is asked before it is on the disk; raises `OSError`."""
+        """Queue the job, anew if it has ended, but for what it has `kept`. Nothing is asked before it is on the disk;
+        raises `OSError`."""
         write_whole(self.folder / "request.json", json.dumps(request).encode())
-        for path in (self.cancel, self.checkpoint, self.live):
+        for path in (self.cancel, self.live):
             drop(path)
-        shutil.rmtree(self.phases, ignore_errors=True)
+        if not self.state().get("kept"):
+            drop(self.checkpoint)
+            shutil.rmtree(self.phases, ignore_errors=True)
         if (self.folder / "state.json").exists():
             self.tell(status="queued")
 
@@ -78,11 +81,13 @@ class Job:
             write_whole(self.folder / "request.json", json.dumps({**request, "later": False}).encode())
 
     def tell(self, **state: Any) -> None:
-        """Write the state; with the last one, drop what only a running job needs. Raises `OSError`.
+        """Write the state; with the last one, drop what only a running job needs, unless it is `kept` for who asks
+        again. Raises `OSError`.
 
         On a full disk these files, or the curves, which the next report brings anew, and a reserve make room first.
         """
-        needless = (self.checkpoint, self.live, self.cancel) if state["status"] in ENDED else ()
+        ended, kept = state["status"] in ENDED, state.get("kept", False)
+        needless = [self.live, self.cancel, *([] if kept else [self.checkpoint])] if ended else []
         told = self.folder / "state.json", json.dumps(state).encode()
         try:
             write_whole(*told)
@@ -92,7 +97,7 @@ class Job:
             write_whole(*told)
         for path in needless:
             drop(path)
-        for folder in (self.watched, self.phases) if needless else ():
+        for folder in (self.watched, *([] if kept else [self.phases])) if ended else ():
             shutil.rmtree(folder, ignore_errors=True)
 
     def give_up(self, status: str) -> None:

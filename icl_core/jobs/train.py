@@ -12,9 +12,11 @@ from typing import Any
 from icl_core import findings, registry
 from icl_core.experiment import Cancelled, Diverged, Experiment, Run
 from icl_core.forms import from_kept
+from icl_core.jobs import faults
 from icl_core.jobs.estimate import pace
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, trouble
 from icl_core.jobs.progress import THREADS, JobProgress, Lost, Stopped, identity_of
+from icl_core.jobs.reading import plain_file
 from icl_core.knobs import BadSetting
 from icl_core.runs import store
 
@@ -24,7 +26,9 @@ PACKAGES = ("torch", "numpy", "safetensors")
 
 
 def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> None:
-    """One job from request to its end, whatever that is. A worker that has lost the job's lock writes nothing."""
+    """One job from request to its end, whatever that is. A worker that has lost the job's lock writes nothing. Raises
+    `GpuLost` where it can do no other."""
+    fault = ""
     try:
         last = _run(job, stopped, mine)
     except Lost:
@@ -38,10 +42,15 @@ def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> No
         last = {"status": "failed", "message": str(problem)}
     except Exception as problem:  # whatever an experiment does wrong is the job's failure, not the worker's
         traceback.print_exc()
+        fault, said = faults.kind(problem), faults.first_line(problem)
         last = {"status": "failed", "message": f"{type(problem).__name__}: {problem}"}
+    if fault:  # out of the block: what the training held is freed by now
+        last = _faulty(job, fault, said)
     if mine():
         with suppress(OSError):  # untold, it counts as interrupted, and goes on when there is room
             job.tell(**last)
+    if fault == faults.GPU:
+        raise faults.GpuLost
 
 
 def _run(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> dict[str, Any]:
@@ -77,6 +86,19 @@ def _run(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> dic
     return {"status": "done", "message": info.get("message", ""), **reached}
 
 
+def _faulty(job: Job, fault: str, said: str) -> dict[str, Any]:
+    """The state of a job that a fault of the machine has ended. Where the GPU is lost it is left as by a worker that
+    was killed: the next one goes on, and counts that as a death. Its checkpoint stays in both cases."""
+    if fault == faults.GPU:
+        message = f"the GPU was lost: {said}"
+        return {**job.state(), "status": "running", "seconds_left": None, "message": message, "fault": message}
+    request = job.request() or {}
+    config = from_kept(registry.experiment(request["experiment"]).config, request["config"])
+    kept = plain_file(job.checkpoint)
+    goes_on = ". The last checkpoint is kept: the same run, asked for again, goes on from there" if kept else ""
+    return {"status": "failed", "message": faults.shortage(config, said) + goes_on, "kept": kept}
+
+
 def _put_off(job: Job, progress: JobProgress, problem: OSError) -> dict[str, Any]:
     """The state of a job whose run could not be kept. Its checkpoint stays; it is tried again, later and later."""
     pause = min(FIRST_PAUSE * 2**progress.tries, LONGEST_PAUSE)
@@ -93,17 +115,20 @@ def _count_deaths(job: Job, progress: JobProgress) -> None:
         further = progress.first_step > told.get("first_step", 0)
         progress.deaths = 1 if further else told.get("deaths", 0) + 1
     if progress.deaths >= DEATHS:
+        why = told.get("fault") or "is the setting too large for this machine's memory?"
         raise BadSetting(
-            f"the worker was killed {progress.deaths} times without getting beyond step {progress.first_step}; "
-            "is the setting too large for this machine's memory?"
+            f"the worker was killed {progress.deaths} times without getting beyond step {progress.first_step}; {why}"
         )
 
 
 def _measured(experiment: Experiment, run: Run) -> dict[str, Any]:
-    """The metrics, for the run's file. If they fail the training is kept all the same, with a message instead."""
+    """The metrics, for the run's file. If they fail the training is kept all the same, with a message instead, but
+    where another process can compute them from the checkpoint."""
     try:
         return {"metrics": findings.measure(experiment, run)}
     except Exception as problem:  # a fault of the experiment, which may be mended without training again
+        if faults.kind(problem) == faults.GPU:
+            raise
         traceback.print_exc()
         return {"metrics": [], "message": f"the metrics failed: {type(problem).__name__}: {problem}"}
 

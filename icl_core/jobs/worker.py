@@ -17,6 +17,7 @@ from icl_core import papers, registry
 from icl_core.jobs import queue, start
 from icl_core.jobs.assist import assist
 from icl_core.jobs.estimate import measure_pace
+from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job, asked, has_room, held, queue_lock
 from icl_core.jobs.train import train
 
@@ -43,6 +44,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         stopped = stack.enter_context(_signals())
         waited_for = _served(server)
         idle_since = time.monotonic()
+        stack.enter_context(suppress(GpuLost))  # this process is of no more use; the next worker goes on
         while not stopped() and _code() == code:
             heard = asked()
             if _work_one(stopped, slots):

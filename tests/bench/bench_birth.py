@@ -1,29 +1,30 @@
-"""How much faster the fast path is than the equations written down plainly; run by hand:
-
-    python tests/bench/bench_birth.py
+"""Birth of a Transformer: the fast gradient and sampler beside the equations written down plainly.
 
 The plain gradient is autograd through `plain_loss`, full T x T scores in both layers, float32 at default precision;
-the plain sampler draws token by token with numpy, as the authors' does. Plain and fast take turns, on one thread each,
-and medians are compared, of processor time, which waiting for a core does not lengthen. The paper's batch is 512:
-there the plain version's T x T maps outgrow cache and allocator. The plain side runs in a process of its own, which
-has not been told to keep freed memory. Every round has a fresh batch, as in training.
+the plain sampler draws token by token with numpy. The paper's batch is 512: there the plain version's T x T maps
+outgrow cache and allocator. The plain side runs in a process of its own, which has not been told to keep freed memory.
+Every round has a fresh batch, as in training.
 """
 
 import multiprocessing
 import statistics
-import sys
-import time
-from pathlib import Path
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
+from icl_core.papers.birth.shared import train
+from icl_core.papers.birth.shared.gradient import loss_and_gradient
 from icl_core.papers.birth.shared.model import Weights, initialise
+from icl_core.papers.birth.shared.settings import Config
 from icl_core.papers.birth.shared.task import Batch, Task, make_task, sample
+from tests.bench import authors, timing
+from tests.bench.timing import Row, by_turns, compared, seconds
 
-ROUNDS, D = {64: 9, 512: 3}, 128  # rounds by batch size
+ROUNDS, D, T = {64: 9, 512: 3}, 128, 256  # rounds by batch size
+PLACES = {"in_context": "in-context positions", "all": "all positions"}
+PAPER = Config(T=T, d=D, batch=512, optimiser="sgd", learning_rate=0.03)
 
 
 def plain_loss(weights: Weights, batch: Batch, positions: str) -> torch.Tensor:
@@ -62,69 +63,76 @@ def plain_sample(task: Task, batch: int, rng: np.random.Generator) -> list[list[
     return sequences
 
 
-def seconds(work, *arguments) -> float:
-    start = time.process_time()
-    work(*arguments)
-    return time.process_time() - start
-
-
 def setting(positions: str, seed: int, sequences: int) -> tuple[Weights, Batch]:
-    weights = initialise(65, D, 256, torch.Generator().manual_seed(0), "paper", with_F=positions == "all")
-    return weights, sample(make_task(K=5, T=256), sequences, torch.Generator().manual_seed(seed))
+    weights = initialise(65, D, T, torch.Generator().manual_seed(0), "paper", with_F=positions == "all")
+    return weights, sample(make_task(K=5, T=T), sequences, torch.Generator().manual_seed(seed))
 
 
-def plain_side(pipe) -> None:
+def plain_side(pipe: Any) -> None:
+    """Measures what is asked for, a gradient or the authors' step, until there is nothing more."""
     torch.set_num_threads(1)
+    loop = None
     while (order := pipe.recv()) is not None:
-        pipe.send(seconds(plain_gradient, *setting(*order), order[0]))
+        if order == "authors":
+            loop = loop or authors.birth(make_task(K=5, T=T), D, PAPER.batch)
+            pipe.send(seconds(loop))
+        else:
+            weights, batch = setting(*order)
+            pipe.send(seconds(lambda weights=weights, batch=batch, of=order[0]: plain_gradient(weights, batch, of)))
 
 
-def compare_gradients(pipe, positions: str, sequences: int) -> None:
-    from icl_core.papers.birth.shared.gradient import loss_and_gradient
-
-    plain, fast = [], []
-    for seed in range(-1, ROUNDS[sequences]):  # one to warm up
-        pipe.send((positions, seed + 10, sequences))
-        plain.append(pipe.recv())
-        fast.append(seconds(loss_and_gradient, *setting(positions, seed + 10, sequences), positions))
-    report(f"gradient, {positions}, {sequences} sequences", plain[1:], fast[1:], 6 if positions == "in_context" else 3)
+def alternated(pipe: Any, order: Callable[[int], Any], fast: Callable[[int], float], rounds: int) -> list[float]:
+    """Median seconds of the other process and of this one, by turns; the first turns do not count."""
+    times = []
+    for turn in range(rounds + 1):
+        pipe.send(order(turn))
+        times.append((pipe.recv(), fast(turn)))
+    return [statistics.median(each) for each in zip(*times[1:], strict=True)]
 
 
-def compare_samplers() -> None:
-    task, generator, rng = make_task(K=5, T=256), torch.Generator().manual_seed(0), np.random.default_rng(0)
-    sample(task, 512, generator)
-    plain = [seconds(plain_sample, task, 512, rng) for _ in range(3)]
-    report("sampler, 512 sequences", plain, [seconds(sample, task, 512, generator) for _ in range(9)], 30)
+def gradient_row(pipe: Any, positions: str, sequences: int) -> Row:
+    def fast(seed: int) -> float:
+        weights, batch = setting(positions, seed, sequences)
+        return seconds(lambda: loss_and_gradient(weights, batch, positions))
+
+    times = alternated(pipe, lambda seed: (positions, seed, sequences), fast, ROUNDS[sequences])
+    return compared(f"Birth: gradient, loss on {PLACES[positions]}, {sequences} sequences", *times)
 
 
-def report(what: str, plain: list[float], fast: list[float], wanted: float) -> None:
-    slow, quick = statistics.median(plain), statistics.median(fast)
-    print(f"{what}: plain {slow:.3f} s, fast {quick:.3f} s, ratio {slow / quick:.1f} (wanted: {wanted})", flush=True)
+def authors_row(pipe: Any) -> Row:
+    weights, generator = train.begun(PAPER)
+    step = timing.stepper(train.problem(PAPER, weights, generator, lambda index: {}))
+    times = alternated(pipe, lambda turn: "authors", lambda turn: seconds(step), ROUNDS[PAPER.batch])
+    note = "; drawing and update included"
+    return compared(f"Birth: training step, the authors' loop, {PAPER.batch} sequences", *times, "theirs", note)
 
 
-def precision_error() -> None:
-    from icl_core.papers.birth.shared.gradient import loss_and_gradient
-
-    for positions in ("in_context", "all"):
+def precision_rows() -> Iterator[Row]:
+    """What the faster products cost: the error of the gradient against float64."""
+    before = torch.get_float32_matmul_precision()
+    for positions, name in PLACES.items():
         weights, batch = setting(positions, 3, 16)
         exact = loss_and_gradient(weights.to(torch.float64), batch, positions)[0]
         for precision in ("highest", "medium"):
             torch.set_float32_matmul_precision(precision)
             got = loss_and_gradient(weights, batch, positions)[0]
-            errors = {name: float((got[name] - exact[name]).norm() / exact[name].norm()) for name in sorted(exact)}
-            shown = ", ".join(f"{name} {error:.1e}" for name, error in errors.items())
-            print(f"relative error of the gradient against float64, {positions}, {precision}: {shown}")
+            error = max(float((got[name] - exact[name]).norm() / exact[name].norm()) for name in exact)
+            yield f"Birth: error of the gradient, loss on {name}, {precision}", f"{error:.0e}", "against float64"
+    torch.set_float32_matmul_precision(before)
 
 
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    precision_error()
-    torch.set_float32_matmul_precision(sys.argv[1] if len(sys.argv) > 1 else "medium")
+def rows() -> Iterator[Row]:
+    """See the head of this file."""
     here, there = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=plain_side, args=(there,), daemon=True)
     process.start()
-    for size in ROUNDS:
-        for which in ("in_context", "all"):
-            compare_gradients(here, which, size)
+    for sequences in ROUNDS:
+        for positions in PLACES:
+            yield gradient_row(here, positions, sequences)
+    yield authors_row(here)
     here.send(None)
-    compare_samplers()
+    task, generator, rng = make_task(K=5, T=T), torch.Generator().manual_seed(0), np.random.default_rng(0)
+    times = by_turns([lambda: plain_sample(task, 512, rng), lambda: sample(task, 512, generator)], 3)
+    yield compared("Birth: drawing 512 sequences", *times)
+    if timing.thorough:
+        yield from precision_rows()

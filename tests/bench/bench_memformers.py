@@ -1,32 +1,28 @@
-"""How much faster the iteration in R^d is than attention over tokens written down plainly; run by hand:
-
-    python tests/bench/bench_memformers.py
+"""Memformers: the iteration in R^d beside attention over tokens written down plainly.
 
 One gradient of the LFOM Memformer (a number Γ a pair of layers, full A, L = 4, d = 5, n = 20), float32, the log of
 the batch mean with sampled queries on both sides. The plain one is autograd through Z [b, d + 1, n + 1] and its
-n × n attention, batch first, as the paper writes it and the authors' code has it. Plain and fast take turns, on one
-thread, and medians are compared, of processor time, which waiting for a core does not lengthen.
+n × n attention, batch first, as the paper writes it.
 """
 
-import statistics
-import sys
-import time
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import torch
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
-
+from icl_core.papers.memformers.shared import task, train
 from icl_core.papers.memformers.shared.model import loss_and_gradient
 from icl_core.papers.memformers.shared.settings import Model as Config
 from icl_core.papers.memformers.shared.task import Batch, covariances
 from icl_core.papers.memformers.shared.variants import Parameters, initial
 from icl_core.regression import covariates, gram
+from tests.bench import authors, timing
+from tests.bench.timing import Row, Work, by_turns, compared, said, short
 
 ROUNDS = {1000: 15, 20_000: 5}  # by batch size; the fast one goes `OFTEN` times in each
 OFTEN = 5
 CONFIG = Config(variant="lfom", layers=4, d=5, n=20, coordinates="original")
+SIZE = "L = 4, d = 5, n = 20"
 
 
 def plain_gradient(
@@ -67,54 +63,75 @@ def by_tokens(root: torch.Tensor, batch: Batch) -> tuple[torch.Tensor, torch.Ten
     return root[0].square().sum() / len(root[0]), torch.cat([X, y], 1), (query * target).sum(0)
 
 
-def seconds(work, *arguments, often: int = 1) -> float:
-    start = time.process_time()
-    for _ in range(often):
-        work(*arguments)
-    return (time.process_time() - start) / often
+def often(work: Work) -> Work:
+    """What takes too little time to be measured once."""
+
+    def several(*arguments: object) -> None:
+        for _ in range(OFTEN):
+            work(*arguments)
+
+    return several
 
 
-def agree() -> None:
-    parameters, root, batch = setting(CONFIG, 1000, 0)
-    slow, slow_gradient = plain_gradient(parameters, *by_tokens(root, batch))
-    loss, gradient = loss_and_gradient(parameters, CONFIG, root, batch, "log")
-    gaps = [float((gradient[n][0] - slow_gradient[n]).norm() / slow_gradient[n].norm()) for n in gradient]
-    print(f"both find the loss {slow:.6f}, {float(loss):.6f}; their gradients differ by {max(gaps):.0e}")
-
-
-def compare(batch: int, wanted: float) -> None:
+def gradient_rows(prompts: int) -> Iterator[Row]:
     """Plain against fast with sampled queries, the same loss; and fast as it trains, with the query integrated out."""
-    plain, fast, trained = [], [], []
-    for seed in range(-1, ROUNDS[batch]):  # one to warm up
-        parameters, root, prompts = setting(CONFIG, batch, seed + 1)
-        plain.append(seconds(plain_gradient, parameters, *by_tokens(root, prompts)))
-        for times, asked in ((fast, prompts), (trained, replace(prompts, query=None))):
-            times.append(seconds(loss_and_gradient, parameters, CONFIG, root, asked, "log", often=OFTEN))
-    slow, quick, quicker = (1000 * statistics.median(each[1:]) for each in (plain, fast, trained))
-    print(
-        f"gradient, batch {batch}: plain {slow:.1f} ms, fast {quick:.2f} ms, ratio {slow / quick:.0f}; query "
-        f"integrated out {quicker:.2f} ms, ratio {slow / quicker:.0f} (wanted: {wanted})",
-        flush=True,
-    )
+
+    def fresh(turn: int) -> tuple:
+        parameters, root, batch = setting(CONFIG, prompts, turn)
+        return parameters, root, batch, by_tokens(root, batch)
+
+    def fast(parameters: Parameters, root: torch.Tensor, batch: Batch, tokens: tuple) -> None:
+        loss_and_gradient(parameters, CONFIG, root, batch, "log")
+
+    ways: list[Work] = [
+        lambda parameters, root, batch, tokens: plain_gradient(parameters, *tokens),
+        often(fast),
+        often(lambda parameters, root, batch, tokens: fast(parameters, root, replace(batch, query=None), tokens)),
+    ]
+    plain, sampled, integrated = by_turns(ways, ROUNDS[prompts], fresh)
+    yield compared(f"Memformers: gradient, {prompts:,} prompts, queries sampled", plain, sampled / OFTEN)
+    yield compared(f"Memformers: gradient, {prompts:,} prompts, queries integrated out", plain, integrated / OFTEN)
 
 
-def compare_seeds(batch: int, wanted: float) -> None:
+def authors_row(prompts: int) -> Row:
+    config = replace(CONFIG, batch=prompts, steps=1000)
+    root = task.roots(config)
+    parameters = initial(config, torch.Generator().manual_seed(0))
+    problem = train.problem(config, parameters, root, train.Batches(config), lambda step: {})
+    loop = authors.memformers(config.d, config.n, config.layers, prompts, task.PAPER)
+    theirs, ours = by_turns([loop, often(timing.stepper(problem))], ROUNDS[prompts])
+    what = f"Memformers: training step, the authors' loop, {prompts:,} prompts"
+    return compared(what, theirs, ours / OFTEN, "theirs", "; fresh prompts here, kept ones there")
+
+
+def seeds_row(prompts: int) -> Row:
     """Five seeds in one pass against one."""
-    times: dict[int, list[float]] = {1: [], 5: []}
-    for seed in range(-1, 3 * ROUNDS[batch]):
-        for seeds, found in times.items():
-            config = replace(CONFIG, seeds=seeds)
-            parameters, root, prompts = setting(config, batch, seed + 1)
-            asked = replace(prompts, query=None)
-            found.append(seconds(loss_and_gradient, parameters, config, root, asked, "log", often=OFTEN))
-    one, five = (1000 * statistics.median(each[1:]) for each in times.values())
-    print(f"seeds, batch {batch}: one {one:.2f} ms, five {five:.2f} ms, ratio {five / one:.2f} (wanted: {wanted})")
+    ways: list[Work] = []
+    for seeds in (1, 5):
+        config = replace(CONFIG, seeds=seeds)
+        parameters, root, batch = setting(config, prompts, 0)
+        asked = replace(batch, query=None)
+        ways.append(often(lambda c=config, p=parameters, r=root, a=asked: loss_and_gradient(p, c, r, a, "log")))
+    one, five = by_turns(ways, 3 * ROUNDS[prompts])
+    remark = f"one {said(one / OFTEN)}, five {said(five / OFTEN)}"
+    return f"Memformers: five seeds in one pass, {prompts:,} prompts", f"{short(five / one)} times one", remark
 
 
-if __name__ == "__main__":
-    torch.set_num_threads(1)
-    agree()
-    compare(1000, 25)
-    compare(20_000, 120)
-    compare_seeds(1000, 2)
-    compare_seeds(20_000, 5)
+def agreement_row() -> Row:
+    """That both forms find the same."""
+    parameters, root, batch = setting(CONFIG, 1000, 0)
+    slow = plain_gradient(parameters, *by_tokens(root, batch))[1]
+    fast = loss_and_gradient(parameters, CONFIG, root, batch, "log")[1]
+    gap = max(float((fast[name][0] - slow[name]).norm() / slow[name].norm()) for name in fast)
+    return "Memformers: gradients differ by", f"{gap:.0e}", f"plain and fast, {SIZE}"
+
+
+def rows() -> Iterator[Row]:
+    """See the head of this file."""
+    for prompts in ROUNDS:
+        yield from gradient_rows(prompts)
+        yield authors_row(prompts)
+    for prompts in ROUNDS:
+        yield seeds_row(prompts)
+    if timing.thorough:
+        yield agreement_row()

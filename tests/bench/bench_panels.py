@@ -1,66 +1,72 @@
-"""How long a visitor waits: opening a shipped run, and each panel from view to JSON; run by hand:
+"""What the server does for a visitor: opening a shipped run, and each panel from view to JSON.
 
-    python tests/bench/bench_panels.py
-
-Wanted: a panel in 0.3 s up to 128 positions and 0.5 s at 256; a shipped run open in 1 s. Medians of five, after one
-warm-up, without the browser's own drawing.
+For the first shipped run of each length, medians of five after one warm-up, of processor time. The row of all names
+the slowest; with `--all` every panel has its own.
 """
 
 import json
 import statistics
-import sys
-import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
+from functools import partial
+from typing import Any
 
 from icl_core import device, registry
+from icl_core.experiment import Drawing, Run
 from icl_core.runs import store
+from icl_core.runs.store import Header
+from tests.bench import timing
+from tests.bench.timing import Row, by_turns, said
 
 ROUNDS = 5
 
 
-def median(work: Callable[[], object]) -> float:
-    """Seconds of the middle one of five."""
-    work()
-    times = []
-    for _ in range(ROUNDS):
-        start = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
-
-
-def _size(config: dict) -> str:
+def size(config: dict) -> str:
     """What makes a run of an experiment slow to draw: its positions, or its dimension and layers."""
     names = ("T",) if "T" in config else ("d", "layers")
     return ", ".join(f"{name} = {config[name]}" for name in names if name in config)
 
 
-def main() -> None:
-    """Print a line a panel, for the first shipped run of each length."""
-    device.set_threads(1)
+def first_runs() -> Iterator[tuple[str, Header]]:
+    """The first shipped run of each length of each experiment, with its name."""
     for experiment_id in registry.experiment_ids():
-        experiment = registry.experiment(experiment_id)
         headers = [h for h in store.default().headers(experiment_id) if h.origin == "shipped"]
-        first = {_size(header.config): header for header in reversed(headers)}
-        for size, header in sorted(first.items()):
-            run = store.default().load(header)
-            assert run is not None
-            opened = median(lambda header=header: store.default().load(header))
-            print(f"{experiment_id}, {size}: opens in {opened:.3f} s")
-            view = experiment.view()
-            if hasattr(view, "length"):
-                view = replace(view, length=header.config["T"])
-            for drawing in experiment.drawings:
-                if drawing.applies(run.config):
-                    seconds = median(
-                        lambda d=drawing, run=run, view=view: json.dumps(d.draw(run, view).figure.to_dict())
-                    )
-                    print(f"  {drawing.name:13s} {seconds:.3f} s")
+        for length, header in sorted({size(header.config): header for header in reversed(headers)}.items()):
+            yield ", ".join(filter(None, (experiment_id, length))), header
 
 
-if __name__ == "__main__":
-    main()
+def panels(run: Run, header: Header) -> Iterator[tuple[str, float]]:
+    """Each panel of a run with the seconds from its view to JSON."""
+    experiment = registry.experiment(header.experiment)
+    view = experiment.view()
+    if hasattr(view, "length"):
+        view = replace(view, length=header.config["T"])
+    for drawing in experiment.drawings:
+        if drawing.applies(run.config):
+            yield drawing.name, by_turns([partial(to_json, drawing, run, view)], ROUNDS)[0]
+
+
+def to_json(drawing: Drawing, run: Run, view: Any) -> str:
+    figure = drawing.draw(run, view).figure
+    return json.dumps(figure.to_dict()) if figure else ""
+
+
+def summary(what: str, found: dict[str, float]) -> Row:
+    slowest = max(found, key=lambda name: found[name])
+    middle = statistics.median(found.values())
+    return what, said(middle), f"median of {len(found)}; slowest {said(found[slowest])}, {slowest}"
+
+
+def rows() -> Iterator[Row]:
+    """See the head of this file."""
+    device.set_threads(1)
+    opened, drawn = {}, {}
+    for name, header in first_runs():
+        run = store.default().load(header)
+        assert run is not None
+        opened[name] = by_turns([lambda header=header: store.default().load(header)], ROUNDS)[0]
+        drawn |= {f"{panel} of {name}": seconds for panel, seconds in panels(run, header)}
+    yield summary("opening a shipped run", opened)
+    yield summary("a panel, from view to JSON", drawn)
+    for panel, seconds in drawn.items() if timing.thorough else ():
+        yield panel, said(seconds), ""

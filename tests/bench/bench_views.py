@@ -1,41 +1,29 @@
-"""What a visitor waits for, in a real browser; run by hand on idle cores:
+"""What a visitor waits for and receives, in a real browser: pages, the clock, knobs, a training.
 
-    python tests/bench/bench_views.py
-
-It prints, for every page with figures, opened first on a new server and once more in a new window, the seconds to the
-first chart and to all of them and what was received; how many snapshots a second follow a dragged slider; what a view
-knob costs the server; and the seconds from a slider's release to the first curve of a training and to all figures of
-its run. Idle cores matter: the load is printed first.
+Every page with figures is opened first on a new server and once more in a new window; the clock is dragged through all
+snapshots, and moved by one; a view knob is moved, and a knob of the training, whose run nobody has made.
 """
 
 import os
-import socket
-import subprocess
-import sys
-import tempfile
+import statistics
 import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
 
 import psutil
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT))
-
-from tests import chromium  # noqa: E402
+from icl_core import registry
+from icl_core.knobs import knobs
+from tests.bench.dashboard import ALL, FIRST, SETTLED, browser, server, turn, window
+from tests.bench.timing import Row, said, short
 
 PAGES = ("", "birth", "memformers", "gdssm")
 STAGES = ("birth", "gdssm", "memformers", "memformers?experiment=convergence")
+GRAFT = "birth?drawer=Graft"
+VIEW_KNOB = knobs(registry.experiment("birth.induction").view)["strength"].label
+TRAINING_KNOB = knobs(registry.experiment("gdssm.layer").config)["penalty"].label
 KEYS = 3 * ["ArrowRight"] + 6 * ["ArrowLeft"]  # to both ends of the knob
-TRAININGS = 6
-FIRST = "document.querySelector('.stPlotlyChart .main-svg')"
-ALL = (
-    "document.querySelector('[data-testid=stApp][data-test-script-state=notRunning]') && "
-    "[...document.querySelectorAll('.stPlotlyChart')].every(chart => chart.querySelector('.main-svg'))"
-)
+TRAININGS = 3
 # every snapshot in turn, the next one as soon as all charts in sight show it
 DRAG = """async () => {
     const slider = document.querySelector('.clock input');
@@ -54,112 +42,90 @@ DRAG = """async () => {
 }"""
 
 
-@contextmanager
-def server(cache: str) -> Iterator[tuple[str, psutil.Process]]:
-    """A new server; its address and its process."""
-    with socket.socket() as free:
-        free.bind(("localhost", 0))
-        port = free.getsockname()[1]
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", f"--server.port={port}", "--server.headless=true"]
-    environment = {**os.environ, "ICL_CACHE_DIR": cache}
-    started = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT)
-    try:
-        address = f"http://localhost:{port}"
-        while True:
-            with suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health", timeout=5):
-                break
-            time.sleep(0.05)
-        yield address, psutil.Process(started.pid)
-    finally:
-        started.terminate()
-        started.wait(20)
+def kilobytes(count: float) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 1e6 else f"{short(count / 1e3)} kB"
 
 
-@contextmanager
-def window(browser: Browser) -> Iterator[tuple[Page, list[int]]]:
-    """A new window, and the sizes of what it receives by its socket."""
-    page, received = browser.new_page(viewport={"width": 1400, "height": 900}), []
-    page.set_default_timeout(120_000)
-    page.on("websocket", lambda socket: socket.on("framereceived", lambda frame: received.append(len(frame))))
-    yield page, received
-    page.close()
+def opening_rows(browser: Browser, address: str, page_name: str) -> Iterator[Row]:
+    """Cold, on a new server, and warm, in a new window: what is seen when, and what that took to send."""
+    for which in ("a new server", "a new window"):
+        with window(browser) as (page, wire):
+            start = time.perf_counter()
+            page.goto(f"{address}/{page_name}")
+            page.wait_for_function(FIRST)
+            first = time.perf_counter() - start
+            page.wait_for_function(ALL)
+            every = time.perf_counter() - start
+            page.wait_for_timeout(SETTLED)
+            yield f"page /{page_name}, {which}: all charts", said(every), f"the first after {said(first)}"
+    sent = f"{kilobytes(wire.http)} by HTTP, {kilobytes(wire.socket)} by the socket"
+    yield f"page /{page_name}, first load: bytes", kilobytes(wire.http + wire.socket), sent
 
 
-def opening(browser: Browser, address: str) -> tuple[float, float, int]:
-    """Seconds to the first chart and to all of them, and kilobytes received by the socket."""
-    with window(browser) as (page, received):
-        start = time.perf_counter()
-        page.goto(address)
-        page.wait_for_function(FIRST)
-        first = time.perf_counter() - start
-        page.wait_for_function(ALL)
-        return first, time.perf_counter() - start, sum(received) // 1000
-
-
-def dragging(browser: Browser, address: str) -> tuple[float, int, int]:
-    """Snapshots a second while the clock is dragged, the panels that move, and bytes received meanwhile."""
-    with window(browser) as (page, received):
-        page.goto(address)
-        page.wait_for_function(ALL)
+def clock_rows(browser: Browser, address: str, name: str) -> Iterator[Row]:
+    """The clock dragged through all snapshots."""
+    with window(browser, f"{address}/{name}") as (page, wire):
         page.wait_for_function("window.iclStage?.panels.size > 1")
-        page.wait_for_timeout(3000)  # the last of the states arrives
-        received.clear()
+        wire.clear()
         rate, moving = page.evaluate(DRAG)
-        return rate, moving, sum(received)
+        remark = f"{moving} panels, {kilobytes(wire.socket + wire.http)} received"
+        yield f"the clock of /{name}, dragged", f"{short(rate)} snapshots a second", remark
 
 
-def knob(browser: Browser, address: str, process: psutil.Process) -> float:
-    """Seconds of the server's processor that a move of a view knob costs, in the mean: its clock ticks are coarse."""
-    with window(browser) as (page, _):
-        page.goto(f"{address}/birth?drawer=Graft")
+def step_row(browser: Browser, address: str) -> Row:
+    """One snapshot further, and the server told of it."""
+    with window(browser, f"{address}/birth") as (page, wire):
+        wire.clear()
+        page.locator(".clock input").press("ArrowLeft")
+        page.wait_for_timeout(SETTLED)
         page.wait_for_function(ALL)
-        page.wait_for_timeout(3000)
+        return "one snapshot step: bytes", kilobytes(wire.socket + wire.http), "/birth, the server's answer to it"
+
+
+def knob_rows(browser: Browser, address: str, process: psutil.Process) -> Iterator[Row]:
+    """A view knob: time on the clock, the server's processor time in the mean, as its ticks are coarse, and bytes."""
+    waits, sent = [], []
+    with window(browser, f"{address}/{GRAFT}") as (page, wire):
         before = process.cpu_times()
         for key in KEYS:
-            here = page.url
-            page.get_by_role("slider", name="strength of the constructions").press(key)
-            page.wait_for_url(lambda address, here=here: address != here)
-            page.wait_for_function(ALL)
-            page.wait_for_timeout(500)
-        after = process.cpu_times()
-        return (after.user + after.system - before.user - before.system) / len(KEYS)
-
-
-def trainings(browser: Browser, address: str) -> Iterator[tuple[float, float]]:
-    """Seconds from a slider's release to the first curve of the training that it begins, and to all figures of its
-    run, for some settings that nobody has trained."""
-    with window(browser) as (page, _):
-        page.goto(f"{address}/gdssm")
-        page.wait_for_function(ALL)
-        for _ in range(TRAININGS):
-            page.wait_for_timeout(3000)
+            wire.clear()
             start = time.perf_counter()
-            page.get_by_role("slider", name="L2 penalty").press("ArrowRight")
-            page.wait_for_selector("[data-live]")
-            first = time.perf_counter() - start
-            page.wait_for_selector("[data-live]", state="detached")
-            page.wait_for_function(ALL)
-            yield first, time.perf_counter() - start
+            turn(page, VIEW_KNOB, key)
+            waits.append(time.perf_counter() - start)
+            page.wait_for_timeout(500)
+            sent.append(wire.socket + wire.http)
+        after = process.cpu_times()
+    used = (after.user + after.system - before.user - before.system) / len(KEYS)
+    remark = f"median of {len(KEYS)}; {said(used)} of the server's processor"
+    yield "a view knob to its figures", said(statistics.median(waits)), remark
+    yield "one knob move: bytes", kilobytes(statistics.median(sent)), f"/{GRAFT}, a view knob"
 
 
-def main() -> None:
-    """Print everything."""
-    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    with tempfile.TemporaryDirectory() as cache, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium.find(), args=["--no-sandbox", "--disable-gpu"])
+def training(page: Page) -> tuple[float, float]:
+    """Seconds from a slider's release to the first curve of the training that it begins, and to all its figures."""
+    page.wait_for_timeout(SETTLED)
+    start = time.perf_counter()
+    page.get_by_role("slider", name=TRAINING_KNOB).press("ArrowRight")
+    page.wait_for_selector("[data-live]")
+    first = time.perf_counter() - start
+    page.wait_for_selector("[data-live]", state="detached")
+    page.wait_for_function(ALL)
+    return first, time.perf_counter() - start
+
+
+def rows() -> Iterator[Row]:
+    """See the head of this file."""
+    load = f"load {os.getloadavg()[0]:.1f}"
+    with browser() as chromium:
         for name in PAGES:
-            with server(cache) as (address, _):
-                for which in ("cold", "warm"):
-                    first, every, kilobytes = opening(browser, f"{address}/{name}")
-                    print(f"/{name:11s} {which}: first {first:.2f} s, all {every:.2f} s, {kilobytes} kB by the socket")
-        with server(cache) as (address, process):
+            with server() as (address, _):
+                yield from opening_rows(chromium, address, name)
+        with server() as (address, process):
             for name in STAGES:
-                rate, moving, received = dragging(browser, f"{address}/{name}")
-                print(f"/{name}: {rate:.0f} snapshots a second, {moving} panels, {received} bytes received")
-            print(f"a view knob: {knob(browser, address, process):.3f} s of the server's processor")
-            for first, every in trainings(browser, address):
-                print(f"a training: first curve after {first:.2f} s, all figures after {every:.2f} s")
-
-
-if __name__ == "__main__":
-    main()
+                yield from clock_rows(chromium, address, name)
+            yield step_row(chromium, address)
+            yield from knob_rows(chromium, address, process)
+            with window(chromium, f"{address}/gdssm") as (page, _):
+                firsts, ends = zip(*(training(page) for _ in range(TRAININGS)), strict=True)
+            remark = f"its first curve after {said(statistics.median(firsts))}; /gdssm, {load}"
+            yield "a training knob to the figures of a new run", said(statistics.median(ends)), remark

@@ -1,0 +1,66 @@
+"""What the benchmarks share: rows of one table, and processor time of ways that take turns."""
+
+import statistics
+import time
+from collections.abc import Callable, Sequence
+
+import torch
+
+from icl_core.training.loop import Problem
+
+Row = tuple[str, str, str]  # what · a ratio, or a value with its unit · remark
+Work = Callable[..., object]
+
+thorough = False  # `--all`: the long lists, and a thousand reruns
+
+
+def seconds(work: Work, *arguments: object) -> float:
+    """Of this process's processor time, which waiting for a core does not lengthen."""
+    start = time.process_time()
+    work(*arguments)
+    return time.process_time() - start
+
+
+def by_turns(ways: Sequence[Work], rounds: int, fresh: Callable[[int], tuple] = lambda turn: ()) -> list[float]:
+    """The median seconds of each way; all take turns, each time on what `fresh` makes for it, as a training does on
+    its batches. The first turns, to warm up, do not count."""
+    times = []
+    for turn in range(rounds + 1):
+        given = fresh(turn)
+        times.append([seconds(work, *given) for work in ways])
+    return [statistics.median(each) for each in zip(*times[1:], strict=True)]
+
+
+def compared(what: str, slow: float, fast: float, slow_name: str = "plain", note: str = "") -> Row:
+    """The row of a way that is so many times as fast as another."""
+    return what, f"{short(slow / fast)} ×", f"{slow_name} {said(slow)}, here {said(fast)}{note}"
+
+
+def said(count: float) -> str:
+    """Seconds in two digits: "31 ms"."""
+    return f"{short(count)} s" if count >= 0.2 else f"{short(1000 * count)} ms"
+
+
+def short(value: float) -> str:
+    """Two digits that count: 0.61, 3.0, 140."""
+    return f"{value:.1f}" if 1 <= value < 9.95 else f"{float(f'{value:.2g}'):g}"
+
+
+def stepper(problem: Problem) -> Work:
+    """A training step as `loop.train` takes it: fresh batch, gradient, update; without checkpoints and evaluations."""
+    optimiser = problem.optimiser(list(problem.parameters.values()))
+    steps = iter(range(10**9))
+
+    def step() -> None:
+        gradients, _ = problem.gradient(next(steps))
+        for name, parameter in problem.parameters.items():
+            parameter.grad = gradients.get(name)
+        optimiser.step()
+
+    return step
+
+
+def one_thread() -> None:
+    """As workers train: torch's own threads wait for each other on busy cores."""
+    torch.set_num_threads(1)
+    torch.set_float32_matmul_precision("medium")

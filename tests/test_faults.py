@@ -1,0 +1,181 @@
+"""A machine whose memory runs out, or whose GPU is lost: the job says so, its checkpoint stays, others go on."""
+
+import numpy as np
+import pytest
+import torch
+from house import TOY, house
+
+from icl_core import device, findings, registry
+from icl_core.jobs import assist, faults, progress, queue, train, worker
+from icl_core.jobs.faults import GPU, MEMORY, kind
+from icl_core.jobs.folder import Job
+from icl_core.papers.birth.shared.settings import Config as Birth
+
+FULL = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 139.80 GiB\nadvice"
+LOST = "CUDA error: unspecified launch failure\nCUDA kernel errors might be asynchronously reported"
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture
+def breaks(runs, monkeypatch):
+    """From the call on, step 10 of a training raises that problem, of a class and words, right behind a checkpoint."""
+    monkeypatch.setattr(worker, "measure_pace", lambda: None)
+    for name in ("FIRST_CHECKPOINT", "CHECKPOINT"):
+        monkeypatch.setattr(progress, name, 0.0)
+    report, planted = progress.JobProgress.report, []
+
+    def reports(self, done, *rest):
+        report(self, done, *rest)
+        if done == 10 and planted:
+            raise planted[0][0](planted[0][1])  # a new one: it holds the training's frames, and so its lock
+
+    monkeypatch.setattr(progress.JobProgress, "report", reports)
+    return lambda *problem: planted.append(problem) if problem else planted.clear()
+
+
+def ask(**values) -> str:
+    return queue.submit(TOY, registry.experiment(TOY).config(**{"steps": 20, **values}))
+
+
+def work() -> int:
+    return worker.work(once=True, slots=1)
+
+
+def real(make) -> BaseException:
+    with pytest.raises((RuntimeError, MemoryError)) as raised:
+        make()
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (real(lambda: torch.empty(2**58)), MEMORY),
+        (real(lambda: np.empty(2**58)), MEMORY),
+        (torch.OutOfMemoryError(FULL), MEMORY),
+        (torch.AcceleratorError("CUDA error: out of memory"), MEMORY),
+        (torch.AcceleratorError(LOST), GPU),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), MEMORY),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm`"), GPU),
+        (real(lambda: torch.ones(2) @ torch.ones(3)), ""),
+        (ValueError("CUDA error"), ""),
+    ],
+)
+def test_faults_of_a_machine_are_told_from_those_of_an_experiment(problem, expected):
+    assert kind(problem) == expected
+
+
+def test_where_memory_ran_out_the_job_fails_in_words_and_goes_on_when_asked_again(runs, breaks):
+    broken, other = ask(), ask(seed=1)
+    breaks(torch.OutOfMemoryError, FULL)
+    work()
+    told = queue.state(broken)
+    assert told.status == "failed" and Job(broken).checkpoint.exists() and not Job(broken).live.exists()
+    assert "ran out: 20.00 GiB more were asked for" in told.message and "are free now" in told.message
+    assert "The last checkpoint is kept" in told.message and "advice" not in told.message
+    breaks()
+    work()
+    assert queue.state(other).status == "done"
+    began = []
+    with pytest.MonkeyPatch.context() as patch:
+        resume = progress.JobProgress.resume
+        patch.setattr(progress.JobProgress, "resume", lambda self: began.append(self.first_step) or resume(self))
+        assert ask() == broken and work() == 1
+    assert queue.state(broken).status == "done" and began == [10] and not Job(broken).checkpoint.exists()
+
+
+def test_the_batch_that_would_fit_is_the_estimates_or_half(monkeypatch):
+    config = Birth(batch=256)
+    estimate = device.estimated(lambda: Birth(batch=256))
+    less = device.estimated(lambda: Birth(batch=112))
+    assert less < estimate
+    monkeypatch.setattr(device, "release", lambda: less)
+    said = faults.shortage(config, "DefaultCPUAllocator: can't allocate memory: you tried to allocate 3221225472 bytes")
+    assert "a batch of 112 is estimated to fit" in said and "3.0 GiB more were asked for" in said
+    monkeypatch.setattr(device, "release", lambda: 2 * estimate)  # it should have fitted
+    assert "a batch of 128 may fit" in faults.shortage(config, "")
+    monkeypatch.setattr(device, "release", lambda: 1)
+    assert "its settings are too large" in faults.shortage(config, "")
+
+
+def test_an_estimate_refuses_nothing_and_what_follows_it_is_refused(monkeypatch):
+    monkeypatch.setattr(device, "memory", lambda: 2**20)
+    assert device.estimated(Birth) > 2**20
+    with pytest.raises(ValueError, match="must fit the memory"):
+        Birth()
+
+
+def test_a_lost_gpu_ends_the_worker_and_the_next_goes_on(runs, breaks):
+    key = ask()
+    breaks(torch.AcceleratorError, LOST)
+    assert worker.work(slots=1) == 0  # and did not wait for more
+    told = queue.state(key)
+    assert told.status == "interrupted" and told.message == "the GPU was lost: CUDA error: unspecified launch failure"
+    assert Job(key).checkpoint.exists()
+    breaks()
+    assert work() == 1 and queue.state(key).status == "done"
+
+
+def test_a_gpu_that_is_lost_three_times_at_one_place_fails_the_job(runs, breaks):
+    key = ask()
+    breaks(torch.AcceleratorError, LOST)
+    for _ in range(train.DEATHS + 1):
+        work()
+    told = queue.state(key)
+    assert told.status == "failed" and "killed 3 times without getting beyond step 10; the GPU was lost" in told.message
+
+
+def test_a_gpu_lost_among_the_metrics_fails_no_metric(runs, monkeypatch):
+    key, problems = ask(), [torch.AcceleratorError(LOST)]
+    measure = findings.measure
+    monkeypatch.setattr(
+        findings, "measure", lambda *of: (_ for _ in ()).throw(problems.pop()) if problems else measure(*of)
+    )
+    work()
+    assert queue.state(key).status == "interrupted" and not runs.headers()
+    work()
+    assert queue.state(key).status == "done" and runs.headers()[0].info["metrics"]
+
+
+@pytest.mark.parametrize(("said", "ends"), [(LOST, True), (FULL, False)], ids=["lost", "full"])
+def test_a_helper_whose_gpu_is_lost_ends_and_one_without_memory_gives_it_back(runs, monkeypatch, said, ends):
+    key, released = ask(), []
+    monkeypatch.setattr(device, "release", lambda: released.append(1) or 1)
+    monkeypatch.setattr(assist.Shared, "begin", lambda *of: (_ for _ in ()).throw(torch.AcceleratorError(said)))
+    if ends:
+        with pytest.raises(faults.GpuLost):
+            assist.assist(Job(key), lambda: False, lambda: False)
+    else:
+        assert assist.assist(Job(key), lambda: False, lambda: False) == 0
+    assert bool(released) != ends
+
+
+@pytest.mark.parametrize(("where", "expected"), [("cuda", "highest"), ("cpu", "medium")])
+def test_metrics_have_whole_products_on_a_gpu_and_what_was_set_on_a_cpu(monkeypatch, where, expected):
+    before = torch.get_float32_matmul_precision()
+    monkeypatch.setattr(device, "device", lambda: torch.device(where))
+    found = []
+    experiment = type(
+        "E", (), {"claims": (), "metrics": lambda run: found.append(torch.get_float32_matmul_precision()) or []}
+    )
+    try:
+        torch.set_float32_matmul_precision("medium")
+        assert findings.measure(experiment, None) == [] and found == [expected]  # type: ignore[arg-type]
+        assert torch.get_float32_matmul_precision() == "medium"
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.gpu
+def test_a_gpu_without_room_says_so_and_its_metrics_are_exact():
+    assert kind(real(lambda: torch.empty(2**45, device="cuda"))) == MEMORY
+    x = torch.randn(512, 512, generator=torch.Generator().manual_seed(0))
+    torch.set_float32_matmul_precision("medium")
+    with device.exact():
+        product = (x.cuda() @ x.cuda()).cpu()
+    assert torch.allclose(product, (x.double() @ x.double()).float(), atol=1e-3)
