@@ -66,18 +66,31 @@ def training_phase(name: str, config: Config, label: str = "") -> phases.Phase:
 
 def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """One training from start to end, or on from `resumed`."""
-    weights = models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(device.device())
-    evaluated = loop.evaluations(config.steps, *EVALUATIONS)
-    state = loop.train(problem(config, weights), config.steps, evaluated, resumed, report)
+    weights = initial(config)
+    state = loop.train(problem(config, weights), config.steps, evaluations(config), resumed, report)
+    return {**kept(state), **evaluate(config, weights)}
+
+
+def initial(config: Config) -> Model:
+    """The weights of all seeds before training, on the device."""
+    return models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(device.device())
+
+
+def evaluations(config: Config) -> list[int]:
+    """The steps at which a training is evaluated."""
+    return loop.evaluations(config.steps, *EVALUATIONS)
+
+
+def kept(state: loop.State) -> dict[str, np.ndarray]:
+    """Curves, and the snapshots in which something happens."""
     distance, cosine = state.moving("prediction_distance", "sensitivity_cosine")
     shown = loop.spread([distance, np.log(distance), cosine])
-    return {**state.curves(), **state.kept(shown), **evaluate(config, weights)}
+    return {**state.curves(), **state.kept(shown)}
 
 
 def problem(config: Config, weights: Model) -> loop.Problem:
     """What the loop trains; `weights` change in place."""
-    tasks = held_out(config, WATCHED)
-    measure = beside(models.constructed(config, tasks).to(device.device()), tasks)
+    measure = watched(config)
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     return loop.Problem(
         parameters=weights.tensors(),
@@ -101,6 +114,12 @@ def optimiser(config: Config, names: Sequence[str], parameters: list[Tensor]) ->
         for slow in (True, False)
     ]  # fmt: skip
     return torch.optim.AdamW(groups, weight_decay=DECAY)
+
+
+def watched(config: Config) -> Callable[[Model], dict[str, np.ndarray]]:
+    """How far a model is from the construction on the tasks that trainings are watched on: see `beside`."""
+    tasks = held_out(config, WATCHED)
+    return beside(models.constructed(config, tasks).to(device.device()), tasks)
 
 
 def beside(constructed: Model, tasks: Tasks) -> Callable[[Model], dict[str, np.ndarray]]:
