@@ -114,8 +114,10 @@ def scores(C: Windows, u: Vectors) -> Scores:
 
 def attend(C: Windows, scores: Scores, a: Float[Tensor, "seeds rows 1"], Q: Float[Tensor, "seeds 3 3"]) -> Vectors:
     """Z_N u from the scores C_t^T u: sum_t a^(N-t) C_t Q scores_t."""
-    mixed = (Q @ scores.flatten(2)).view(scores.shape)  # (seeds, 3, windows, tasks)
-    values = (C * mixed.transpose(1, 2)[:, :, :, None]).sum(2)  # (seeds, windows, f, tasks)
+    mixed = (Q @ scores.flatten(2)).view(scores.shape)[:, :, :, None]  # (seeds, 3, windows, 1, tasks)
+    values = C[:, 0] * mixed[:, 0]  # (seeds, windows, f, tasks)
+    for k in (1, 2):  # of all three at once most would leave the cache before they are added up
+        values = values + C[:, k] * mixed[:, k]
     return (powers(a, len(C)) * values).sum(1)
 
 

@@ -33,13 +33,12 @@ def train(
 ) -> Iterator[tuple[int, dict[str, np.ndarray] | Exception]]:
     """The trainings that are wanted, each by the index of its config as it ends: what it made, or what ended it."""
     indices, config = list(wanted), configs[min(wanted)]
-    weights = [single.initial(config) for _ in indices]
-    problems = [single.problem(configs[index], own) for index, own in zip(indices, weights, strict=True)]
+    weights, measure = [single.initial(config) for _ in indices], single.watched(config)
+    problems = [single.problem(configs[index], own, measure) for index, own in zip(indices, weights, strict=True)]
     members = [
         together.Member(problem, wanted[index].resumed, wanted[index].report)
         for index, problem in zip(indices, problems, strict=True)
     ]
-    measure = single.watched(config)
 
     def join(which: Sequence[int], parameters: dict[str, Tensor]) -> together.Whole:
         whole, leader = weights[0].with_(**parameters), problems[which[0]].generators[0]

@@ -67,7 +67,7 @@ def training_phase(name: str, config: Config, label: str = "") -> phases.Phase:
 def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """One training from start to end, or on from `resumed`."""
     weights = initial(config)
-    state = loop.train(problem(config, weights), config.steps, evaluations(config), resumed, report)
+    state = loop.train(problem(config, weights, watched(config)), config.steps, evaluations(config), resumed, report)
     return {**kept(state), **evaluate(config, weights)}
 
 
@@ -88,9 +88,8 @@ def kept(state: loop.State) -> dict[str, np.ndarray]:
     return {**state.curves(), **state.kept(shown)}
 
 
-def problem(config: Config, weights: Model) -> loop.Problem:
-    """What the loop trains; `weights` change in place."""
-    measure = watched(config)
+def problem(config: Config, weights: Model, measure: Callable[[Model], loop.Measures]) -> loop.Problem:
+    """What the loop trains, watched by a `measure`; `weights` change in place."""
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     return loop.Problem(
         parameters=weights.tensors(),
