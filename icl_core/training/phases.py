@@ -64,7 +64,7 @@ def run_together(
 ) -> Iterator[tuple[int, Made | Exception]]:
     """Several runs of one phase each, as `run`: each by its index as it ends, with what it made or what ended it.
     `train` does the trainings that are wanted, as one."""
-    asking = {index: _trainings([phase], *others, loss) for index, (phase, *others) in enumerate(plans)}
+    asking = {index: _trainings([phase], progress, show, loss) for index, (phase, progress, show) in enumerate(plans)}
     wanted: dict[int, Wanted] = {}
     for index, asks in asking.items():
         found = _next(asks, None)

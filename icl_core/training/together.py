@@ -11,32 +11,24 @@ are more rows. So the first step of every company is made alone as well, and whe
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Diverged, Tensors
+from icl_core.experiment import Diverged
 from icl_core.training import loop
-from icl_core.training.loop import Measures, Problem, State
+from icl_core.training.loop import Measures, State
+from icl_core.training.member import Going, Member
 
 ROUND = 0.05  # seconds between reports: they look at the clock, which is not worth it at every step
+MOMENTS = ("exp_avg", "exp_avg_sq")
 Ended = State | Exception
 
 
 class Differs(Exception):
     """On this machine a row has other digits beside others than alone."""
-
-
-@dataclass(frozen=True, eq=False)
-class Member:
-    """A training as `loop.train` is given it; its optimiser is Adam, its parameters have the seeds first."""
-
-    problem: Problem
-    resumed: Tensors
-    report: Callable[[State, Callable[[], dict[str, np.ndarray]]], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +47,9 @@ Join = Callable[[Sequence[int], dict[str, Tensor]], Whole]  # members by index, 
 def train(
     members: Sequence[Member], join: Join, steps: int, evaluation_steps: list[int]
 ) -> Iterator[tuple[int, Ended]]:
-    """Train all; each by its index as it ends: its state, or what was raised in its report, or `Diverged`. The others go
-    on. Those that are behind, as they were interrupted earlier, first catch up."""
-    going = {index: _Going(member) for index, member in enumerate(members)}
+    """Train all; each by its index as it ends: its state, or what was raised in its report, or `Diverged`. The
+    others go on. Those that are behind, as they were interrupted earlier, first catch up."""
+    going = {index: Going(member) for index, member in enumerate(members)}
     while going:
         reached = sorted({each.state.step for each in going.values()})
         company = _Company({i: each for i, each in going.items() if each.state.step == reached[0]}, join)
@@ -67,53 +59,10 @@ def train(
             yield index, what
 
 
-class _Going:
-    """A member on its way."""
-
-    def __init__(self, member: Member) -> None:
-        self.problem, self.report, self.generators = member.problem, member.report, member.problem.generators
-        self.parameters = list(self.problem.parameters.values())
-        self.optimiser = self.problem.optimiser(self.parameters)
-        self.rate, self.seeds = self.optimiser.param_groups[0]["lr"], len(self.parameters[0])
-        self.state = loop.restore(self.problem, self.optimiser, member.resumed) if member.resumed else State()
-        for each in self.parameters:  # as Adam begins
-            zeros = {name: torch.zeros_like(each) for name in ("exp_avg", "exp_avg_sq")}
-            self.optimiser.state.setdefault(each, {"step": torch.tensor(0.0), **zeros})
-
-    def save(self) -> dict[str, np.ndarray]:
-        """All that is needed to go on, as `loop.train` saves it."""
-        for held in self.optimiser.state.values():
-            held["step"].fill_(float(self.state.step))
-        return loop.save(replace(self.problem, generators=self.generators), self.optimiser, self.state)
-
-    def draw_itself(self) -> None:
-        """Bring its own generators to where those are that drew for it."""
-        for own, drew in zip(self.problem.generators, self.generators, strict=True):
-            own.set_state(drew.get_state())
-        self.generators = self.problem.generators
-
-    def alone(self) -> tuple[Mapping[str, Tensor], list[Tensor]]:
-        """The gradient of the next step and the parameters after it, as this training makes them alone."""
-        before = [each.get_state() for each in self.generators]
-        gradient = self.problem.gradient(self.state.step)[0]
-        for generator, state in zip(self.generators, before, strict=True):
-            generator.set_state(state)
-        after = [each.detach().clone() for each in self.parameters]
-        optimiser = self.problem.optimiser(after)
-        self.save()
-        optimiser.load_state_dict(deepcopy(self.optimiser.state_dict()))
-        for each, name in zip(after, self.problem.parameters, strict=True):
-            each.grad = gradient[name]
-        for group in optimiser.param_groups:
-            group["lr"] = self.rate * self.problem.schedule(self.state.step)
-        optimiser.step()
-        return gradient, after
-
-
 class _Company:
     """Members at the same step, as one program: their tensors become parts of the whole's."""
 
-    def __init__(self, going: Mapping[int, _Going], join: Join) -> None:
+    def __init__(self, going: Mapping[int, Going], join: Join) -> None:
         self.going, self.new = going, True
         first, *_ = self.each = list(going.values())
         for each in self.each:
@@ -122,11 +71,10 @@ class _Company:
             name: _stacked([each.problem.parameters[name] for each in self.each]) for name in first.problem.parameters
         }
         self.moments = [
-            tuple(_stacked([each.optimiser.state[each.parameters[at]][of] for each in self.each]) for of in _MOMENTS)
+            tuple(_stacked([each.optimiser.state[each.parameters[at]][of] for each in self.each]) for of in MOMENTS)
             for at in range(len(first.parameters))
         ]
         self.whole = join(list(going), self.parameters)
-        self.alone = [each.alone() for each in self.each]
         for each, leader in zip(self.each, self.whole.leaders, strict=True):
             each.generators = self.each[leader].problem.generators
 
@@ -157,24 +105,25 @@ class _Company:
 
     def _evaluate(self, step: int) -> None:
         for each, measures in zip(self.each, self._rows(self.whole.evaluate(step)), strict=True):
+            alone = each.problem.evaluate(step) if self.new else {}
+            if not all(np.array_equal(alone[name], measures[name]) for name in alone):
+                raise Differs("what is measured of several runs has other digits than of one")
             loop.record(each.state.curve, {"step": step, **measures})
             snapshot = {name: tensor.cpu().numpy().copy() for name, tensor in each.problem.parameters.items()}
             each.state.snapshots.append(snapshot)
 
     def _step(self, step: int) -> dict[int, Ended]:
+        alone = [each.alone() for each in self.each] if self.new else []
         gradients, measures = self.whole.gradient(step)
-        if self.new:
-            self._compare([each for each, _ in self.alone], gradients)
+        self._compare([each for each, _ in alone], gradients)
         for each, own in zip(self.each, self._rows(measures), strict=True):
             loop.record(each.state.batch, own)
         left = self._diverged(step, gradients)
         self._update(step, gradients)
         for each in self.each:
             each.state.step += 1
-        if self.new:
-            names = list(self.parameters)
-            self._compare([dict(zip(names, after, strict=True)) for _, after in self.alone], self.parameters)
-            self.new, self.alone = False, []
+        self._compare([dict(zip(self.parameters, after, strict=True)) for _, after in alone], self.parameters)
+        self.new = False
         return left
 
     def _update(self, step: int, gradients: Mapping[str, Tensor]) -> None:
@@ -213,12 +162,10 @@ class _Company:
             start += each.seeds
 
     def _compare(self, alone: Sequence[Mapping[str, Tensor]], together: Mapping[str, Tensor]) -> None:
-        for one, own in zip(alone, self._rows(together), strict=True):
+        """Raise `Differs` where a row is not what it is alone; of nothing, all is well."""
+        for one, own in zip(alone, self._rows(together), strict=bool(alone)):
             if not all(torch.equal(one[name], own[name]) for name in own):
                 raise Differs("a row of several runs has other digits than alone")
-
-
-_MOMENTS = ("exp_avg", "exp_avg_sq")
 
 
 def _stacked(parts: Sequence[Tensor]) -> Tensor:
