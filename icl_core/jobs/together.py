@@ -40,14 +40,14 @@ def take(key: str) -> Held | None:
 
 
 def company(first: Held, slots: int) -> list[Held]:
-    """What goes together with a job: runs of sweeps that wait and are of its shape, a share of them for each worker
-    that has nothing to do. Nobody who asks for a single run waits for others'."""
+    """What goes together with a job: runs of sweeps that wait and are of its shape, no more than leave their share of
+    what waits to other workers that have nothing to do. Nobody who asks for a single run waits for others'."""
     known = queue.states()
     waiting = [state for state in known if state.key != first.job.key and start.ready(state)]
     like, most = _shape(first.job)
     keys = [state.key for state in waiting if most > 1 and _shape(Job(state.key))[0] == like]
     busy = len({state.pid for state in known if state.status == "running"})
-    share = math.ceil((1 + len(keys)) / max(1, slots - busy))
+    share = math.ceil((1 + len(waiting)) / max(1, slots - busy))
     found: list[Held] = []
     for key in keys:
         if len(found) + 1 < min(most, share) and (other := take(key)):

@@ -12,7 +12,7 @@ from icl_core.experiment import Progress, Tensors
 from icl_core.papers.gdssm.layer import population, second_step
 from icl_core.papers.gdssm.layer.settings import as_here
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, together, train
+from icl_core.papers.gdssm.shared import closed_forms, of_runs, together, train
 from icl_core.papers.gdssm.shared.read_run import model_of
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.training import phases
@@ -32,7 +32,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         plan.append(train.training_phase("beside", as_here(config), "as here"))
     trained = phases.run(plan, progress, partial(phases.curves, TRAIN))
     made = trained[TRAIN]
-    return {**made, **_beside(trained), **_swept(config, made), **_known(config)}
+    return {**made, **_beside(trained), **_swept(config, [made]), **_known(config)}
 
 
 def run_together(
@@ -51,15 +51,9 @@ def run_together(
             made[index] = found[TRAIN]
     if made:
         config, known = configs[0], _known(configs[0])
-        swept = together.split(_swept(config, _all_rows(list(made.values()))), config.seeds, ("sweep/trained",))
+        swept = together.split(_swept(config, list(made.values())), config.seeds, ("sweep/trained",))
         for index, own in zip(made, swept, strict=False):
             yield index, {**made[index], **own, **known}
-
-
-def _all_rows(made: Sequence[Tensors]) -> dict[str, np.ndarray]:
-    """The weights of all, `final/…`, beside the construction, which is the same for all."""
-    final = [name for name in made[0] if name.startswith("final/")]
-    return {**made[0], **{name: np.concatenate([each[name] for each in made]) for name in final}}
 
 
 def _beside(trained: phases.Made) -> dict[str, np.ndarray]:
@@ -67,11 +61,13 @@ def _beside(trained: phases.Made) -> dict[str, np.ndarray]:
     return {f"beside/{name}": trained["beside"][f"curve/{name}"] for name in ("step", "loss") if "beside" in trained}
 
 
-def _swept(config: Config, made: Tensors) -> dict[str, np.ndarray]:
-    """Trained and constructed at every scale, and the construction on the watched tasks."""
-    trained, constructed = (model_of(config, made, prefix).to(device.device()) for prefix in ("final/", "constructed/"))
-    both, tasks = models.joined(trained, constructed), train.held_out(config, SWEPT)
-    swept = np.stack([models.losses(both, tasks.times(float(alpha))) for alpha in ALPHAS], 1)  # (seeds + 1, scales)
+def _swept(config: Config, made: Sequence[Tensors]) -> dict[str, np.ndarray]:
+    """Trained, in one run or several, and constructed at every scale, and the construction on the watched tasks."""
+    trained = [model_of(config, each, "final/").to(device.device()) for each in made]
+    constructed = model_of(config, made[0], "constructed/").to(device.device())  # the same for all
+    tasks = train.held_out(config, SWEPT)
+    scaled = (tasks.times(float(alpha)) for alpha in ALPHAS)
+    swept = np.stack(list(of_runs.losses(trained, [constructed], scaled)), 1)  # (seeds + 1, scales)
     return {
         "sweep/alpha": ALPHAS,
         "sweep/trained": swept[:-1],

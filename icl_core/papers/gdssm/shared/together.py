@@ -63,7 +63,7 @@ def _made(
 ) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
     """Of each what `single.train` gives, evaluated all at once."""
     if ended:
-        found = single.evaluate(config, models.joined(*(weights for weights, _ in ended.values())))
+        found = single.evaluate(config, [weights for weights, _ in ended.values()])
         for (index, (_, state)), own in zip(ended.items(), split(found, config.seeds), strict=False):
             yield index, {**single.kept(state), **own}
 

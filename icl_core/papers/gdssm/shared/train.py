@@ -18,7 +18,7 @@ from torch import Tensor
 from icl_core import device
 from icl_core.experiment import Progress, Tensors
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, construction
+from icl_core.papers.gdssm.shared import closed_forms, construction, of_runs
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
@@ -68,7 +68,7 @@ def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, 
     """One training from start to end, or on from `resumed`."""
     weights = initial(config)
     state = loop.train(problem(config, weights, watched(config)), config.steps, evaluations(config), resumed, report)
-    return {**kept(state), **evaluate(config, weights)}
+    return {**kept(state), **evaluate(config, [weights])}
 
 
 def initial(config: Config) -> Model:
@@ -151,15 +151,15 @@ def gradient(weights: Model, tasks: Tasks) -> tuple[dict[str, Tensor], dict[str,
     return several_seeds.gradients(losses, leaves), {"loss": losses.detach().cpu().numpy()}
 
 
-def evaluate(config: Config, weights: Model) -> dict[str, np.ndarray]:
-    """Losses of trained models and of constructions on the same tasks.
+def evaluate(config: Config, weights: Sequence[Model]) -> dict[str, np.ndarray]:
+    """Losses of trained models, of one run or of several, and of constructions on the same tasks.
 
     `evaluated/scaled` is the expected loss of the construction times trained / constructed: what the trained model
     would reach on infinitely many tasks, without most of the tasks' noise. NaN where there is no closed form.
     """
     tasks = held_out(config)
     best, shared = (models.constructed(config, tasks, shared=s).to(device.device()) for s in (False, True))
-    losses, baseline = models.losses(models.joined(weights, best, shared), tasks), expected(config)
+    losses, baseline = next(of_runs.losses(weights, (best, shared), [tasks])), expected(config)
     trained, reached, one_rate = losses[:-2], losses[-2:-1], losses[-1:]
     found = {
         "evaluated/loss": trained,
