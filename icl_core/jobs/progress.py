@@ -149,7 +149,7 @@ class JobProgress:
         return self._before + self._shared.seconds + (self._clock() - self._began) / self.together
 
     def leave(self) -> None:
-        """Let go of what was taken: the run is made by another `JobProgress`."""
+        """Let go of what was taken: the run has ended, or is made by another `JobProgress`."""
         self._shared.leave()
 
     def tell(self) -> None:

@@ -84,8 +84,8 @@ def train_together(jobs: Sequence[Held], stopped: Callable[[], bool]) -> None:
     try:
         for index, made in _made(begun):
             conclude(jobs[index].job, jobs[index].mine, partial(_end, begun[index], made))
+            left.pop(index).progress.leave()  # at once: it may be asked for again
             jobs[index].lock.close()
-            del left[index]
     except Exception:  # what the program of all does wrong is not the failure of each
         traceback.print_exc()
     for index, found in left.items():
