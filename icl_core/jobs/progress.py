@@ -134,7 +134,7 @@ class JobProgress:
             with suppress(OSError):
                 store.default().check_room(self._write(self.job.live, live()))  # the run will be larger still
             # Writing may take long on a slow disk: never more than a tenth of the time, all runs of a program together.
-            pause = min(TELL, max(SOON, (now - self._start) / 10))
+            pause = min(TELL * self.together**0.5, max(SOON, (now - self._start) / 10))
             self._tell_at = max(now + pause, time.monotonic() + 10 * self.together * (time.monotonic() - now))
 
     def check(self) -> None:

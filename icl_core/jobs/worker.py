@@ -26,8 +26,8 @@ KEPT, KEPT_FAILED = 100, 400  # ended jobs that stay listed; of those that faile
 
 
 def work(once: bool = False, slots: int | None = None, server: int | None = None) -> int:
-    """Train what waits until nothing has for some seconds; `once`: one job at most, with those that go together with it,
-    and no waiting; `server`: a process for which it waits with everything imported, and with which it ends.
+    """Train what waits until nothing has for some seconds; `once`: one job at most, with those that go together with
+    it, and no waiting; `server`: a process for which it waits with everything imported, and with which it ends.
 
     Does nothing if all `slots` have their worker already, and ends when the code on disk is no longer what it runs: the
     next worker reads it anew. The number of jobs taken. Raises `BadSetting` for less than one slot.
