@@ -153,7 +153,7 @@ def test_other_digits_than_alone_are_refused(monkeypatch):
 EXPERIMENTS: Mapping[str, tuple[dict, list[dict]]] = {
     "memformers.convergence": (
         {"steps": 30, "batch": 200, "spectrum": "geometric"},
-        [{"condition": 4.0}, {"condition": 50.0, "learning_rate": 0.02}, {"seed": 3, "sigma2": 2.0}, {"initial": 0.2}],
+        [{"condition": 4.0}, {"condition": 50.0, "learning_rate": 0.02, "initial": 0.2}, {"seed": 3, "sigma2": 2.0}],
     ),
     "memformers.convergence two seeds": (
         {"steps": 20, "batch": 100, "seeds": 2, "variant": "lfom", "batches": "fixed", "objective": "mean"},
@@ -161,7 +161,7 @@ EXPERIMENTS: Mapping[str, tuple[dict, list[dict]]] = {
     ),
     "gdssm.layer": (
         {"steps": 20, "f": 4, "batch": 64},
-        [{"learning_rate": 0.02}, {"learning_rate": 0.1}, {"learning_rate": 0.003}],
+        [{"learning_rate": 0.02}, {"learning_rate": 0.1}],
     ),
     "gdssm.layer two layers": (
         {"steps": 20, "f": 4, "batch": 64, "layers": 2, "recurrence": "scalar", "seeds": 2},
