@@ -3,8 +3,8 @@
     python tests/bench/bench_sweeps.py
 
 Each job from its request to its run on the disk, by a worker in this process: training, evaluation, metrics, files. One
-by one against as many as the worker takes at once: all of 16 by one process, 8 by each of two. They take turns, after a
-run to warm up, and processor time is compared, which waiting for a core does not lengthen. Then what a training step
+by one against several at once: 20, as many as a worker takes; 16 by one process, and 8 by each of two. They take turns,
+after a run to warm up, and processor time is compared, which waiting for a core does not lengthen. Then what a training step
 takes when a setting doubles, the median of some steps of a run.
 """
 
@@ -29,10 +29,10 @@ from tests.recorder import Interrupted, Recorder
 
 Row = tuple[str, str, str]  # what, its ratio, and the numbers in words
 SWEPT = {  # by experiment, the classroom preset's fields, the knob that is swept, its values
-    "memformers.convergence": ({"spectrum": "geometric"}, "condition", [2.0 * 1.4**index for index in range(16)]),
-    "gdssm.layer": ({}, "learning_rate", [0.004 * 1.2**index for index in range(16)]),
+    "memformers.convergence": ({"spectrum": "geometric"}, "condition", [2.0 * 1.3**index for index in range(20)]),
+    "gdssm.layer": ({}, "learning_rate", [0.004 * 1.2**index for index in range(20)]),
 }
-COMPANIES = {16: "one process", 8: "each of two processes"}
+COMPANIES = {20: "one process", 16: "one process", 8: "each of two processes"}
 LONE, ROUNDS = 3, 2  # runs one by one, and turns
 DOUBLED = {  # by experiment, fields that others need, and the settings that double
     "birth.induction": ({}, {"d": (32, 64, 128), "T": (64, 128, 256), "batch": (32, 64, 128)}),
