@@ -4,8 +4,8 @@
 
 Each job from its request to its run on the disk, by a worker in this process: training, evaluation, metrics, files. One
 by one against several at once: 20, as many as a worker takes; 16 by one process, and 8 by each of two. They take turns,
-after a run to warm up, and processor time is compared, which waiting for a core does not lengthen. Then what a training step
-takes when a setting doubles, the median of some steps of a run.
+after a run to warm up, and processor time is compared, which waiting for a core does not lengthen. Then what a training
+step takes when a setting doubles, the median of some steps of a run.
 """
 
 import math
