@@ -42,6 +42,7 @@ class JobState:
     phase: str = ""  # what is in training, or done after it, with its own steps if it has any
     phase_step: int = 0
     phase_steps: int = 0
+    together: int = 1  # runs that its worker makes as one, while it runs
     spare: int = 0  # trainings of it that another worker could do
     loss: float = math.nan
     seconds: float = 0.0

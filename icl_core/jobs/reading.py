@@ -17,7 +17,7 @@ CANCELLED = ("cancelled", "left")  # by a visitor; by nobody's watching it any m
 ENDED = ("done", "failed", *CANCELLED)
 _COUNTS = (
     "step", "total", "phase_step", "phase_steps", "spare", "seconds", "pid", "born", "first_step", "deaths", "tries",
-    "retry_at",
+    "retry_at", "together",
 )  # fmt: skip
 TOLD = ("status", "message", "phase", "loss", "seconds_left", *_COUNTS)  # what a state may say
 

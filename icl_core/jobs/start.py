@@ -31,7 +31,8 @@ def ensure_workers(count: int | None = None) -> int:
     """
     check_count(count)
     known = queue.states()
-    waiting, running = sum(map(ready, known)) + sum(map(_spare, known)), [job.status for job in known].count("running")
+    waiting = sum(map(ready, known)) + sum(map(_spare, known))
+    running = len({job.pid for job in known if job.status == "running"})  # workers: some make several as one
     if not waiting or not os.access(jobs_folder(), os.W_OK):
         return 0
     from icl_core import device  # imports torch

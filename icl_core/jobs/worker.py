@@ -19,6 +19,7 @@ from icl_core.jobs.assist import assist
 from icl_core.jobs.estimate import measure_pace
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job, asked, has_room, held, queue_lock
+from icl_core.jobs.together import company, take, train_together
 from icl_core.jobs.train import train
 
 IDLE = 5.0  # seconds without a job after which a worker ends
@@ -26,8 +27,8 @@ KEPT, KEPT_FAILED = 100, 400  # ended jobs that stay listed; of those that faile
 
 
 def work(once: bool = False, slots: int | None = None, server: int | None = None) -> int:
-    """Train what waits until nothing has for some seconds; `once`: one job at most, and no waiting; `server`: a process
-    for which it waits with everything imported, and with which it ends.
+    """Train what waits until nothing has for some seconds; `once`: one job at most, with those that go together with
+    it, and no waiting; `server`: a process for which it waits with everything imported, and with which it ends.
 
     Does nothing if all `slots` have their worker already, and ends when the code on disk is no longer what it runs: the
     next worker reads it anew. The number of jobs taken. Raises `BadSetting` for less than one slot.
@@ -47,8 +48,8 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         stack.enter_context(suppress(GpuLost))  # this process is of no more use; the next worker goes on
         while not stopped() and _code() == code:
             heard = asked()
-            if _work_one(stopped, slots):
-                taken += 1
+            if made := _work_one(stopped, slots):
+                taken += made
                 idle_since = time.monotonic()
             elif not once and _assist_one(stopped):
                 idle_since = time.monotonic()
@@ -118,18 +119,23 @@ def _signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _work_one(stopped: Callable[[], bool], slots: int) -> bool:
+def _work_one(stopped: Callable[[], bool], slots: int) -> int:
+    """Train the first job that waits, with those that go together with it; how many there were."""
     for known in filter(start.ready, queue.states()):
-        job = Job(known.key)
-        with held(job.folder / "lock") as mine:
-            # Between the look and the lock another worker may have done it.
-            if mine and job.due() and has_room():
+        if first := take(known.key):  # between the look and the lock another worker may have done it
+            with ExitStack() as stack:
+                stack.enter_context(first.lock)
+                if not has_room():
+                    return 0
+                jobs = [first, *company(first, slots)]
+                for other in jobs[1:]:
+                    stack.enter_context(other.lock)
                 with suppress(OSError):
                     start.ensure_workers(slots)  # there may be more than we can do alone
-                train(job, stopped, mine)
-                _forget_old()
-                return True
-    return False
+                train_together(jobs, stopped) if len(jobs) > 1 else train(first.job, stopped, first.mine)
+            _forget_old()
+            return len(jobs)
+    return 0
 
 
 def _assist_one(stopped: Callable[[], bool]) -> bool:

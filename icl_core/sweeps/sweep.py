@@ -134,7 +134,8 @@ class Sweep:
     def _seconds_left(self, outcomes: Sequence[Outcome], workers: int) -> float | None:
         """What the runs on their way still take: as long as each says itself, or by its settings."""
         jobs = [(each.cell.config, each.job) for each in outcomes if each.status in (RUNNING, QUEUED) and each.job]
-        told = [job.seconds_left for _, job in jobs if job.status == "running" and job.seconds_left is not None]
+        running = [job for _, job in jobs if job.status == "running"]
+        told = [job.seconds_left / max(1, job.together) for job in running if job.seconds_left is not None]
         rest = [(config, job) for config, job in jobs if job.status != "running" or job.seconds_left is None]
         guessed = self._seconds({config: 1 - min(1.0, job.step / max(1, job.total)) for config, job in rest})
         if guessed is None:
