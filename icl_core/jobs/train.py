@@ -12,6 +12,7 @@ from typing import Any
 from icl_core import findings, registry
 from icl_core.experiment import Cancelled, Diverged, Experiment, Run
 from icl_core.forms import from_kept
+from icl_core.jobs.code import PACKAGES
 from icl_core.jobs.estimate import pace
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, trouble
 from icl_core.jobs.progress import THREADS, JobProgress, Lost, Stopped, identity_of
@@ -20,7 +21,6 @@ from icl_core.runs import store
 
 DEATHS = 3  # workers that a job may take down at one place before it counts as failed
 FIRST_PAUSE = 15.0  # seconds until a run for which there is no room is tried again; doubled every time
-PACKAGES = ("torch", "numpy", "safetensors")
 
 
 def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> None:
@@ -69,7 +69,7 @@ def _run(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> dic
     try:
         header = store.default().save(experiment_id, request["config"], tensors, info)
     except OSError as problem:
-        return _put_off(job, progress, problem)
+        return put_off(job, progress.tries, problem)
     if job.cancelled():
         store.default().delete(header)
         raise Cancelled
@@ -77,10 +77,10 @@ def _run(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> dic
     return {"status": "done", "message": info.get("message", ""), **reached}
 
 
-def _put_off(job: Job, progress: JobProgress, problem: OSError) -> dict[str, Any]:
+def put_off(job: Job, tries: int, problem: OSError) -> dict[str, Any]:
     """The state of a job whose run could not be kept. Its checkpoint stays; it is tried again, later and later."""
-    pause = min(FIRST_PAUSE * 2**progress.tries, LONGEST_PAUSE)
-    later = {"tries": progress.tries + 1, "retry_at": time.time() + pause}
+    pause = min(FIRST_PAUSE * 2**tries, LONGEST_PAUSE)
+    later = {"tries": tries + 1, "retry_at": time.time() + pause}
     message = f"{trouble(problem)}; the run will be kept once there is room"
     return {**job.state(), "status": "interrupted", "seconds_left": None, "message": message, **later}
 
