@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import Any
 
@@ -20,7 +21,7 @@ from icl_core.jobs.worker import IDLE, forget_old
 TICK = 1.0  # seconds between looks at the cluster
 AGAIN = 60.0  # seconds after which a worker that was refused is asked again
 ENDING = 30.0  # seconds in which jobs must have stopped
-GONE = (Lost, far.Moved, KilledWorker, asyncio.CancelledError)
+GONE = (Lost, far.Moved, KilledWorker, CancelledError, asyncio.CancelledError)
 
 
 class Crew:
@@ -35,10 +36,13 @@ class Crew:
         self._refused: dict[str, tuple[float, str]] = {}  # by address, until when, and why
         self._meeting: dict[str, asyncio.Task[None]] = {}
         self._trips: dict[str, asyncio.Task[None]] = {}  # by the address of the worker
+        self._said: set[str] = set()
         self._woken = asyncio.Event()
 
     async def work(self) -> bool:
-        """Hand out jobs until there is nothing to do. False if the scheduler was lost; what was in hand waits then."""
+        """Hand out jobs until there is nothing to do. False if the scheduler was lost; what was in hand waits then.
+        Raises `OSError` for a scheduler that hands nothing of this project on."""
+        await self._check_scheduler()
         busy_at = time.monotonic()
         try:
             while self._client.status == "running":
@@ -57,6 +61,12 @@ class Crew:
             for task in (*self._trips.values(), *self._meeting.values()):
                 task.cancel()
             await asyncio.gather(*self._trips.values(), *self._meeting.values(), return_exceptions=True)
+
+    async def _check_scheduler(self) -> None:
+        try:
+            await self._client.run_on_scheduler(far.introduce)
+        except ImportError as problem:
+            raise OSError(f"one that lacks this project ({problem}); start it there with PYTHONPATH=.") from problem
 
     def _done(self, idle: float) -> bool:
         return not self._trips and idle > IDLE and not self._waited_for()
@@ -88,8 +98,10 @@ class Crew:
             self._woken.set()
 
     def _refuse(self, address: str, problem: str) -> None:
-        message = f"the worker {address} is refused: {problem}"
-        print(message, file=sys.stderr)
+        message = f"the worker {address} is refused: {problem.splitlines()[0]}"
+        if message not in self._said:
+            print(message, file=sys.stderr, flush=True)
+        self._said.add(message)
         self._there.pop(address, None)
         self._refused[address] = time.monotonic() + AGAIN, message
 
@@ -118,7 +130,8 @@ class Crew:
         except GONE:
             self._there.pop(worker.address, None)  # it is asked again if it is still there
         except Exception as problem:  # a fault of that machine: those of experiments are told as the job's
-            self._refuse(worker.address, f"{type(problem).__name__}: {problem}")
+            if self._client.status == "running":  # else it is the scheduler that is lost
+                self._refuse(worker.address, f"{type(problem).__name__}: {problem}")
         finally:
             forget_old()
             self._trips.pop(worker.address, None)

@@ -62,7 +62,7 @@ async def _connected(stopped: Callable[[], bool], waited_for: Callable[[], bool]
         except ImportError as problem:
             return _say(f"ICL_SCHEDULER needs Dask: pip install -r icl_core/jobs/requirements-dask.txt ({problem})")
         except (OSError, ValueError, TypeError, RuntimeError) as problem:  # of addresses and TLS, too
-            _say(f"expected a Dask scheduler at {address}, got none: {problem}")
+            _say(f"expected a Dask scheduler at {address}, got: {problem}")
         await asyncio.sleep(PAUSE)
 
 

@@ -92,8 +92,9 @@ class Trip:
             for name, path in ((parcel.CHECKPOINT, self.job.checkpoint), (parcel.LIVE, self.job.live)):
                 if name in news and self._mine() and self._is_ours(news[name]):
                     write_whole(path, news[name])
-            if parcel.STATE in news and self._mine():
-                self.job.tell(**self._state(news[parcel.STATE]))
+            told = self._state(news[parcel.STATE]) if parcel.STATE in news else {}
+            if told.get("status") == "running" and self._mine():  # of the end we tell once we have all of it
+                self.job.tell(**told)
 
     def _is_ours(self, content: bytes) -> bool:
         """Whether the bytes are a whole file of this job."""
