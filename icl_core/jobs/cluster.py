@@ -6,9 +6,8 @@ One process here, `icl_core.jobs.dispatch`, hands the jobs to it; what that one 
 import hashlib
 import json
 import os
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ class Told:
 
     workers: int = 0
     message: str = ""
-    refused: Sequence[str] = ()
+    refused: list[str] = field(default_factory=list)
 
 
 def scheduler() -> str:

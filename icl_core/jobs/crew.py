@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import CancelledError
-from contextlib import suppress
 from typing import Any
 
 from distributed import Client, KilledWorker
@@ -140,9 +139,8 @@ class Crew:
     async def _sleep(self, heard: int) -> None:
         """Until a worker is free or somebody asks for a run; a while at most, for what comes without asking."""
         end = time.monotonic() + TICK
-        with suppress(asyncio.TimeoutError):
-            while time.monotonic() < end and asked() == heard and not self._woken.is_set():
-                await asyncio.sleep(0.05)
+        while time.monotonic() < end and asked() == heard and not self._woken.is_set():
+            await asyncio.sleep(0.05)
         self._woken.clear()
 
 
