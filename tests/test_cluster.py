@@ -197,3 +197,11 @@ def test_what_differs_between_two_machines_is_said_in_words():
     here = code()
     assert differs(here, here) == "" and here["torch"][0].isdigit() and "+" not in here["torch"]
     assert differs(here, {**here, "torch": "1.0"}) == f"torch {here['torch']} was expected, 1.0 came"
+
+
+def test_dask_is_imported_only_where_a_scheduler_is_set():
+    jobs = (ROOT / "icl_core").rglob("*.py")
+    assert {path.stem for path in jobs if "\nfrom distributed" in path.read_text()} == {"crew", "far", "trip"}
+    modules = "icl_core.cli, icl_core.jobs.dispatch, icl_core.jobs.worker, pages.ui.training"
+    check = f"import sys, {modules}; sys.exit('distributed' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], cwd=ROOT).returncode == 0
