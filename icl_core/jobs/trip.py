@@ -40,11 +40,13 @@ class Worker:
 class Trip:
     """A job on its way. `mine` tells whether we still have its lock, `there` whether the worker is still that one."""
 
-    def __init__(self, client: Client, job: Job, worker: Worker, mine: Callable[[], bool], there: Callable[[], bool]):
+    def __init__(
+        self, client: Client, job: Job, worker: Worker, mine: Callable[[], bool], there: Callable[[], bool]
+    ) -> None:
         self.job, self.worker, self._client, self._mine, self._there = job, worker, client, mine, there
         self._request = job.request() or {}
         self._ticket = f"{self._request['experiment']}-{job.key}-{uuid.uuid4().hex[:8]}"
-        self._began, self._told = False, ""
+        self._told = ""
 
     async def make(self, code: dict[str, str], stopped: Callable[[], bool]) -> None:
         """Have the job done, and keep what has come of it. Raises `Lost`, and what went wrong on the worker."""
