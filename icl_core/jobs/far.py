@@ -19,6 +19,7 @@ from distributed import Queue, get_client, get_worker
 from icl_core.jobs import parcel
 from icl_core.jobs.code import code, differs
 from icl_core.jobs.folder import Job
+from icl_core.jobs.progress import THREADS
 from icl_core.jobs.reading import CANCELLED
 from icl_core.jobs.train import train
 from icl_core.runs import store
@@ -80,7 +81,7 @@ def _settle() -> None:
     home = Path(get_worker().local_directory) / "icl"
     os.environ |= {"ICL_CACHE_DIR": str(home), "ICL_ARTIFACTS": str(home / "artifacts")}
     store.default.cache_clear()
-    device.prepare()
+    device.set_threads(THREADS)
     measure_pace()
 
 
