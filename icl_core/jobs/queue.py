@@ -17,7 +17,7 @@ import psutil
 from icl_core import registry
 from icl_core.experiment import Run
 from icl_core.forms import from_kept
-from icl_core.jobs import listing
+from icl_core.jobs import cluster, listing
 from icl_core.jobs.folder import ASKED, Job, held, jobs_folder, queue_lock
 from icl_core.jobs.reading import CANCELLED, ENDED, TOLD, WAITING, drop, plain_file
 from icl_core.runs import store
@@ -93,20 +93,21 @@ def state(key: str) -> JobState | None:
 
 def states() -> list[JobState]:
     """All jobs in the order of the queue: the oldest request first, those that came `later` behind all others."""
-    found, waiting = [], 0
+    found, waiting, why = [], 0, cluster.told().message
     for _, known in sorted(listing.every(jobs_folder(), _asked, _settled), key=itemgetter(0)):
         waiting += known.status in WAITING
-        found.append(_placed(known, waiting) if known.status in WAITING else known)
+        found.append(_placed(known, waiting, why) if known.status in WAITING else known)
     if len(_PLACES) > 2 * waiting + 100:
         _PLACES.clear()
     return found
 
 
-def _placed(known: JobState, position: int) -> JobState:
-    """The state with its place in the queue; the same object as at the last look if it is still there."""
-    before = _PLACES.get(known.key)
-    if before is None or before[0] is not known or before[1].position != position:
-        before = _PLACES[known.key] = known, replace(known, position=position)
+def _placed(known: JobState, position: int, why: str) -> JobState:
+    """The state with its place in the queue, and `why` all wait, if they do; the same object as at the last look if
+    nothing of that has changed."""
+    before, told = _PLACES.get(known.key), (position, known.message or why)
+    if before is None or before[0] is not known or (before[1].position, before[1].message) != told:
+        before = _PLACES[known.key] = known, replace(known, position=position, message=told[1])
     return before[1]
 
 

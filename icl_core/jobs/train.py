@@ -14,6 +14,7 @@ from icl_core import findings, registry
 from icl_core.experiment import Cancelled, Diverged, Experiment, Run, Tensors
 from icl_core.forms import from_kept
 from icl_core.jobs import faults
+from icl_core.jobs.code import PACKAGES
 from icl_core.jobs.estimate import pace
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, trouble
 from icl_core.jobs.progress import THREADS, JobProgress, Lost, Stopped, identity_of
@@ -23,7 +24,6 @@ from icl_core.runs import store
 
 DEATHS = 3  # workers that a job may take down at one place before it counts as failed
 FIRST_PAUSE = 15.0  # seconds until a run for which there is no room is tried again; doubled every time
-PACKAGES = ("torch", "numpy", "safetensors")
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def end(begun: Begun, tensors: Tensors) -> dict[str, Any]:
         asked = progress.identity
         header = store.default().save(asked["experiment"], asked["config"], tensors, info)
     except OSError as problem:
-        return _put_off(job, progress, problem)
+        return put_off(job, progress.tries, problem)
     if job.cancelled():
         store.default().delete(header)
         raise Cancelled
@@ -126,10 +126,10 @@ def _faulty(job: Job, fault: str, said: str) -> dict[str, Any]:
     return {"status": "failed", "message": faults.shortage(config, said) + goes_on, "kept": kept}
 
 
-def _put_off(job: Job, progress: JobProgress, problem: OSError) -> dict[str, Any]:
+def put_off(job: Job, tries: int, problem: OSError) -> dict[str, Any]:
     """The state of a job whose run could not be kept. Its checkpoint stays; it is tried again, later and later."""
-    pause = min(FIRST_PAUSE * 2**progress.tries, LONGEST_PAUSE)
-    later = {"tries": progress.tries + 1, "retry_at": time.time() + pause}
+    pause = min(FIRST_PAUSE * 2**tries, LONGEST_PAUSE)
+    later = {"tries": tries + 1, "retry_at": time.time() + pause}
     message = f"{trouble(problem)}; the run will be kept once there is room"
     return {**job.state(), "status": "interrupted", "seconds_left": None, "message": message, **later}
 

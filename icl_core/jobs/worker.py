@@ -9,13 +9,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 import psutil
 
-from icl_core import papers, registry
+from icl_core import registry
 from icl_core.jobs import queue, start
 from icl_core.jobs.assist import assist
+from icl_core.jobs.code import touched
 from icl_core.jobs.estimate import measure_pace
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job, asked, has_room, held, queue_lock
@@ -34,7 +34,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
     next worker reads it anew. The number of jobs taken. Raises `BadSetting` for less than one slot.
     """
     start.check_count(slots)
-    taken, code = 0, _code()
+    taken, code = 0, touched()
     if slots is None:
         from icl_core import device  # imports torch
 
@@ -46,7 +46,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         waited_for = _served(server)
         idle_since = time.monotonic()
         stack.enter_context(suppress(GpuLost))  # this process is of no more use; the next worker goes on
-        while not stopped() and _code() == code:
+        while not stopped() and touched() == code:
             heard = asked()
             if made := _work_one(stopped, slots):
                 taken += made
@@ -80,17 +80,6 @@ def _sleep(heard: int, stopped: Callable[[], bool]) -> None:
     end = time.monotonic() + 1.0
     while time.monotonic() < end and asked() == heard and not stopped():
         time.sleep(0.05)
-
-
-def _code() -> dict[Path, int]:
-    """When each file of the source was changed."""
-    registry.papers()  # now their folders are known
-    found = {}
-    for folder in (start.ROOT / "icl_core", *papers.__path__):
-        for path in Path(folder).rglob("*.py"):
-            with suppress(FileNotFoundError):  # being written
-                found[path] = path.stat().st_mtime_ns
-    return found
 
 
 def _take_slot(stack: ExitStack, slots: int) -> bool:
@@ -133,7 +122,7 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
                 with suppress(OSError):
                     start.ensure_workers(slots)  # there may be more than we can do alone
                 train_together(jobs, stopped) if len(jobs) > 1 else train(first.job, stopped, first.mine)
-            _forget_old()
+            forget_old()
             return len(jobs)
     return 0
 
@@ -145,7 +134,7 @@ def _assist_one(stopped: Callable[[], bool]) -> bool:
     return any(assist(Job(known.key), stopped, wanted) for known in busy)
 
 
-def _forget_old() -> None:
+def forget_old() -> None:
     """Drop all but the newest ended jobs. Nobody asks for one meanwhile."""
     with suppress(OSError), queue_lock():
         ended = [known for known in queue.states() if known.ended]

@@ -37,19 +37,17 @@ def show(setting: Setting) -> None:
 
 
 def _result(setting: Setting, grid: Grid, moves: bool) -> None:
-    from icl_core import device  # imports torch
-
     if st.session_state.pop(_OPENED, False):
         st.rerun()  # the whole page: it has another setting
     sweep = Sweep(grid)
-    look = sweep.look(device.workers())
+    look = sweep.look(start.trainings())
     if look.ended == moves:
         st.rerun()  # from now on it is looked at again and again, or no more
     if moves:
         training.ensure_workers()
         _progress(sweep, look)
     else:
-        _offer(sweep, look, device.workers())
+        _offer(sweep, look, start.trainings())
     _map(setting, grid, look)
 
 
@@ -73,7 +71,7 @@ def _offer(sweep: Sweep, look: Look, workers: int) -> None:
     missing, seconds = sweep.cost()
     time = training.duration(None if seconds is None else seconds / max(1, min(workers, missing)))
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Train {missing} run{'s' * (missing > 1)} · {time} on this machine"
+        label = f"Train {missing} run{'s' * (missing > 1)} · {time} {start.where()}"
         st.button(label, key="start sweep", type="primary", on_click=_ask, args=(sweep,))
         st.markdown(f"{counts[DONE]} of {cells} runs made{failed}.")
 

@@ -52,7 +52,7 @@ def duration(seconds: float | None) -> str:
 def run_button(setting: Setting, where: str, again: bool = False) -> None:
     """The button that asks for the setting to be trained."""
     time = duration(estimate(setting.id, setting.config))
-    label = f"{'Run again' if again else 'Train it here'} · {time} on this machine"
+    label = f"{'Run again' if again else 'Train it here'} · {time} {start.where()}"
     st.button(label, type="primary", key=f"run {where}", on_click=submit, args=(setting.id, setting.config))
 
 
@@ -126,6 +126,8 @@ def describe(job: queue.JobState) -> str:
     """A job's state in one line."""
     if job.status == "queued" and not start.ready(job):
         return f"Waiting: it was asked for with version {job.version} of {job.experiment}"
+    if job.status == "queued" and job.message:
+        return f"Waiting: {job.message}"
     if job.status == "queued":
         return f"Number {job.position} in the queue" if job.position > 1 else "Starting"
     if job.status == "interrupted":
