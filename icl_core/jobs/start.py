@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from icl_core import registry
+from icl_core import limits, registry
 from icl_core.jobs import queue
 from icl_core.jobs.folder import has_room, held, jobs_folder, put_off, queue_lock
 from icl_core.jobs.reading import WAITING
@@ -30,6 +30,8 @@ def ensure_workers(count: int | None = None) -> int:
     every look at a job. Raises `BadSetting` for a count below 1.
     """
     check_count(count)
+    if limits.read_only():
+        return 0
     known = queue.states()
     waiting, running = sum(map(ready, known)) + sum(map(_spare, known)), [job.status for job in known].count("running")
     if not waiting or not os.access(jobs_folder(), os.W_OK):
@@ -55,6 +57,8 @@ def ensure_workers(count: int | None = None) -> int:
 def warm() -> None:
     """Start a worker that waits for this process with everything imported, unless one is there or nothing can be
     written. What is asked for then trains at once."""
+    if limits.read_only():
+        return
     from icl_core import device  # imports torch
 
     count = device.workers()

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from icl_core import papers, registry
+from icl_core import limits, papers, registry
 from icl_core.jobs import queue, start
 from icl_core.jobs.assist import assist
 from icl_core.jobs.estimate import measure_pace
@@ -32,6 +32,8 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
     next worker reads it anew. The number of jobs taken. Raises `BadSetting` for less than one slot.
     """
     start.check_count(slots)
+    if limits.read_only():
+        return 0
     taken, code = 0, _code()
     if slots is None:
         from icl_core import device  # imports torch
