@@ -120,9 +120,8 @@ def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
             longer.offer(setting)
     elif pending is not None and training.growing(pending.job()):
         st.caption("In training: see its progress on the page.")
-    elif pending is not None:
-        if refused := training.run_button(setting, "sidebar"):
-            st.caption(refused)
+    elif pending is not None and (refused := training.run_button(setting, "sidebar")):
+        st.caption(refused)
 
 
 def _main(
