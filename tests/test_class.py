@@ -101,6 +101,7 @@ def test_what_two_ask_for_comes_with_the_first_turn_and_goes_on_for_the_other(ru
     ask("b", 7)
     assert queue.state(keys[7]).position == 2 and owners.of(keys[7]) == {"a", "b"}
     assert not queue.cancel(keys[7], visitor="a") and queue.state(keys[7]).status == "queued"
+    assert queue.state(keys[7]).visitor == "b" and queue.state(keys[7]).position == 2
     with pytest.raises(BadSetting, match=OTHERS):
         queue.cancel(keys[7], visitor="a")
     queue.leave(keys[7], "a window", "a")

@@ -173,6 +173,7 @@ def cancel(key: str, status: str = CANCELLED[0], visitor: str | None = None) -> 
     job = Job(key)
     with queue_lock() if visitor is not None else nullcontext():  # nobody else asks for it meanwhile
         if not owners.give_up(key, visitor):
+            job.move(visitor=min(owners.of(key)))  # whose it is now, in the same place
             return False
         with held(job.folder / "lock") as mine:
             if not mine:

@@ -21,7 +21,7 @@ def frame(title: str, projector: bool = False) -> None:
         for name in sorted(names, key=lambda name: papers.index(name) if name in papers else len(papers)):
             link(name, short_title(name))
         if limits.read_only():
-            st.caption("Read-only: you see the runs that are here, and none is trained.")
+            st.caption("Read-only: this server shows runs and trains none.")
 
 
 def short_title(name: str) -> str:
