@@ -115,10 +115,10 @@ class Sweep:
         return any(owners.may(state.key, visitor) for state in self._on_its_way())
 
     def interrupt(self) -> None:
-        """Stop at checkpoints. `ask` goes on from there."""
+        """Stop at checkpoints, for the command line. `ask` goes on from there."""
         for state in self._on_its_way():
-            if state.status == "queued":  # first, or a worker that stops would take the next
-                queue.cancel(state.key)
+            if state.status == "queued" and owners.may(state.key, ""):
+                queue.cancel(state.key, visitor="")  # first, or a worker that stops would take the next
         for state in self._on_its_way():
             queue.interrupt(state.key)
 
