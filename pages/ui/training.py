@@ -51,15 +51,15 @@ def duration(seconds: float | None) -> str:
 
 
 def run_button(setting: Setting, where: str, again: bool = False) -> str:
-    """The button that asks for the setting to be trained; why it cannot be pressed, in a sentence."""
+    """The button that asks for the setting to be trained; or why there is none, in a sentence."""
     if limits.read_only():
         return ""
     seconds = estimate(setting.id, setting.config)
-    refused = too_long(seconds)
+    if refused := too_long(seconds):
+        return refused
     label = f"{'Run again' if again else 'Train it here'} · {duration(seconds)} on this machine"
-    st.button(label, type="primary", key=f"run {where}", on_click=submit, args=(setting.id, setting.config),
-              disabled=bool(refused))  # fmt: skip
-    return refused
+    st.button(label, type="primary", key=f"run {where}", on_click=submit, args=(setting.id, setting.config))
+    return ""
 
 
 def too_long(seconds: float | None) -> str:
