@@ -26,7 +26,7 @@ def check_queued(jobs: int, more: int = 1) -> None:
     most = _number(QUEUED)
     if jobs + more > most:
         asked = f"you have {jobs}, and this asks for {more} more"
-        raise BadSetting(f"you may have {most:.0f} runs waiting or in training ({QUEUED}), {asked}")
+        raise BadSetting(f"the limit of runs waiting or in training is {most:.0f} ({QUEUED}), {asked}")
 
 
 def check_length(seconds: float | None) -> None:

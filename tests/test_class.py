@@ -124,7 +124,7 @@ def test_jobs_of_before_go_first_and_damaged_turns_are_none(runs) -> None:
 def test_a_visitor_has_so_many_runs_in_the_queue(runs, monkeypatch) -> None:
     monkeypatch.setenv("ICL_MAX_QUEUED", "2")
     keys = ask("a", 1, 2)
-    with pytest.raises(BadSetting, match=r"may have 2 runs .*\(ICL_MAX_QUEUED\), you have 2, and this asks for 1 more"):
+    with pytest.raises(BadSetting, match=r"in training is 2 \(ICL_MAX_QUEUED\), you have 2, and this asks for 1 more"):
         ask("a", 3)
     ask("a", 2)  # it is there already
     ask("b", 3)

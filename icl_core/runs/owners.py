@@ -5,6 +5,7 @@
 A visitor is a name of letters and digits; the command line's is empty.
 """
 
+import os
 import re
 import shutil
 from contextlib import suppress
@@ -23,7 +24,8 @@ def add(what: str, visitor: str) -> None:
     """Note that `visitor` wants it. Raises `OSError`, and `ValueError` for a name that is none."""
     folder = private_folder(_folder(what))
     (folder / _checked(visitor or _HERE)).touch(mode=0o600)
-    _make_room(folder.parent)
+    with suppress(OSError):  # another process makes room too
+        _make_room(folder.parent)
 
 
 def of(what: str) -> set[str]:
@@ -64,7 +66,8 @@ def _checked(name: str) -> str:
 
 
 def _make_room(folder: Path) -> None:
-    names = [path for path in folder.iterdir() if path.is_dir()]
+    names = os.listdir(folder)
     if len(names) > MOST:
-        for path in sorted(names, key=lambda path: path.stat().st_mtime)[: len(names) - MOST + MOST // 10]:
+        oldest = sorted((folder / name for name in names), key=lambda path: path.stat().st_mtime)
+        for path in oldest[: len(names) - MOST + MOST // 10]:
             shutil.rmtree(path, ignore_errors=True)
