@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from icl_core import registry
+from icl_core import limits, registry
 from icl_core.jobs import cluster, queue
 from icl_core.jobs.folder import has_room, held, jobs_folder, put_off, queue_lock
 from icl_core.jobs.reading import WAITING
@@ -31,6 +31,8 @@ def ensure_workers(count: int | None = None) -> int:
     every look at a job. Raises `BadSetting` for a count below 1.
     """
     check_count(count)
+    if limits.read_only():
+        return 0
     known = queue.states()
     waiting = sum(map(ready, known)) + sum(map(_spare, known))
     running = len({job.pid for job in known if job.status == "running"})  # workers: some make several as one
@@ -55,6 +57,8 @@ def ensure_workers(count: int | None = None) -> int:
 def warm() -> None:
     """Start a worker that waits for this process with everything imported, unless one is there or nothing can be
     written. What is asked for then trains at once."""
+    if limits.read_only():
+        return
     count = _slots()
     with suppress(OSError), queue_lock():
         if os.access(jobs_folder(), os.W_OK) and has_room() and not any(map(_taken, range(count))):

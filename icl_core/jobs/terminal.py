@@ -32,8 +32,8 @@ def obtain(experiment_id: str, config: Any) -> Header:
         try:
             _watch(key, experiment_id)
         except KeyboardInterrupt:
-            queue.cancel(key)
-            print("cancelled", file=sys.stderr)
+            ended = queue.cancel(key, visitor="")
+            print("cancelled" if ended else "it goes on for others who asked for it", file=sys.stderr)
             raise
         header = store.default().find(experiment_id, config)
     if header is None:

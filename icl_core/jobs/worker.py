@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import psutil
 
-from icl_core import registry
+from icl_core import limits, registry
 from icl_core.jobs import queue, start
 from icl_core.jobs.assist import assist
 from icl_core.jobs.code import touched
@@ -34,6 +34,8 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
     next worker reads it anew. The number of jobs taken. Raises `BadSetting` for less than one slot.
     """
     start.check_count(slots)
+    if limits.read_only():
+        return 0
     taken, code = 0, touched()
     if slots is None:
         from icl_core import device  # imports torch
