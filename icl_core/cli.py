@@ -5,16 +5,15 @@ list · show, run, sweep, figure EXPERIMENT · text, matrices FILE · claims · 
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from icl_core import findings, forms, knobs, own_files, own_matrices, registry, text_counts
 from icl_core.experiment import CannotDraw, Experiment, Preset
+from icl_core.jobs import cluster
 from icl_core.jobs.terminal import Failed, obtain
 from icl_core.knobs import BadSetting
 from icl_core.runs import store
@@ -25,6 +24,8 @@ BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code: 0 done, 1 a training or claim failed, 2 bad values, 130 Ctrl-C."""
     options = _parser().parse_args(arguments)
+    if getattr(options, "scheduler", None):
+        cluster.choose(options.scheduler)
     try:
         return options.command(options)
     except (BadSetting, CannotDraw, Failed) as problem:
@@ -73,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument("experiment", nargs="*")
     build.add_argument("--preset", action="append", metavar="NAME", help="only presets of this name")
     build.add_argument("--jobs", type=int, metavar="N", help="trainings at once")
+    _add_scheduler(build)
     work = add("work", _work, "train what was asked for; started by the dashboard when needed")
     work.add_argument("--once", action="store_true", help="one job at most")
     work.add_argument("--server", type=int, metavar="PID", help="wait as long as this process lives")
@@ -84,6 +86,11 @@ def _add_setting(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("experiment", help="paper.name, as in `list`")
     parser.add_argument("--preset", metavar="NAME", help="start from this preset, else from the first")
     parser.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="change settings")
+    _add_scheduler(parser)
+
+
+def _add_scheduler(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--scheduler", metavar="tcp://HOST:PORT", help="train on the workers of this Dask scheduler")
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -207,9 +214,7 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _work(options: argparse.Namespace) -> int:
-    from icl_core.jobs import worker
+    from icl_core.jobs import dispatch
 
-    with suppress(OSError, AttributeError):
-        os.nice(5)  # the dashboard answers first, also while all cores train
-    worker.work(options.once, options.slots, options.server)
+    dispatch.work(options.once, options.slots, options.server)
     return 0

@@ -7,7 +7,7 @@
 Numpy and plotly only, no torch: the front page imports this.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,6 +111,21 @@ class Preset:
 
 
 @dataclass(frozen=True)
+class Together:
+    """How several runs are made as one tensor program: those of one sweep that differ in a rate, say.
+
+    alike  what the configs of runs that can go together have in common
+    most   how many go together with a run of this config; 1: it goes alone
+    run    their configs, each with its progress: each by its index as it ends, with what `Experiment.run` would have
+           given, to the last bit, or the exception that ended it. If it raises one itself, they go one by one
+    """
+
+    alike: Callable[[Any], Hashable]
+    most: Callable[[Any], int]
+    run: Callable[[Sequence[Any], Sequence[Progress]], Iterator[tuple[int, Tensors | Exception]]]
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One experiment: one folder of a paper, whose `__init__` ends in `EXPERIMENT = Experiment(...)`.
 
@@ -128,6 +143,7 @@ class Experiment:
     upgrade    the tensors of a run that was kept in an older form to those of today's
     milestones the training steps at which parts of the mechanism are first seen in a run, by their short names
     goes_on    whether a run of this config is the beginning of one of more `steps`: no rate depends on their number
+    together   how several runs are made as one, if they can be
     script     what is told of the first preset's run: task, beats with questions, tries
     diagram    the model of a config: what flows into what, with its matrices in place
     theory     what it gives for a config, which sweeps draw beside what was measured
@@ -149,6 +165,7 @@ class Experiment:
     upgrade: Callable[[Tensors], Tensors] = lambda tensors: tensors
     milestones: Callable[[Run], Mapping[str, float]] = lambda run: {}
     goes_on: Callable[[Any], bool] = lambda config: False
+    together: Together | None = None
     script: Script | None = None
     diagram: Callable[[Any], Diagram] | None = None
     theory: tuple[Theory, ...] = ()

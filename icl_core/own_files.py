@@ -9,7 +9,7 @@ from icl_core.runs import documents
 def keep(of: str, path: Path) -> list[str]:
     """Keep what is in a file, a "text" or "matrices": what it holds, and the setting that names it, in sentences.
 
-    Raises `BadSetting` for a file that cannot be read or is none of its kind.
+    Raises `BadSetting` for a file that cannot be read or is none of its kind, and where it may not be kept.
     """
     kind = documents.KINDS[of]
     try:

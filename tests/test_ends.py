@@ -35,8 +35,8 @@ def steps_made(monkeypatch):
     """The steps that are trained from now on."""
     from icl_core.training import loop
 
-    seen, check = [], loop._check
-    monkeypatch.setattr(loop, "_check", lambda step, *rest: (seen.append(step), check(step, *rest)))
+    seen, check = [], loop.check
+    monkeypatch.setattr(loop, "check", lambda step, *rest: (seen.append(step), check(step, *rest)))
     return seen
 
 

@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs import folder, progress, queue, start, terminal, train, worker
+from icl_core.jobs import code, folder, progress, queue, start, terminal, train, worker
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.terminal import watch_all
 from icl_core.runs.file import pack, read_record
@@ -380,7 +380,7 @@ def test_a_job_asked_anew_before_the_old_are_forgotten_stays(keep_one, monkeypat
             yield
 
     monkeypatch.setattr(worker, "queue_lock", asked_just_before)
-    worker._forget_old()
+    worker.forget_old()
     assert queue.state(keys[0]).status == "queued"
 
 
@@ -405,16 +405,16 @@ def test_a_request_names_the_version_it_was_asked_for_and_one_without_counts_as_
 
 def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypatch):
     key = queue.submit(TOY, config())
-    code = iter([{"file": 1}, {"file": 2}])
-    monkeypatch.setattr(worker, "_code", lambda: next(code))
+    found = iter([{"file": 1}, {"file": 2}])
+    monkeypatch.setattr(worker, "touched", lambda: next(found))
     assert worker.work(slots=1) == 0 and queue.state(key).status == "queued"
 
 
 def test_the_code_is_told_by_the_times_of_its_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(worker.papers, "__path__", [str(tmp_path)])
-    before = worker._code()
+    monkeypatch.setattr(code.papers, "__path__", [str(tmp_path)])
+    before = code.touched()
     (tmp_path / "settings.py").write_text("")
-    assert worker._code() != before and before == {k: v for k, v in worker._code().items() if k.parent != tmp_path}
+    assert code.touched() != before and before == {k: v for k, v in code.touched().items() if k.parent != tmp_path}
 
 
 def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):

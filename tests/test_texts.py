@@ -63,7 +63,7 @@ def _hints(node: ast.AST) -> list[ast.AST]:
 
 def _docstring(node: ast.AST) -> ast.AST | None:
     """The docstring of a function or class; an experiment's module shows its own to the visitor."""
-    if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.Module)) and node.body:
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)) and node.body:
         first = node.body[0]
         return first.value if isinstance(first, ast.Expr) else None
     return None

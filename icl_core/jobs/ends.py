@@ -38,12 +38,7 @@ class Ends:
         """Keep the state in which a training ended; `state` gives it."""
         if config := self._going_on():
             path = _path(_folder(self._identity["experiment"], config), training)
-            content = pack(state(), self._identity)
-            with suppress(OSError):
-                if len(content) <= LARGEST:
-                    private_folder(path.parent)
-                    write_whole(path, content)
-                    _make_room(path.parent)
+            write(path, pack(state(), self._identity))
 
     def earlier(self, training: str) -> Tensors:
         """The state in which that training of the longest shorter run ended; empty if there is none."""
@@ -62,6 +57,15 @@ class Ends:
         experiment = registry.experiment(self._identity["experiment"])
         config = from_kept(experiment.config, self._identity["config"])
         return config if experiment.goes_on(config) else None
+
+
+def write(path: Path, content: bytes) -> None:
+    """Keep the file of an end, if there is room."""
+    with suppress(OSError):
+        if len(content) <= LARGEST:
+            private_folder(path.parent)
+            write_whole(path, content)
+            _make_room(path.parent)
 
 
 def shorter(experiment_id: str, config: Any) -> list[Any]:

@@ -28,16 +28,19 @@ OLD = 86400.0  # seconds after which this machine's pace is measured anew
 
 def estimate(experiment_id: str, config: Any) -> float | None:
     """Seconds until the figures of `config` are there, on an idle core. None if no run is known."""
-    return estimates(experiment_id, [config])[0]
+    return estimates(experiment_id, [config], alone=True)[0]
 
 
-def estimates(experiment_id: str, configs: Sequence[Any]) -> list[float | None]:
-    """`estimate` of each of `configs`; what is known is read once for all."""
+def estimates(experiment_id: str, configs: Sequence[Any], alone: bool = False) -> list[float | None]:
+    """`estimate` of each of `configs`; what is known is read once for all. Some runs are made with others as one, and
+    take less each: these do not count for what goes `alone`."""
     from icl_core import device  # imports torch
 
     experiment = registry.experiment(experiment_id)
     known = [header for header in store.default().headers(experiment_id) if header.info.get("seconds")]
     known = [header for header in known if header.info.get("device") == device.describe()] or known
+    if alone:
+        known = [header for header in known if header.info.get("together", 1) == 1] or known
     mine = pace()
     logs = [math.log(_seconds(experiment, header, mine)) for header in known]
     return [_estimate(experiment, config, known, logs) for config in configs]

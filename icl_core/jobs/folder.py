@@ -50,7 +50,7 @@ class Job:
         self.cancel, self.watched, self.phases, self.ends = (self.folder / name for name in names)
 
     def request(self) -> dict[str, Any] | None:
-        """What was asked: experiment, version, config, asked (ns), later. None if there is no such job."""
+        """What was asked: experiment, version, config, asked (ns), visitor, turn, later. None if there is no such."""
         return read_json(self.folder / "request.json", is_request, "what was asked for")
 
     def state(self) -> dict[str, Any]:
@@ -74,11 +74,11 @@ class Job:
         if (self.folder / "state.json").exists():
             self.tell(status="queued")
 
-    def hurry(self) -> None:
-        """Take its place in the queue among those that cannot wait. Raises `OSError`."""
-        request = self.request() or {}
-        if request.get("later"):
-            write_whole(self.folder / "request.json", json.dumps({**request, "later": False}).encode())
+    def move(self, **place: Any) -> None:
+        """Take another place in the queue: `later`, `turn`, `visitor`. Raises `OSError`."""
+        request = self.request()
+        if request:
+            write_whole(self.folder / "request.json", json.dumps({**request, **place}).encode())
 
     def tell(self, **state: Any) -> None:
         """Write the state; with the last one, drop what only a running job needs, unless it is `kept` for who asks

@@ -62,6 +62,7 @@ class JobProgress:
         self.job, self.identity, self.threads, self._stopped, self._mine = job, identity, threads, stopped, mine
         self.first_step, self.total, self.loss, self.deaths, self.tries = 0, 0, math.nan, 0, 0
         self._born = psutil.Process().create_time()
+        self.together = 1  # runs that this process makes as one
         self._trouble, self._step, self._phase, self._spare = "", 0, ("", 0, 0), 0
         self._shared, self._ends = Shared(job, identity), Ends(identity)
         self._before = 0.0  # seconds of computing by earlier workers
@@ -132,9 +133,9 @@ class JobProgress:
             self.tell()
             with suppress(OSError):
                 store.default().check_room(self._write(self.job.live, live()))  # the run will be larger still
-            # Writing may take long on a slow disk: never more than a tenth of the time.
-            pause = min(TELL, max(SOON, (now - self._start) / 10))
-            self._tell_at = max(now + pause, time.monotonic() + 10 * (time.monotonic() - now))
+            # Writing may take long on a slow disk: never more than a tenth of the time, all runs of a program together.
+            pause = min(TELL * self.together**0.5, max(SOON, (now - self._start) / 10))
+            self._tell_at = max(now + pause, time.monotonic() + 10 * self.together * (time.monotonic() - now))
 
     def check(self) -> None:
         """Raise `Cancelled` if somebody asked for that, `Lost` if the job is no longer ours."""
@@ -144,8 +145,12 @@ class JobProgress:
             raise Cancelled("the run was cancelled")
 
     def seconds(self) -> float:
-        """Seconds of computing so far, earlier workers' too."""
-        return self._before + self._shared.seconds + self._clock() - self._began
+        """Seconds of computing so far, earlier workers' too; of what is made as one, its share."""
+        return self._before + self._shared.seconds + (self._clock() - self._began) / self.together
+
+    def leave(self) -> None:
+        """Let go of what was taken: the run has ended, or is made by another `JobProgress`."""
+        self._shared.leave()
 
     def tell(self) -> None:
         """Write the state for the pages."""
@@ -165,6 +170,7 @@ class JobProgress:
                 loss=self.loss,
                 seconds=self.seconds(),
                 seconds_left=left,
+                together=self.together,
                 message=self._trouble,
                 pid=os.getpid(),
                 born=self._born,

@@ -7,24 +7,27 @@ at a job: it starts workers for what waits, also for what a killed worker has le
 
 import math
 import time
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from typing import Any
 
 import psutil
 
-from icl_core import registry
+from icl_core import limits, registry
 from icl_core.experiment import Run
 from icl_core.forms import from_kept
-from icl_core.jobs import listing
+from icl_core.jobs import cluster, listing, turns
+from icl_core.jobs.estimate import estimate
 from icl_core.jobs.folder import ASKED, Job, held, jobs_folder, queue_lock
 from icl_core.jobs.reading import CANCELLED, ENDED, TOLD, WAITING, drop, plain_file
-from icl_core.runs import store
+from icl_core.knobs import BadSetting
+from icl_core.runs import owners, store
 from icl_core.runs.disk import private_folder
 from icl_core.runs.file import IDENTITY, Damaged, read
 
 _PLACES: dict[str, tuple[Any, Any]] = {}  # the jobs that waited at the last look, before and after
+_PLACE = ("visitor", "turn", "later")  # what of a request decides when it is its turn
 WATCHED = 3.0  # seconds after a look in which somebody counts as watching
 
 
@@ -42,6 +45,7 @@ class JobState:
     phase: str = ""  # what is in training, or done after it, with its own steps if it has any
     phase_step: int = 0
     phase_steps: int = 0
+    together: int = 1  # runs that its worker makes as one, while it runs
     spare: int = 0  # trainings of it that another worker could do
     loss: float = math.nan
     seconds: float = 0.0
@@ -51,6 +55,9 @@ class JobState:
     born: float = 0.0  # when that process began: another one may have its number by now
     version: int = 0  # of the experiment, as whoever asked knows it; 0 is the current one
     retry_at: float = 0.0  # seconds since 1970 before which no worker shall take it
+    visitor: str = ""  # whose turn it takes; nobody's name is the command line's
+    turn: int = 0
+    later: bool = False  # behind all that are not
 
     @property
     def ended(self) -> bool:
@@ -58,27 +65,37 @@ class JobState:
         return self.status in ENDED
 
 
-def submit(experiment_id: str, config: Any, later: bool = False) -> str:
-    """Ask for a run; the key. Does nothing if the store has it or somebody asked already.
+def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = "") -> str:
+    """Ask for a run; the key. Does nothing if the store has it; two who ask for the same share it.
 
     `later`: behind all that are not, as the many runs of a sweep are. A job that failed or was cancelled is queued
-    anew; one that is about to be goes on. Raises `BadSetting` for settings out of range and for a run that the cache
-    can never keep, `OSError` if the request cannot be written.
+    anew; one that is about to be goes on. Raises `BadSetting` for settings out of range, for a run that the cache can
+    never keep and for what a `visitor` of a page may not ask for, `OSError` if the request cannot be written.
     """
-    values = store.plain(from_kept(registry.experiment(experiment_id).config, store.plain(config)))
+    limits.check_writable()
+    config = from_kept(registry.experiment(experiment_id).config, store.plain(config))
+    values = store.plain(config)
     key = store.key_of(experiment_id, values)
     store.default().check_room(store.default().least_size(experiment_id, values))
+    if visitor:
+        limits.check_length(estimate(experiment_id, config))
     version = registry.version(experiment_id)
     with queue_lock():
-        known = _state(key)
+        known, others = _state(key), states()
+        place = {"visitor": visitor, "turn": turns.turn(visitor, later, others), "later": later}
         if store.default().exact(experiment_id, key) is None and (known is None or known.ended):
+            if visitor:
+                limits.check_queued(turns.count(visitor, others))
+            owners.forget(key)
+            owners.add(key, visitor)
             what = {"experiment": experiment_id, "version": version, "config": values}
-            Job(key).ask({**what, "asked": time.time_ns(), "later": later})
+            Job(key).ask({**what, "asked": time.time_ns(), **place})
             (jobs_folder() / ASKED).touch()  # wakes the worker that is waiting
-        elif known is not None and known.status == "cancelling":
+        elif known is not None and not known.ended:
+            owners.add(key, visitor)
             drop(Job(key).cancel)
-        elif known is not None and known.status in WAITING and not later:
-            Job(key).hurry()
+            if known.status in WAITING and (later, place["turn"]) < (known.later, known.turn):
+                Job(key).move(**place)  # it comes with the first turn of those who want it
     return key
 
 
@@ -91,28 +108,29 @@ def state(key: str) -> JobState | None:
 
 
 def states() -> list[JobState]:
-    """All jobs in the order of the queue: the oldest request first, those that came `later` behind all others."""
-    found, waiting = [], 0
+    """All jobs in the order of the queue: by turns, in each the oldest request first; behind them those for `later`."""
+    found, waiting, why = [], 0, cluster.told().message
     for _, known in sorted(listing.every(jobs_folder(), _asked, _settled), key=itemgetter(0)):
         waiting += known.status in WAITING
-        found.append(_placed(known, waiting) if known.status in WAITING else known)
+        found.append(_placed(known, waiting, why) if known.status in WAITING else known)
     if len(_PLACES) > 2 * waiting + 100:
         _PLACES.clear()
     return found
 
 
-def _placed(known: JobState, position: int) -> JobState:
-    """The state with its place in the queue; the same object as at the last look if it is still there."""
-    before = _PLACES.get(known.key)
-    if before is None or before[0] is not known or before[1].position != position:
-        before = _PLACES[known.key] = known, replace(known, position=position)
+def _placed(known: JobState, position: int, why: str) -> JobState:
+    """The state with its place in the queue, and `why` all wait, if they do; the same object as at the last look if
+    nothing of that has changed."""
+    before, told = _PLACES.get(known.key), (position, known.message or why)
+    if before is None or before[0] is not known or (before[1].position, before[1].message) != told:
+        before = _PLACES[known.key] = known, replace(known, position=position, message=told[1])
     return before[1]
 
 
-def _asked(key: str) -> tuple[tuple[bool, float, str], JobState] | None:
+def _asked(key: str) -> tuple[tuple[bool, int, float, str], JobState] | None:
     """Its place in the order of the queue, and its state."""
     request, known = Job(key).request(), _state(key)
-    return ((request.get("later", False), request["asked"], key), known) if request and known else None
+    return ((known.later, known.turn, request["asked"], key), known) if request and known else None
 
 
 def _settled(told: tuple[Any, JobState]) -> bool:
@@ -133,7 +151,7 @@ def _state(key: str) -> JobState | None:
     elif told["status"] == "running" and job.cancelled():
         told |= {"status": "cancelling"}  # its worker looks between steps
     known = {name: told[name] for name in TOLD if name in told and name in JobState.__dataclass_fields__}
-    return JobState(**known, **{name: request[name] for name in IDENTITY if name in request}, key=key)
+    return JobState(**known, **{name: request[name] for name in (*IDENTITY, *_PLACE) if name in request}, key=key)
 
 
 def partial(key: str) -> Run | None:
@@ -149,15 +167,23 @@ def partial(key: str) -> Run | None:
     return Run(config, tensors, info, record["digest"], finished=False)
 
 
-def cancel(key: str, status: str = CANCELLED[0]) -> None:
-    """Give the job up and discard its checkpoint; a running one stops at its next report."""
+def cancel(key: str, status: str = CANCELLED[0], visitor: str | None = None) -> bool:
+    """Give the job up and discard its checkpoint; a running one stops at its next report. Whether it was given up: it
+    goes on for others who asked for it than `visitor`; None is whoever is at the machine. Raises `BadSetting` for a
+    visitor who has not asked for it."""
+    limits.check_writable()
     job = Job(key)
-    with held(job.folder / "lock") as mine:
-        if not mine:
-            if job.folder.is_dir():
-                job.give_up(status)
-        elif job.request() and job.state()["status"] not in ENDED:
-            job.tell(status=status)
+    with queue_lock() if visitor is not None else nullcontext():  # nobody else asks for it meanwhile
+        if not owners.give_up(key, visitor):
+            job.move(visitor=min(owners.of(key)))  # whose it is now, in the same place
+            return False
+        with held(job.folder / "lock") as mine:
+            if not mine:
+                if job.folder.is_dir():
+                    job.give_up(status)
+            elif job.request() and job.state()["status"] not in ENDED:
+                job.tell(status=status)
+    return True
 
 
 def look(key: str, who: str) -> None:
@@ -167,12 +193,12 @@ def look(key: str, who: str) -> None:
         (Job(key).watched / who).touch()
 
 
-def leave(key: str, who: str) -> None:
-    """`who` watches the job no more. Where nobody else does it is given up."""
-    with suppress(OSError):
+def leave(key: str, who: str, visitor: str | None = None) -> None:
+    """`who` watches the job no more. Where nobody else does it is given up, as by `cancel`."""
+    with suppress(OSError, BadSetting):
         drop(Job(key).watched / who)
         if not any(time.time() - path.stat().st_mtime < WATCHED for path in Job(key).watched.glob("*")):
-            cancel(key, CANCELLED[1])
+            cancel(key, CANCELLED[1], visitor)
 
 
 def interrupt(key: str) -> None:

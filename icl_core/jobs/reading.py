@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from icl_core import limits
 from icl_core.runs import store
 
 WAITING = ("queued", "interrupted")
@@ -17,7 +18,7 @@ CANCELLED = ("cancelled", "left")  # by a visitor; by nobody's watching it any m
 ENDED = ("done", "failed", *CANCELLED)
 _COUNTS = (
     "step", "total", "phase_step", "phase_steps", "spare", "seconds", "pid", "born", "first_step", "deaths", "tries",
-    "retry_at",
+    "retry_at", "together",
 )  # fmt: skip
 TOLD = ("status", "message", "phase", "loss", "seconds_left", *_COUNTS)  # what a state may say
 
@@ -57,6 +58,8 @@ def drop(path: Path) -> None:
 
 
 def _set_aside(path: Path, expected: str) -> None:
+    if limits.read_only():
+        return
     aside = store.default().local / "aside"
     with suppress(OSError):  # where it cannot be moved it is ignored all the same
         aside.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -65,7 +68,7 @@ def _set_aside(path: Path, expected: str) -> None:
 
 
 def is_request(value: Any) -> bool:
-    """Whether `value` says what was asked for: an experiment, its settings and when, perhaps its version."""
+    """Whether `value` says what was asked for: an experiment, its settings and when, its version and turn, if told."""
     return (
         isinstance(value, dict)
         and isinstance(value.get("experiment"), str)
@@ -73,6 +76,8 @@ def is_request(value: Any) -> bool:
         and _is_number(value.get("asked"))
         and _is_number(value.get("version", 1))
         and isinstance(value.get("later", False), bool)
+        and isinstance(value.get("visitor", ""), str)
+        and _is_count(value.get("turn", 0))
         and isinstance(value.get("config"), dict)
         and all(map(_is_flat, value["config"].values()))
     )

@@ -7,8 +7,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from icl_core import registry
-from icl_core.jobs import queue
+from icl_core import limits, registry
+from icl_core.jobs import cluster, queue
 from icl_core.jobs.folder import has_room, held, jobs_folder, put_off, queue_lock
 from icl_core.jobs.reading import WAITING
 from icl_core.knobs import BadSetting
@@ -24,19 +24,21 @@ _REUSED = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(2**40)}
 
 
 def ensure_workers(count: int | None = None) -> int:
-    """Start workers for the jobs that wait, `count` at most at once (else as many as the device serves).
+    """Start workers for the jobs that wait, `count` at most at once (else as many as the device serves); where a
+    scheduler is set, the one process that hands them to it.
 
     The number started: none where none could write a file, or for jobs that must wait. Cheap enough to be called at
     every look at a job. Raises `BadSetting` for a count below 1.
     """
     check_count(count)
+    if limits.read_only():
+        return 0
     known = queue.states()
-    waiting, running = sum(map(ready, known)) + sum(map(_spare, known)), [job.status for job in known].count("running")
+    waiting = sum(map(ready, known)) + sum(map(_spare, known))
+    running = len({job.pid for job in known if job.status == "running"})  # workers: some make several as one
     if not waiting or not os.access(jobs_folder(), os.W_OK):
         return 0
-    from icl_core import device  # imports torch
-
-    count = count or device.workers()
+    count = _slots(count)
     with queue_lock():
         stamp = jobs_folder() / STARTED
         if stamp.exists() and 0 <= time.time() - stamp.stat().st_mtime < _STARTING:
@@ -55,13 +57,31 @@ def ensure_workers(count: int | None = None) -> int:
 def warm() -> None:
     """Start a worker that waits for this process with everything imported, unless one is there or nothing can be
     written. What is asked for then trains at once."""
-    from icl_core import device  # imports torch
-
-    count = device.workers()
+    if limits.read_only():
+        return
+    count = _slots()
     with suppress(OSError), queue_lock():
         if os.access(jobs_folder(), os.W_OK) and has_room() and not any(map(_taken, range(count))):
             _start_worker(count, "--server", str(os.getpid()))
             (jobs_folder() / STARTED).touch()
+
+
+def trainings(count: int | None = None) -> int:
+    """How many trainings can go on at once: as many as were asked for, or as there are workers for."""
+    return max(1, cluster.told().workers) if cluster.scheduler() else _slots(count)
+
+
+def where() -> str:
+    """Where trainings are done, in words."""
+    return "on the cluster" if cluster.scheduler() else "on this machine"
+
+
+def _slots(count: int | None = None) -> int:
+    if cluster.scheduler():
+        return 1
+    from icl_core import device  # imports torch
+
+    return count or device.workers()
 
 
 def check_count(count: int | None) -> None:
@@ -87,7 +107,7 @@ def _spare(job: queue.JobState) -> int:
 
 def slot_lock(slot: int) -> Path:
     """The lock that a worker holds as long as it lives; slot n trains on the n-th GPU, if there are several."""
-    return jobs_folder() / f"slot-{slot}.lock"
+    return cluster.lock() if cluster.scheduler() else jobs_folder() / f"slot-{slot}.lock"
 
 
 def _taken(slot: int) -> bool:

@@ -8,9 +8,9 @@ from typing import Any
 
 from tqdm import tqdm
 
-from icl_core.jobs import queue, start
+from icl_core.jobs import cluster, queue, start
 from icl_core.jobs.folder import trouble
-from icl_core.jobs.reading import CANCELLED
+from icl_core.jobs.reading import CANCELLED, WAITING
 from icl_core.runs import store
 from icl_core.runs.store import Header
 
@@ -32,8 +32,8 @@ def obtain(experiment_id: str, config: Any) -> Header:
         try:
             _watch(key, experiment_id)
         except KeyboardInterrupt:
-            queue.cancel(key)
-            print("cancelled", file=sys.stderr)
+            ended = queue.cancel(key, visitor="")
+            print("cancelled" if ended else "it goes on for others who asked for it", file=sys.stderr)
             raise
         header = store.default().find(experiment_id, config)
     if header is None:
@@ -60,8 +60,10 @@ def _watch(key: str, experiment_id: str) -> None:
 
 
 def say(known: list[queue.JobState], said: set[str]) -> None:
-    """Say what keeps a job waiting, a full disk for one, unless it is among `said`. Also where no bar is drawn."""
-    for message in {state.message for state in known if state.status == "interrupted" and state.message} - said:
+    """Say what keeps a job waiting, a full disk for one, or a machine from training it, unless it is among `said`.
+    Also where no bar is drawn."""
+    waits = {state.message for state in known if state.status in WAITING and state.message}
+    for message in sorted({*waits, *cluster.told().refused} - said):
         tqdm.write(message, file=sys.stderr)
         said.add(message)
 

@@ -5,14 +5,16 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
 from icl_core import findings, registry
-from icl_core.experiment import Cancelled, Diverged, Experiment, Run
+from icl_core.experiment import Cancelled, Diverged, Experiment, Run, Tensors
 from icl_core.forms import from_kept
 from icl_core.jobs import faults
+from icl_core.jobs.code import PACKAGES
 from icl_core.jobs.estimate import pace
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, trouble
 from icl_core.jobs.progress import THREADS, JobProgress, Lost, Stopped, identity_of
@@ -22,15 +24,34 @@ from icl_core.runs import store
 
 DEATHS = 3  # workers that a job may take down at one place before it counts as failed
 FIRST_PAUSE = 15.0  # seconds until a run for which there is no room is tried again; doubled every time
-PACKAGES = ("torch", "numpy", "safetensors")
+
+
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """A job that is to be trained now."""
+
+    job: Job
+    experiment: Experiment
+    config: Any
+    progress: JobProgress
 
 
 def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> None:
-    """One job from request to its end, whatever that is. A worker that has lost the job's lock writes nothing. Raises
-    `GpuLost` where it can do no other."""
+    """One job from request to its end, whatever that is. Raises `GpuLost` where the worker can do no other."""
+
+    def work() -> dict[str, Any]:
+        begun = begin(job, stopped, mine)
+        return end(begun, begun.experiment.run(begun.config, begun.progress)) if begun else {"status": "done"}
+
+    conclude(job, mine, work)
+
+
+def conclude(job: Job, mine: Callable[[], bool], work: Callable[[], dict[str, Any] | None]) -> None:
+    """Do the work of a job and tell the state that it gives, or what it came to an end by; None: it goes on. A worker
+    that has lost the job's lock writes nothing. Raises `GpuLost`."""
     fault = ""
     try:
-        last = _run(job, stopped, mine)
+        last = work()
     except Lost:
         return
     except Stopped:
@@ -46,15 +67,15 @@ def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> No
         last = {"status": "failed", "message": f"{type(problem).__name__}: {problem}"}
     if fault:  # out of the block: what the training held is freed by now
         last = _faulty(job, fault, said)
-    if mine():
+    if last is not None and mine():
         with suppress(OSError):  # untold, it counts as interrupted, and goes on when there is room
             job.tell(**last)
     if fault == faults.GPU:
         raise faults.GpuLost
 
 
-def _run(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> dict[str, Any]:
-    """Train the job and keep its run; the state that is to be told then."""
+def begin(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> Begun | None:
+    """The job as it was asked for, on its way; None if its run is there."""
     request = job.request() or {}
     experiment_id = request["experiment"]
     experiment = registry.experiment(experiment_id)
@@ -62,7 +83,7 @@ def _run(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> dic
     if store.key_of(experiment_id, config) != job.key:
         raise BadSetting(f"{experiment_id} has changed since this run was asked for; ask for it again")
     if store.default().exact(experiment_id, job.key):
-        return {"status": "done"}
+        return None
 
     from icl_core import device
 
@@ -70,15 +91,21 @@ def _run(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> dic
     _count_deaths(job, progress)
     progress.tell()
     device.set_threads(progress.threads)
-    tensors = experiment.run(config, progress)
+    return Begun(job, experiment, config, progress)
+
+
+def end(begun: Begun, tensors: Tensors) -> dict[str, Any]:
+    """Measure and keep the run of a job; the state that is to be told then."""
+    job, progress = begun.job, begun.progress
     progress.enter("computing the metrics")
-    measured = _measured(experiment, Run(config, tensors, _info(progress)))
+    measured = _measured(begun.experiment, Run(begun.config, tensors, _info(progress)))
     info = _info(progress) | measured
     progress.check()
     try:
-        header = store.default().save(experiment_id, request["config"], tensors, info)
+        asked = progress.identity
+        header = store.default().save(asked["experiment"], asked["config"], tensors, info)
     except OSError as problem:
-        return _put_off(job, progress, problem)
+        return put_off(job, progress.tries, problem)
     if job.cancelled():
         store.default().delete(header)
         raise Cancelled
@@ -99,10 +126,10 @@ def _faulty(job: Job, fault: str, said: str) -> dict[str, Any]:
     return {"status": "failed", "message": faults.shortage(config, said) + goes_on, "kept": kept}
 
 
-def _put_off(job: Job, progress: JobProgress, problem: OSError) -> dict[str, Any]:
+def put_off(job: Job, tries: int, problem: OSError) -> dict[str, Any]:
     """The state of a job whose run could not be kept. Its checkpoint stays; it is tried again, later and later."""
-    pause = min(FIRST_PAUSE * 2**progress.tries, LONGEST_PAUSE)
-    later = {"tries": progress.tries + 1, "retry_at": time.time() + pause}
+    pause = min(FIRST_PAUSE * 2**tries, LONGEST_PAUSE)
+    later = {"tries": tries + 1, "retry_at": time.time() + pause}
     message = f"{trouble(problem)}; the run will be kept once there is room"
     return {**job.state(), "status": "interrupted", "seconds_left": None, "message": message, **later}
 
@@ -139,6 +166,7 @@ def _info(progress: JobProgress) -> dict[str, Any]:
         "packages": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
         "threads": progress.threads,
         "seconds": round(progress.seconds(), 3),
+        **({"together": progress.together} if progress.together > 1 else {}),
         "pace": pace(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }

@@ -9,16 +9,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 import psutil
 
-from icl_core import papers, registry
+from icl_core import limits, registry
 from icl_core.jobs import queue, start
 from icl_core.jobs.assist import assist
+from icl_core.jobs.code import touched
 from icl_core.jobs.estimate import measure_pace
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job, asked, has_room, held, queue_lock
+from icl_core.jobs.together import company, take, train_together
 from icl_core.jobs.train import train
 
 IDLE = 5.0  # seconds without a job after which a worker ends
@@ -26,14 +27,16 @@ KEPT, KEPT_FAILED = 100, 400  # ended jobs that stay listed; of those that faile
 
 
 def work(once: bool = False, slots: int | None = None, server: int | None = None) -> int:
-    """Train what waits until nothing has for some seconds; `once`: one job at most, and no waiting; `server`: a process
-    for which it waits with everything imported, and with which it ends.
+    """Train what waits until nothing has for some seconds; `once`: one job at most, with those that go together with
+    it, and no waiting; `server`: a process for which it waits with everything imported, and with which it ends.
 
     Does nothing if all `slots` have their worker already, and ends when the code on disk is no longer what it runs: the
     next worker reads it anew. The number of jobs taken. Raises `BadSetting` for less than one slot.
     """
     start.check_count(slots)
-    taken, code = 0, _code()
+    if limits.read_only():
+        return 0
+    taken, code = 0, touched()
     if slots is None:
         from icl_core import device  # imports torch
 
@@ -45,10 +48,10 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         waited_for = _served(server)
         idle_since = time.monotonic()
         stack.enter_context(suppress(GpuLost))  # this process is of no more use; the next worker goes on
-        while not stopped() and _code() == code:
+        while not stopped() and touched() == code:
             heard = asked()
-            if _work_one(stopped, slots):
-                taken += 1
+            if made := _work_one(stopped, slots):
+                taken += made
                 idle_since = time.monotonic()
             elif not once and _assist_one(stopped):
                 idle_since = time.monotonic()
@@ -81,17 +84,6 @@ def _sleep(heard: int, stopped: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def _code() -> dict[Path, int]:
-    """When each file of the source was changed."""
-    registry.papers()  # now their folders are known
-    found = {}
-    for folder in (start.ROOT / "icl_core", *papers.__path__):
-        for path in Path(folder).rglob("*.py"):
-            with suppress(FileNotFoundError):  # being written
-                found[path] = path.stat().st_mtime_ns
-    return found
-
-
 def _take_slot(stack: ExitStack, slots: int) -> bool:
     for slot in range(slots):
         if stack.enter_context(held(start.slot_lock(slot))):
@@ -118,18 +110,23 @@ def _signals() -> Iterator[Callable[[], bool]]:
             signal.signal(number, handler)
 
 
-def _work_one(stopped: Callable[[], bool], slots: int) -> bool:
+def _work_one(stopped: Callable[[], bool], slots: int) -> int:
+    """Train the first job that waits, with those that go together with it; how many there were."""
     for known in filter(start.ready, queue.states()):
-        job = Job(known.key)
-        with held(job.folder / "lock") as mine:
-            # Between the look and the lock another worker may have done it.
-            if mine and job.due() and has_room():
+        if first := take(known.key):  # between the look and the lock another worker may have done it
+            with ExitStack() as stack:
+                stack.enter_context(first.lock)
+                if not has_room():
+                    return 0
+                jobs = [first, *company(first, slots)]
+                for other in jobs[1:]:
+                    stack.enter_context(other.lock)
                 with suppress(OSError):
                     start.ensure_workers(slots)  # there may be more than we can do alone
-                train(job, stopped, mine)
-                _forget_old()
-                return True
-    return False
+                train_together(jobs, stopped) if len(jobs) > 1 else train(first.job, stopped, first.mine)
+            forget_old()
+            return len(jobs)
+    return 0
 
 
 def _assist_one(stopped: Callable[[], bool]) -> bool:
@@ -139,7 +136,7 @@ def _assist_one(stopped: Callable[[], bool]) -> bool:
     return any(assist(Job(known.key), stopped, wanted) for known in busy)
 
 
-def _forget_old() -> None:
+def forget_old() -> None:
     """Drop all but the newest ended jobs. Nobody asks for one meanwhile."""
     with suppress(OSError), queue_lock():
         ended = [known for known in queue.states() if known.ended]

@@ -1,5 +1,9 @@
-"""What visitors gave, counts of texts and matrices: kept on this computer, for their owner alone; listed, deleted."""
+"""What visitors gave, counts of texts and matrices: kept on this computer, for their owner alone; listed, deleted.
 
+All of it takes a quarter of ICL_CACHE_LIMIT at most, and what one visitor of a page gave ICL_MAX_GIVEN.
+"""
+
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -7,11 +11,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from icl_core import own_matrices, text_counts
-from icl_core.knobs import DIGEST
+from icl_core import limits, own_matrices, text_counts
+from icl_core.knobs import DIGEST, BadSetting
+from icl_core.runs import owners, room, store
 from icl_core.runs.disk import unwritable, write_whole
 
 KINDS: Mapping[str, ModuleType] = {"text": text_counts, "matrices": own_matrices}  # by what a knob is `of`
+SHARE, GIVEN = 4, "256MiB"  # of the cache's limit for all; for a visitor
 _KEPT = {"text": "the counts of a text are", "matrices": "matrices are"}
 
 
@@ -26,13 +32,38 @@ class Document:
     size: int
 
 
-def keep(of: str, found: Any) -> str:
-    """Keep what was read of a document; its digest. Raises `OSError` with a sentence if it cannot be written."""
+def keep(of: str, found: Any, visitor: str = "") -> str:
+    """Keep what was read of a document that `visitor` gave, the command line if it has no name; its digest.
+
+    Raises `OSError` with a sentence if it cannot be written, `BadSetting` if it may not be or there is no room.
+    """
+    limits.check_writable()
     path = KINDS[of].kept_at(found.digest)
     if (place := unwritable(path.parent)) is not None:
         raise OSError(f"{_KEPT[of]} kept on this computer: {place} must be a folder that can be written to")
+    if not path.exists():
+        _check_room(len(found.content), visitor)
+    owners.add(found.digest, visitor)
     write_whole(path, found.content)
     return found.digest
+
+
+def _check_room(size: int, visitor: str) -> None:
+    kept = every()
+    _check("all texts and matrices", [*(each.size for each in kept), size], store.default().limit // SHARE)
+    if visitor:
+        mine = [each.size for each in kept if visitor in owners.of(each.digest)]
+        limit = room.size_limit(os.environ.get(limits.GIVEN) or GIVEN, limits.GIVEN)
+        _check("your texts and matrices", [*mine, size], limit)
+
+
+def _check(what: str, sizes: list[int], limit: int) -> None:
+    if sum(sizes) > limit:
+        mega = 2**20
+        raise BadSetting(
+            f"{what} may take {limit / mega:.1f} MB here, they would take {sum(sizes) / mega:.1f} MB with this one; "
+            "delete some on the page of runs"
+        )
 
 
 def every() -> list[Document]:
@@ -50,9 +81,13 @@ def _every() -> Iterator[Document]:
                     yield Document(of, path.stem, path, status.st_mtime, status.st_size)
 
 
-def delete(document: Document) -> None:
-    """Delete it. Runs that use it are away until it is given again. Raises `OSError` if it cannot be deleted."""
-    document.path.unlink(missing_ok=True)
+def delete(document: Document, visitor: str | None = None) -> None:
+    """Delete it, unless others gave it than `visitor`; None is whoever is at the machine. Runs that use it are away
+    until it is given again. Raises `OSError` if it cannot be deleted, `BadSetting` where the visitor may not."""
+    limits.check_writable()
+    if owners.give_up(document.digest, visitor):
+        document.path.unlink(missing_ok=True)
+        owners.forget(document.digest)
 
 
 def uses(config: Mapping[str, Any], document: Document) -> bool:

@@ -82,7 +82,11 @@ def read_record(path: Path) -> Record:
 def read(path: Path) -> tuple[Record, dict[str, np.ndarray]]:
     """The record and the tensors, read-only, checked against the digest. Raises `Damaged`, or `OSError`."""
     _size(path)
-    content = path.read_bytes()
+    return unpack(path.read_bytes())
+
+
+def unpack(content: bytes) -> tuple[Record, dict[str, np.ndarray]]:
+    """What `read` gives, of a file's bytes. Raises `Damaged`."""
     record = _record(content[8 : 8 + int.from_bytes(content[:8], "little")], len(content))
     try:
         tensors = dict(sorted(load(content).items()))

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
+from icl_core import limits
 from icl_core.runs.cache import FAILED, RunCache, told
 from icl_core.runs.disk import private_folder, sweep, unwritable
 from icl_core.runs.file import Damaged, Record, pack, read_record
@@ -28,6 +29,8 @@ class LocalRuns:
 
     def unwritable(self) -> str:
         """Why nothing can be kept here, a sentence for the visitor; empty if it can."""
+        if limits.read_only():
+            return limits.NOTHING_IS_KEPT
         for folder in (self.folder, self._cache.folder, self.folder / "jobs"):
             place = unwritable(folder)
             if place is not None:
@@ -111,6 +114,8 @@ class LocalRuns:
 
     def _moved(self, path: Path) -> Path | None:
         """Where the file went; None if it could not be moved: another process was quicker or we may not."""
+        if limits.read_only():
+            return None
         with suppress(OSError):
             return path.rename(private_folder(self.folder / "aside") / f"{path.stem}-{time.time_ns()}{path.suffix}")
         return None

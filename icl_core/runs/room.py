@@ -9,15 +9,15 @@ from icl_core.knobs import BadSetting
 from icl_core.runs.header import Header
 
 
-def size_limit(text: str) -> int:
+def size_limit(text: str, name: str = "ICL_CACHE_LIMIT") -> int:
     """Bytes from "2GiB", "500 MB" or "1000000"; `BadSetting` for anything else, and for what no disk holds."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(?:([kMGT])(i?))?B?\s*", text)
     if not match:
-        raise BadSetting(f"ICL_CACHE_LIMIT must be a size like 2GiB or a number of bytes, got {text!r:.40}")
+        raise BadSetting(f"{name} must be a size like 2GiB or a number of bytes, got {text!r:.40}")
     number, prefix, binary = match.groups()
     size = float(number) * (1024 if binary else 1000) ** (" kMGT".index(prefix) if prefix else 0)
     if size >= 2**63:
-        raise BadSetting(f"ICL_CACHE_LIMIT must be less than 2^63 bytes, got {text!r:.40}")
+        raise BadSetting(f"{name} must be less than 2^63 bytes, got {text!r:.40}")
     return int(size)
 
 

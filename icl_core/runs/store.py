@@ -10,11 +10,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from icl_core import forms, registry
+from icl_core import forms, limits, registry
 from icl_core.experiment import Run, Tensors
 from icl_core.knobs import BadSetting, NotHere
 from icl_core.places import ARTIFACTS, cache_folder
-from icl_core.runs import room
+from icl_core.runs import owners, room
 from icl_core.runs.atlas import ORIGIN, Atlases
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, pack, read, read_record
@@ -36,8 +36,10 @@ class Store:
         self._messages: list[str] = []
 
     def messages(self) -> list[str]:
-        """What cannot be written, and what was set aside by this process and why: sentences for the visitor."""
-        return [*filter(None, [self._made.unwritable()]), *self._messages]
+        """What cannot be written, unless nothing shall be, and what was set aside by this process and why: sentences
+        for the visitor."""
+        unwritable = "" if limits.read_only() else self._made.unwritable()
+        return [*filter(None, [unwritable]), *self._messages]
 
     def check_room(self, size: int) -> None:
         """Raise `BadSetting` if a run of `size` bytes can never be kept, since it is above `ICL_CACHE_LIMIT`."""
@@ -136,11 +138,15 @@ class Store:
         path.chmod(0o644)  # everybody may read what comes with the project
         return header_of(read_record(path), key, "shipped", path)
 
-    def delete(self, header: Header) -> None:
-        """Delete a run made here. Raises `ValueError` for a shipped one."""
+    def delete(self, header: Header, visitor: str | None = None) -> None:
+        """Delete a run made here, unless others asked for it than `visitor`; None is whoever is at the machine. Raises
+        `ValueError` for a shipped one, `BadSetting` where the visitor may not."""
         if header.origin != "local":
             raise ValueError(f"the run to delete must be local, got the {header.origin} run {header.key}")
-        self._made.delete(header.key)
+        limits.check_writable()
+        if owners.give_up(header.key, visitor):
+            self._made.delete(header.key)
+            owners.forget(header.key)
 
     def shipped_files(self, experiment_id: str) -> list[Path]:
         """The experiment's files in artifacts/, of whatever version and state."""

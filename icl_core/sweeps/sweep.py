@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from icl_core import registry
-from icl_core.jobs import queue
+from icl_core import limits, registry
+from icl_core.jobs import queue, turns
 from icl_core.jobs.estimate import estimates
 from icl_core.jobs.reading import CANCELLED, WAITING
 from icl_core.knobs import BadSetting
-from icl_core.runs import store
+from icl_core.runs import owners, store
 from icl_core.runs.file import canonical
 from icl_core.runs.store import Header
 from icl_core.sweeps.grid import Cell, Grid
@@ -74,14 +74,23 @@ class Sweep:
         self._keys = [cell.config and store.key_of(grid.experiment, cell.config) for cell in grid.cells]
         self._refused: dict[str, str] = {}
 
-    def ask(self) -> None:
-        """Ask for every run that is neither stored, nor asked for, nor known to fail. Raises `OSError`."""
-        for cell, key, outcome in zip(self.grid.cells, self._keys, self.look().outcomes, strict=True):
-            if key and outcome.status == MISSING:
-                try:
-                    queue.submit(self.grid.experiment, cell.config, later=True)
-                except BadSetting as problem:  # a run that can never be kept
-                    self._refused[key] = str(problem)
+    def ask(self, visitor: str = "") -> None:
+        """Ask for every run that is neither stored, nor asked for, nor known to fail. Raises `OSError`, and
+        `BadSetting`, with nothing asked for, if these are more than a page's `visitor` may have in the queue."""
+        outcomes = zip(self._keys, self.look().outcomes, strict=True)
+        missing = [(key, each.cell) for key, each in outcomes if key and each.status == MISSING]
+        if visitor:
+            limits.check_queued(turns.count(visitor, queue.states()), len(missing))
+        for key, cell in missing:
+            try:
+                queue.submit(self.grid.experiment, cell.config, later=True, visitor=visitor)
+            except BadSetting as problem:  # a run that can never be kept, or takes too long
+                self._refused[key] = str(problem)
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """Why runs were refused when they were asked for."""
+        return tuple(dict.fromkeys(self._refused.values()))
 
     def look(self, workers: int = 1) -> Look:
         """How far every cell is. Reads headers and states, no tensors."""
@@ -95,16 +104,21 @@ class Sweep:
         left = [each for each in self.look().outcomes if each.status in (MISSING, QUEUED, RUNNING)]
         return len(left), self._seconds({each.cell.config: 1.0 for each in left})
 
-    def cancel(self) -> None:
-        """Give up what is not done yet, for good; what runs stops at its next report."""
+    def cancel(self, visitor: str | None = None) -> None:
+        """Give up what is not done yet and `visitor` asked for, for good; None, at the machine, all of it."""
         for state in self._on_its_way():
-            queue.cancel(state.key)
+            if owners.may(state.key, visitor):
+                queue.cancel(state.key, visitor=visitor)
+
+    def may_cancel(self, visitor: str | None) -> bool:
+        """Whether anything on its way was asked for by `visitor`."""
+        return any(owners.may(state.key, visitor) for state in self._on_its_way())
 
     def interrupt(self) -> None:
-        """Stop at checkpoints. `ask` goes on from there."""
+        """Stop at checkpoints, for the command line. `ask` goes on from there."""
         for state in self._on_its_way():
-            if state.status == "queued":  # first, or a worker that stops would take the next
-                queue.cancel(state.key)
+            if state.status == "queued" and owners.may(state.key, ""):
+                queue.cancel(state.key, visitor="")  # first, or a worker that stops would take the next
         for state in self._on_its_way():
             queue.interrupt(state.key)
 
@@ -134,7 +148,8 @@ class Sweep:
     def _seconds_left(self, outcomes: Sequence[Outcome], workers: int) -> float | None:
         """What the runs on their way still take: as long as each says itself, or by its settings."""
         jobs = [(each.cell.config, each.job) for each in outcomes if each.status in (RUNNING, QUEUED) and each.job]
-        told = [job.seconds_left for _, job in jobs if job.status == "running" and job.seconds_left is not None]
+        running = [job for _, job in jobs if job.status == "running"]
+        told = [job.seconds_left / max(1, job.together) for job in running if job.seconds_left is not None]
         rest = [(config, job) for config, job in jobs if job.status != "running" or job.seconds_left is None]
         guessed = self._seconds({config: 1 - min(1.0, job.step / max(1, job.total)) for config, job in rest})
         if guessed is None:

@@ -31,13 +31,11 @@ def carry_out(sweep: Sweep, workers: int | None) -> Look:
 
 
 def _watch(sweep: Sweep, workers: int | None) -> Look:
-    from icl_core import device  # imports torch
-
     said: set[str] = set()
     form = "{l_bar}{bar}| {n_fmt} of {total_fmt} runs{postfix}"
     with tqdm(total=len(sweep.grid.cells), desc="sweep", file=sys.stderr, bar_format=form, disable=None) as bar:
         while True:
-            look = sweep.look(workers or device.workers())
+            look = sweep.look(start.trainings(workers))
             say([each.job for each in look.outcomes if each.job], said)
             bar.n = look.counts[DONE]
             bar.set_postfix_str(_postfix(look))

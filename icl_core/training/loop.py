@@ -138,22 +138,22 @@ def train(
     `Diverged` at the first loss that is not finite.
     """
     optimiser = problem.optimiser(list(problem.parameters.values()))
-    state = _restore(problem, optimiser, resumed) if resumed else State()
+    state = restore(problem, optimiser, resumed) if resumed else State()
     evaluate_at = set(evaluation_steps)
     rates = [group["lr"] for group in optimiser.param_groups]
     while True:
         step = state.step
         # A checkpoint is taken before anything of the step is recorded, so that nothing is recorded twice.
-        report(state, lambda: _save(problem, optimiser, state))
+        report(state, lambda: save(problem, optimiser, state))
         if step in evaluate_at:
-            _record(state.curve, {"step": step, **problem.evaluate(step)})
+            record(state.curve, {"step": step, **problem.evaluate(step)})
             if keep:  # to numpy by copy: the parameters change in place
                 state.snapshots.append({n: p.detach().cpu().numpy().copy() for n, p in problem.parameters.items()})
         if step == steps:
             return state
         gradients, measures = problem.gradient(step)
-        _record(state.batch, measures)
-        _check(step, measures[problem.loss], gradients, problem.ceiling)
+        record(state.batch, measures)
+        check(step, measures[problem.loss], gradients, problem.ceiling)
         for name, parameter in problem.parameters.items():
             parameter.grad = gradients.get(name)  # torch's optimisers pass over a parameter without gradient
         for group, rate in zip(optimiser.param_groups, rates, strict=True):
@@ -162,12 +162,14 @@ def train(
         state.step += 1
 
 
-def _record(rows: dict[str, list[Any]], measures: Measures) -> None:
+def record(rows: dict[str, list[Any]], measures: Measures) -> None:
+    """Add what was measured to the rows so far."""
     for name, value in measures.items():
         rows.setdefault(name, []).append(np.asarray(value, float).tolist())
 
 
-def _check(step: int, loss: Any, gradients: Mapping[str, Tensor], ceiling: float) -> None:
+def check(step: int, loss: Any, gradients: Mapping[str, Tensor], ceiling: float) -> None:
+    """Raise `Diverged` where the loss or its gradient is no longer finite, or the loss above the ceiling."""
     largest = float(np.max(loss))
     finite = all(bool(torch.isfinite(gradient.sum())) for gradient in gradients.values())
     if not finite or largest == float("inf"):
@@ -176,7 +178,8 @@ def _check(step: int, loss: Any, gradients: Mapping[str, Tensor], ceiling: float
         raise Diverged(f"the training diverged at step {step}: the loss is {largest:.3g}, above {ceiling:.3g}")
 
 
-def _save(problem: Problem, optimiser: torch.optim.Optimizer, state: State) -> dict[str, np.ndarray]:
+def save(problem: Problem, optimiser: torch.optim.Optimizer, state: State) -> dict[str, np.ndarray]:
+    """All that is needed to go on from here."""
     saved = {"step": np.array([state.step])}
     for rows, kind in ((state.batch, "batch"), (state.curve, "curve")):
         saved |= {f"{kind}/{name}": np.array(values) for name, values in rows.items()}
@@ -192,7 +195,8 @@ def _save(problem: Problem, optimiser: torch.optim.Optimizer, state: State) -> d
     return saved
 
 
-def _restore(problem: Problem, optimiser: torch.optim.Optimizer, saved: Mapping[str, np.ndarray]) -> State:
+def restore(problem: Problem, optimiser: torch.optim.Optimizer, saved: Mapping[str, np.ndarray]) -> State:
+    """The state that was saved; parameters, generators and optimiser are set to what they were."""
     state = State(step=int(saved["step"][0]))
     held: dict[int, dict[str, Tensor]] = {}
     snapshots: dict[str, dict[str, np.ndarray]] = {}

@@ -1,8 +1,9 @@
 """A run of several trainings, one after the other or shared with other processes. A killed one goes on where it was."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import cast
 
 import numpy as np
 
@@ -30,6 +31,16 @@ class Phase:
     label: str = ""
 
 
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """A training that is to be done now: of this phase, on from `resumed`."""
+
+    phase: Phase
+    given: tuple[dict[str, np.ndarray], ...]
+    resumed: Tensors
+    report: Report
+
+
 def run(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str = "loss") -> Made:
     """Train all phases, in order where `progress` does not share them, and go on from a checkpoint if there is one.
 
@@ -37,6 +48,49 @@ def run(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensor
     batch that is shown as progress, for several seeds their mean. What a checkpoint holds of phases that are not in
     the plan is left: one of another form is none, and the run starts anew.
     """
+    asking, made = _trainings(plan, progress, show, loss), None
+    while True:
+        try:
+            wanted = asking.send(made)
+        except StopIteration as end:
+            return end.value
+        made = wanted.phase.train(*wanted.given, wanted.resumed, wanted.report)
+
+
+def run_together(
+    plans: Sequence[tuple[Phase, Progress, Callable[[Made], Tensors]]],
+    train: Callable[[Mapping[int, Wanted]], Iterable[tuple[int, dict[str, np.ndarray] | Exception]]],
+    loss: str = "loss",
+) -> Iterator[tuple[int, Made | Exception]]:
+    """Several runs of one phase each, as `run`: each by its index as it ends, with what it made or what ended it.
+    `train` does the trainings that are wanted, as one."""
+    asking = {index: _trainings([phase], progress, show, loss) for index, (phase, progress, show) in enumerate(plans)}
+    wanted: dict[int, Wanted] = {}
+    for index, asks in asking.items():
+        found = _next(asks, None)
+        if isinstance(found, Wanted):
+            wanted[index] = found
+        else:
+            yield index, found
+    for index, made in train(wanted) if wanted else ():
+        yield index, made if isinstance(made, Exception) else cast(Made | Exception, _next(asking[index], made))
+
+
+_Asking = Generator[Wanted, dict[str, np.ndarray] | None, Made]
+
+
+def _next(asking: _Asking, made: dict[str, np.ndarray] | None) -> Wanted | Made | Exception:
+    """What a run asks for next; if nothing, all that it made, or what ended it."""
+    try:
+        return asking.send(made)
+    except StopIteration as end:
+        return end.value
+    except Exception as why:
+        return why
+
+
+def _trainings(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensors], loss: str) -> _Asking:
+    """Asks for the trainings of a plan one by one, is sent what each made, and returns it all."""
     resumed, names = progress.resume() or {}, {phase.name for phase in plan}
     made, current = (_unfold(kind, resumed, names) for kind in ("phase", "now"))
     while left := [phase for phase in plan if phase.name not in made]:
@@ -49,9 +103,9 @@ def run(plan: Sequence[Phase], progress: Progress, show: Callable[[Made], Tensor
         phase, before = ready[taken.name], _steps(phase for phase in plan if phase.name in made)
         progress.enter(_label(plan, phase), before, phase.steps)
         report = _reporter(plan, phase, before, progress, made, show, loss)
-        given = (made[name] for name in phase.given)
         resumed = current.get(phase.name) or dict(taken.resumed) or dict(progress.earlier(phase.name))
-        made[phase.name] = phase.train(*given, resumed, report)
+        found = yield Wanted(phase, tuple(made[name] for name in phase.given), resumed, report)
+        made[phase.name] = found or {}
         progress.give(phase.name, made[phase.name])
     progress.enter(EVALUATING)  # what the run measures of all of them
     return {phase.name: made[phase.name] for phase in plan}

@@ -4,13 +4,14 @@ A visitor has one such training at a time: moving on gives the former one up, wh
 """
 
 from contextlib import suppress
-from uuid import uuid4
 
 import streamlit as st
 
+from icl_core import limits
 from icl_core.jobs import queue, start
 from icl_core.jobs.estimate import estimate
 from icl_core.knobs import BadSetting
+from pages.ui import visitors
 from pages.ui.address import Setting
 
 LONGEST = 5.0  # seconds that may be spent on a visitor who has not asked for them
@@ -41,16 +42,18 @@ def _switched() -> None:
 def begin(setting: Setting, key: str) -> None:
     """Ask for the setting, which has no run, if that takes seconds. What somebody has asked for before is not tried
     again, whatever came of it, unless it was given up as here."""
+    if limits.read_only() or not on():
+        return
     job = queue.state(key)
-    if not on() or not (job is None or job.status == "left"):
+    if not (job is None or job.status == "left"):
         return
     seconds = estimate(setting.id, setting.config)
     if seconds is None or seconds >= LONGEST:
         return
     st.session_state[_BEGUN] = key  # first: what follows may be cut off by the visitor's next move
-    queue.look(key, visitor())
+    queue.look(key, visitors.window())
     with suppress(BadSetting, OSError):  # the Run button, which is there then, says why
-        queue.submit(setting.id, setting.config)
+        queue.submit(setting.id, setting.config, visitor=visitors.name())
         start.ensure_workers()
 
 
@@ -58,10 +61,5 @@ def move_on(key: str) -> None:
     """Give up what was begun for this visitor, unless it is the run called `key`."""
     begun = st.session_state.get(_BEGUN, key)
     if begun != key:
-        queue.leave(begun, visitor())
+        queue.leave(begun, visitors.window(), visitors.name())
         del st.session_state[_BEGUN]
-
-
-def visitor() -> str:
-    """A name for this visitor's window."""
-    return st.session_state.setdefault("visitor", uuid4().hex)

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from icl_core import knobs
+from icl_core import knobs, limits
 from icl_core.knobs import BadSetting, Knob, NotHere
 from icl_core.runs import documents
-from pages.ui import address
+from pages.ui import address, visitors
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
@@ -32,19 +32,26 @@ def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool, giv
     name = knob.options[""] if not value else "your own"
     label, help = f"{knob.label[:1].upper()}{knob.label[1:]}: {name}", knob.help or None
     key = f"{setting.id}:{field}"
-    with st.popover(label, help=help, disabled=locked, width="stretch", key=f"{key}:give"):
-        content = give.ask(key)
-        if content is not None:
-            _found(setting, field, knob, value, content)
-        st.caption(give.says)
-        if value:
-            back = {"key": f"{key}:back", "on_click": take, "args": (setting, field, knob, "")}
-            st.button(f"Back to {knob.options['']}", **back)
+    if not limits.read_only():
+        with st.popover(label, help=help, disabled=locked, width="stretch", key=f"{key}:give"):
+            content = give.ask(key)
+            if content is not None:
+                _found(setting, field, knob, value, content)
+            st.caption(give.says)
+            _back(setting, field, knob, value)
+    elif not locked:
+        _back(setting, field, knob, value)
     if value and knob.about:
         try:
             st.caption(plain(knob.about(setting.chosen)))
         except NotHere:  # the page says so
             st.caption(_AWAY[knob.of].format(value))
+
+
+def _back(setting: Setting, field: str, knob: Knob, value: str) -> None:
+    if value:
+        back = {"key": f"{setting.id}:{field}:back", "on_click": take, "args": (setting, field, knob, "")}
+        st.button(f"Back to {knob.options['']}", **back)
 
 
 def _found(setting: Setting, field: str, knob: Knob, value: str, content: bytes) -> None:
@@ -71,9 +78,9 @@ def _read(of: str, content: bytes) -> Any:
 
 def _use(setting: Setting, field: str, knob: Knob, found: Any) -> None:
     try:
-        take(setting, field, knob, documents.keep(knob.of, found))
-    except OSError as problem:
-        st.error(plain(problem))
+        take(setting, field, knob, documents.keep(knob.of, found, visitors.name()))
+    except (OSError, BadSetting) as problem:
+        st.error(f"It cannot be kept: {plain(problem)}.")
 
 
 def offer(setting: Setting) -> None:

@@ -7,17 +7,18 @@ from typing import Any
 import streamlit as st
 
 from icl_core.jobs import queue
-from icl_core.knobs import NotHere
+from icl_core.knobs import BadSetting, NotHere
 from icl_core.runs import documents
 from icl_core.runs.documents import Document
+from pages.ui import visitors
 from pages.ui.plain import plain
 
 _NAMES = {"text": "Text, its counts", "matrices": "Matrices"}
 
 
 def show(runs: Mapping[str, Mapping[str, Any]]) -> None:
-    """List all of it; `runs` are the settings of the runs made here, by their titles."""
-    found = documents.every()
+    """List what is the visitor's, at the machine all; `runs` are the settings of runs made here, by their titles."""
+    found = [each for each in documents.every() if visitors.may_end(each.digest)]
     st.header(f"Given by you ({len(found)})", anchor=False)
     if not found:
         st.markdown("None yet. A text or matrices that you choose in an experiment's settings are listed here.")
@@ -61,6 +62,6 @@ def _size(size: int) -> str:
 
 def _delete(each: Document) -> None:
     try:
-        documents.delete(each)
-    except OSError as problem:
+        documents.delete(each, visitors.ends_as(each.digest))
+    except (OSError, BadSetting) as problem:
         st.error(plain(f"It could not be deleted: {problem}"))

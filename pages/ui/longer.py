@@ -4,6 +4,7 @@ from typing import Any
 
 import streamlit as st
 
+from icl_core import limits
 from icl_core.jobs import ends
 from icl_core.jobs.estimate import estimate
 from pages.ui import address, training
@@ -13,7 +14,7 @@ from pages.ui.address import Setting
 def offer(setting: Setting) -> None:
     """A button for each length that the setting can have beyond its own; nothing where it has no steps."""
     every = ends.longer(setting.id, setting.config)
-    if not every:
+    if not every or limits.read_only():
         return
     goes_on, steps = ends.left_by(setting.id, setting.config), getattr(setting.config, ends.FIELD)
     with st.popover("Train on", help="Some claims need a longer training to be decided"):
@@ -23,7 +24,9 @@ def offer(setting: Setting) -> None:
             share = 1 - steps / wanted if goes_on else 1.0
             time = estimate(setting.id, config)
             label = f"{wanted:,} steps · {training.duration(None if time is None else time * share)}"
-            st.button(label, key=f"train on to {wanted}", on_click=_go, args=(setting, config))
+            refused = training.too_long(time)
+            st.button(label, key=f"train on to {wanted}", on_click=_go, args=(setting, config),
+                      disabled=bool(refused), help=refused or None)  # fmt: skip
 
 
 def _from(setting: Setting, goes_on: bool, steps: int) -> str:

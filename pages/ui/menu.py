@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from icl_core import registry
+from icl_core import limits, registry
 from pages.ui import style
 
 _ROOT = Path(__file__).parents[2]
@@ -20,6 +20,8 @@ def frame(title: str, projector: bool = False) -> None:
         names = [path.stem for path in sorted((_ROOT / "pages").glob("[!_]*.py"))]
         for name in sorted(names, key=lambda name: papers.index(name) if name in papers else len(papers)):
             link(name, short_title(name))
+        if limits.read_only():
+            st.caption("Read-only: this server shows runs and trains none.")
 
 
 def short_title(name: str) -> str:

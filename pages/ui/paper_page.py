@@ -5,7 +5,7 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import findings, forms, knobs, registry
+from icl_core import findings, forms, knobs, limits, registry
 from icl_core.experiment import Paper, Run
 from icl_core.jobs import start
 from icl_core.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
@@ -65,10 +65,11 @@ def _side(setting: Setting, found: Any, pending: Pending | None) -> None:
         choose.presets(setting)
     if not rules.hides(setting.lesson, SETTINGS):
         choose.config_knobs(setting)
-    if not rules.hides(setting.lesson, TRAIN):
+    if not rules.hides(setting.lesson, TRAIN) and not (found is None and limits.read_only()):
         with st.container(key="run", gap="small"):
             _run_line(setting, found, pending)
-            at_once.switch()
+            if not limits.read_only():
+                at_once.switch()
 
 
 def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[findings.Summary]) -> None:
@@ -121,8 +122,8 @@ def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
             longer.offer(setting)
     elif pending is not None and training.growing(pending.job()):
         st.caption("In training: see its progress on the page.")
-    elif pending is not None:
-        training.run_button(setting, "sidebar")
+    elif pending is not None and (refused := training.run_button(setting, "sidebar")):
+        st.caption(refused)
 
 
 def _main(
@@ -133,7 +134,8 @@ def _main(
         if training.growing(pending.job()):
             training.line(pending.key)
     if shown is None:
-        st.info("This experiment has no run yet. Train it, and its figures appear here.")
+        told = "This experiment has no run yet."
+        st.info(told if limits.read_only() else f"{told} Train it, and its figures appear here.")
     elif run is None:
         _load.clear(shown.digest, shown)  # trained again, the run has the same digest
         st.warning("The file of this run is damaged or gone. Load the page again to see what is left.")

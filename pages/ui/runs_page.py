@@ -5,11 +5,11 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import forms, registry
+from icl_core import forms, limits, registry
 from icl_core.jobs import queue
 from icl_core.knobs import BadSetting
-from icl_core.runs import store
-from pages.ui import address, given, menu, training
+from icl_core.runs import owners, store
+from pages.ui import address, given, menu, training, visitors
 from pages.ui.plain import plain
 
 
@@ -19,12 +19,16 @@ def show() -> None:
     st.title("Runs", anchor=False)
     for message in store.default().messages():
         st.warning(plain(message))
-    st.header("In training", anchor=False)
-    _jobs()
+    if not limits.read_only():
+        if not visitors.at_machine():
+            st.markdown("You can cancel and delete what you have asked for.")
+        st.header("In training", anchor=False)
+        _jobs()
     headers = store.default().headers()
     made = [header for header in headers if header.origin == "local"]
     _runs("Made here", made)
-    given.show({_title(header): header.config for header in made})
+    if not limits.read_only():
+        given.show({_title(header): header.config for header in made})
     _runs("Included", [header for header in headers if header.origin == "shipped"])
 
 
@@ -46,7 +50,8 @@ def _jobs() -> None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"job-{job.key}"):
             st.markdown(f"**{job.experiment}** · {plain(training.describe(job))}")
             _open(job.experiment, job.config)
-            st.button("Cancel", key=f"cancel {job.key}", on_click=queue.cancel, args=(job.key,))
+            if visitors.may_end(job.key):
+                st.button("Cancel", key=f"cancel {job.key}", on_click=training.cancel, args=(job.key,))
 
 
 def _run(header: store.Header) -> None:
@@ -55,8 +60,19 @@ def _run(header: store.Header) -> None:
         _open(header.experiment, header.config)
         name = f"{header.experiment}-{header.digest[:8]}.safetensors"
         st.download_button("Download", header.path.read_bytes, name, key=f"download {header.key}", on_click="ignore")
-        if header.origin == "local":
-            st.button("Delete", key=f"delete {header.key}", on_click=store.default().delete, args=(header,))
+        if header.origin == "local" and visitors.may_end(header.key):
+            st.button("Delete", key=f"delete {header.key}", on_click=_delete, args=(header,))
+
+
+def _delete(header: store.Header) -> None:
+    others = owners.of(header.key) - {visitors.name()}
+    try:
+        store.default().delete(header, visitors.ends_as(header.key))
+    except (BadSetting, OSError) as problem:
+        st.error(f"It cannot be deleted: {plain(problem)}.")
+    else:
+        if others and store.default().exact(header.experiment, header.key):
+            st.toast("It stays: another visitor asked for it.")
 
 
 def _title(header: store.Header) -> str:

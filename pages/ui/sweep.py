@@ -5,15 +5,15 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import figures
+from icl_core import figures, limits
 from icl_core.jobs import start
 from icl_core.jobs.folder import trouble
-from icl_core.knobs import knobs
+from icl_core.knobs import BadSetting, knobs
 from icl_core.runs import store
 from icl_core.sweeps import map as maps
 from icl_core.sweeps.grid import Grid
 from icl_core.sweeps.sweep import DONE, FAILED, MISSING, RUNNING, Look, Sweep
-from pages.ui import address, panels, sweep_choice, training
+from pages.ui import address, panels, sweep_choice, training, visitors
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 from pages.ui.style import look as style_of
@@ -37,19 +37,17 @@ def show(setting: Setting) -> None:
 
 
 def _result(setting: Setting, grid: Grid, moves: bool) -> None:
-    from icl_core import device  # imports torch
-
     if st.session_state.pop(_OPENED, False):
         st.rerun()  # the whole page: it has another setting
     sweep = Sweep(grid)
-    look = sweep.look(device.workers())
+    look = sweep.look(start.trainings())
     if look.ended == moves:
         st.rerun()  # from now on it is looked at again and again, or no more
     if moves:
         training.ensure_workers()
         _progress(sweep, look)
     else:
-        _offer(sweep, look, device.workers())
+        _offer(sweep, look, start.trainings())
     _map(setting, grid, look)
 
 
@@ -60,7 +58,8 @@ def _progress(sweep: Sweep, look: Look) -> None:
     left = f" · {training.duration(look.seconds_left)} left" if look.seconds_left is not None else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress((counts[DONE] + counts[FAILED]) / cells, text=" · ".join(told) + left)
-        st.button("Cancel", key="cancel sweep", on_click=sweep.cancel)
+        if not limits.read_only() and sweep.may_cancel(me := None if visitors.at_machine() else visitors.name()):
+            st.button("Cancel", key="cancel sweep", on_click=sweep.cancel, args=(me,))
 
 
 def _offer(sweep: Sweep, look: Look, workers: int) -> None:
@@ -70,20 +69,26 @@ def _offer(sweep: Sweep, look: Look, workers: int) -> None:
     if not counts[MISSING]:
         st.markdown(f"{counts[DONE] if failed else f'All {cells}'} runs are there{failed}.")
         return
+    if limits.read_only():
+        st.markdown(f"{counts[DONE]} of {cells} runs are there{failed}.")
+        return
     missing, seconds = sweep.cost()
     time = training.duration(None if seconds is None else seconds / max(1, min(workers, missing)))
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Train {missing} run{'s' * (missing > 1)} · {time} on this machine"
+        label = f"Train {missing} run{'s' * (missing > 1)} · {time} {start.where()}"
         st.button(label, key="start sweep", type="primary", on_click=_ask, args=(sweep,))
         st.markdown(f"{counts[DONE]} of {cells} runs made{failed}.")
 
 
 def _ask(sweep: Sweep) -> None:
     try:
-        sweep.ask()
+        sweep.ask(visitors.name())
         start.ensure_workers()
-    except OSError as problem:
-        st.error(f"The sweep cannot start: {plain(trouble(problem))}.")
+    except (BadSetting, OSError) as problem:
+        told = trouble(problem) if isinstance(problem, OSError) else str(problem)
+        st.error(f"The sweep cannot start: {plain(told)}.")
+    for told in sweep.refused:
+        st.warning(f"Not all runs can be trained: {plain(told)}.")
 
 
 def _map(setting: Setting, grid: Grid, look: Look) -> None:

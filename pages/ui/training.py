@@ -7,11 +7,12 @@ from typing import Any
 
 import streamlit as st
 
+from icl_core import limits
 from icl_core.jobs import queue, start
 from icl_core.jobs.estimate import estimate
 from icl_core.jobs.folder import trouble
 from icl_core.knobs import BadSetting
-from pages.ui import at_once
+from pages.ui import visitors
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
@@ -27,7 +28,7 @@ class Pending:
 
     def job(self) -> queue.JobState | None:
         """Its job, if somebody has asked for it."""
-        return queue.state(self.key)
+        return None if limits.read_only() else queue.state(self.key)
 
 
 def growing(job: queue.JobState | None) -> bool:
@@ -49,17 +50,31 @@ def duration(seconds: float | None) -> str:
     return f"about {seconds / 60:.0f} min" if seconds < 5400 else f"about {seconds / 3600:.1f} h"
 
 
-def run_button(setting: Setting, where: str, again: bool = False) -> None:
-    """The button that asks for the setting to be trained."""
-    time = duration(estimate(setting.id, setting.config))
-    label = f"{'Run again' if again else 'Train it here'} · {time} on this machine"
+def run_button(setting: Setting, where: str, again: bool = False) -> str:
+    """The button that asks for the setting to be trained; or why there is none, in a sentence."""
+    if limits.read_only():
+        return ""
+    seconds = estimate(setting.id, setting.config)
+    if refused := too_long(seconds):
+        return refused
+    label = f"{'Run again' if again else 'Train it here'} · {duration(seconds)} {start.where()}"
     st.button(label, type="primary", key=f"run {where}", on_click=submit, args=(setting.id, setting.config))
+    return ""
+
+
+def too_long(seconds: float | None) -> str:
+    """Why a training of that length is not done here, in a sentence; empty if it is."""
+    try:
+        limits.check_length(seconds)
+    except BadSetting as problem:
+        return plain(f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
+    return ""
 
 
 def submit(experiment_id: str, config: Any) -> None:
     """Ask for a run; say why where that cannot be."""
     try:
-        queue.submit(experiment_id, config)
+        queue.submit(experiment_id, config, visitor=visitors.name())
         start.ensure_workers()
     except (BadSetting, OSError) as problem:
         told = trouble(problem) if isinstance(problem, OSError) else str(problem)
@@ -71,23 +86,25 @@ def say(setting: Setting, pending: Pending) -> None:
     job = pending.job()
     if job is not None and job.status == "failed":
         st.error(f"The training failed: {plain(job.message)}")
+    refused = ""
     with st.container(horizontal=True, vertical_alignment="center", key="pending"):
         if job is not None and job.status == "cancelling":
             st.fragment(_cancelling, run_every=LOOK)(pending.key)
         elif growing(job):
             st.empty()  # in the button's place, so that what is said stays in its own
         else:
-            run_button(setting, "page", again=given_up(job))
-        st.markdown(_said(job, pending.nearest))
+            refused = run_button(setting, "page", again=given_up(job))
+        st.markdown(f"{refused} {_said(job, pending.nearest)}".strip())
 
 
 def _said(job: queue.JobState | None, nearest: str) -> str:
     if growing(job):
         return f"Until it is done you see the nearest run, faded: {nearest}." if nearest else "There is no run yet."
     if given_up(job):
-        cancelled = "" if job is None or job.status == "failed" else "You cancelled this run. "
+        cancelled = "" if job is None or job.status == "failed" else "This run was cancelled. "
         return cancelled + (f"You see the nearest run: {nearest}." if nearest else "")
-    return f"Not trained yet. You see the nearest run, faded: {nearest}." if nearest else "Not trained yet."
+    none = "There is no run of these settings." if limits.read_only() else "Not trained yet."
+    return f"{none} You see the nearest run, faded: {nearest}." if nearest else none
 
 
 def _cancelling(key: str) -> None:
@@ -106,14 +123,27 @@ def line(key: str) -> None:
 def _progress(key: str) -> None:
     job = queue.state(key)
     if growing(job):
-        queue.look(key, at_once.visitor())
+        queue.look(key, visitors.window())
         ensure_workers()  # its worker may have died
     if job is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=plain(describe(job)))
-            st.button("Cancel", key="cancel", on_click=queue.cancel, args=(key,))
+            if visitors.may_end(key):
+                st.button("Cancel", key="cancel", on_click=cancel, args=(key,))
+            elif growing(job):
+                st.button("Ask for it too", key="ask too", on_click=submit, args=(job.experiment, job.config),
+                          help="Another visitor asked for it. Ask too, and it goes on whatever they do.")  # fmt: skip
     if not growing(job):
         st.rerun()  # the page shows what came of it
+
+
+def cancel(key: str) -> None:
+    """Cancel a job in the visitor's name; say so where it goes on."""
+    try:
+        if not queue.cancel(key, visitor=visitors.ends_as(key)):
+            st.toast("It goes on: another visitor asked for it.")
+    except (BadSetting, OSError) as problem:
+        st.error(f"It cannot be cancelled: {plain(problem)}.")
 
 
 def ensure_workers() -> None:
@@ -126,8 +156,13 @@ def describe(job: queue.JobState) -> str:
     """A job's state in one line."""
     if job.status == "queued" and not start.ready(job):
         return f"Waiting: it was asked for with version {job.version} of {job.experiment}"
+    if job.status == "queued" and job.message:
+        return f"Waiting: {job.message}"
+    if job.status == "queued" and job.position > 1:
+        return f"Number {job.position} in the queue"
     if job.status == "queued":
-        return f"Number {job.position} in the queue" if job.position > 1 else "Starting"
+        busy = any(other.status == "running" for other in queue.states())
+        return "Next in the queue" if busy else "Starting"
     if job.status == "interrupted":
         return f"Interrupted at step {job.step}; {job.message or 'it will go on from its last checkpoint in a moment'}"
     if job.status in ("cancelling", "cancelled"):

@@ -70,7 +70,7 @@ def test_its_curves_grow_in_their_seat_nothing_jumps_and_cancel_stops_it(server:
     expect(tab.locator(".clock")).to_be_hidden()  # the progress stands there
     assert still(tab) == approx(before, abs=1)  # pixels
     tab.get_by_role("button", name="Cancel").click()
-    expect(tab.get_by_text("You cancelled this run")).to_be_visible()
+    expect(tab.get_by_text("This run was cancelled")).to_be_visible()
     expect(tab.get_by_test_id("stMain").get_by_role("button", name="Run again")).to_be_visible()
     expect(training(tab)).to_have_count(0)
     expect(tab.locator("[data-live]")).to_have_count(0)
@@ -124,7 +124,7 @@ def test_reload_and_a_second_window_find_the_same_job(server: str, window: Windo
     other.goto(f"{server}/{SLOW}&seed=3")
     expect(training(other)).to_be_visible()
     other.get_by_role("button", name="Cancel").click()
-    expect(tab.get_by_text("You cancelled this run")).to_be_visible()
+    expect(tab.get_by_text("This run was cancelled")).to_be_visible()
 
 
 def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
@@ -138,7 +138,7 @@ def test_another_server_finds_the_job_and_the_runs_page_cancels_it(
     expect(training(runs)).to_be_visible()
     runs.get_by_role("button", name="Cancel").click()
     expect(runs.get_by_text("Nothing is training now")).to_be_visible()
-    expect(tab.get_by_text("You cancelled this run")).to_be_visible()
+    expect(tab.get_by_text("This run was cancelled")).to_be_visible()
 
 
 def worker(environment: dict[str, str]) -> psutil.Process:

@@ -112,7 +112,7 @@ def test_the_authors_rate_rises_first_and_ours_falls_from_the_start():
     factors = []
     for how in ("ours", "authors"):
         config = Config(f=2, N=3, optimiser=how, steps=1000)
-        schedule = train.problem(config, models.initial(config, [0])).schedule
+        schedule = train.problem(config, models.initial(config, [0]), train.watched(config)).schedule
         factors.append([schedule(step) for step in (0, 4, 9, 500, 999)])
     assert factors[0][0] == 1 and factors[0] == sorted(factors[0], reverse=True)
     np.testing.assert_allclose(factors[1][:3], [0.1, 0.5, 1.0], atol=1e-3)

@@ -12,7 +12,7 @@ import numpy as np
 
 from icl_core.experiment import Drawing, Experiment, Run, Theory
 from icl_core.papers.birth.induction import claims
-from icl_core.papers.birth.induction.atlas import ATLAS
+from icl_core.papers.birth.induction.atlas import ATLAS, CLAIMS
 from icl_core.papers.birth.induction.draw import (
     attention,
     behaviour,
@@ -98,7 +98,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
-    claims=claims.ALL,
+    claims=(*claims.ALL, *CLAIMS),
     metrics=metrics,
     drawings=(
         Drawing("first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2, cells=cells.first),

@@ -27,7 +27,7 @@ PRESETS = (  # first the one with time to learn: a class's tells who is quick, n
            "The tokens hold the products of ten features: who gets there?", "Paper's setting", seeds=5),
     Preset("paper size", "Figure 6: vector labels, f = N = 10", PAPERS,
            "The paper's tasks, a quarter as many as it uses: who has left predicting zero?", "Paper's setting",
-           seeds=3, shipped=False),
+           seeds=3),
     Preset("N-D plain", "f = 3, N = 5, plain models", replace(SMALL, form="plain"),
            "One layer each, no norm, equal parameters: does the order stay the same?", "Beyond the paper", seeds=5),
     Preset("1-D plain", "Scalar labels, plain models", replace(PRODUCTS, form="plain", parameters=8_000),

@@ -8,7 +8,7 @@ Compare the two by loss, by weights, and by the state after every pair. Replace 
 what breaks.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run, Theory
+from icl_core.experiment import Drawing, Experiment, Run, Theory, Together
 from icl_core.papers.gdssm.layer import claims, population
 from icl_core.papers.gdssm.layer.atlas import ATLAS, CLAIMS
 from icl_core.papers.gdssm.layer.diagram import diagram
@@ -27,11 +27,11 @@ from icl_core.papers.gdssm.layer.draw import (
 )  # fmt: skip
 from icl_core.papers.gdssm.layer.draw.levels import COUNTED
 from icl_core.papers.gdssm.layer.metrics import metrics
-from icl_core.papers.gdssm.layer.run import SWEPT, run
+from icl_core.papers.gdssm.layer.run import SWEPT, run, run_together
 from icl_core.papers.gdssm.layer.script import SCRIPT
 from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
 from icl_core.papers.gdssm.layer.surgery import FIELDS, kind_of
-from icl_core.papers.gdssm.shared import closed_forms
+from icl_core.papers.gdssm.shared import closed_forms, together
 from icl_core.papers.gdssm.shared.read_run import COUNTS, percent
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.train import EVALUATIONS
@@ -139,6 +139,7 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
+    together=Together(together.alike, together.most, run_together),
     script=SCRIPT,
     theory=(Theory("share of the loss that the best step leaves", left),),
     diagram=diagram,

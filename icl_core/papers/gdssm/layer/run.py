@@ -1,6 +1,7 @@
 """Trains a layer, and asks of it beyond its loss what no view should have to compute: tasks of another scale (Figures
 1 D and 2 D), and the construction on the tasks that the curves are watched on."""
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
@@ -11,11 +12,12 @@ from icl_core.experiment import Progress, Tensors
 from icl_core.papers.gdssm.layer import population, second_step
 from icl_core.papers.gdssm.layer.settings import as_here
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, train
+from icl_core.papers.gdssm.shared import closed_forms, of_runs, together, train
 from icl_core.papers.gdssm.shared.read_run import model_of
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.training import phases
 
+TRAIN = "train"
 ALPHAS = np.array([0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.41, 1.55, 1.7, 2.0, 2.5, 3.0])
 SWEPT = (2**14, 2**21)  # tasks at most, and numbers of x at most, at every scale
 
@@ -25,12 +27,33 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     `sweep/constructed`, `sweep/closed` (NaN where there is no closed form) and `sweep/zero` [scales];
     `watched/constructed` [1]. Where they apply: `beside/step`, `beside/loss` [seeds, evaluations] of our training of
     the same model; `population/*` [1, ...]; `baseline/stacked` and `baseline/left_out` [1] of `second_step`."""
-    plan = [train.training_phase("train", config, "as the authors train")]
+    plan = [train.training_phase(TRAIN, config, "as the authors train")]
     if config.optimiser == "authors":
         plan.append(train.training_phase("beside", as_here(config), "as here"))
-    trained = phases.run(plan, progress, partial(phases.curves, "train"))
-    made = trained["train"]
-    return {**made, **_beside(trained), **_swept(config, made), **_known(config)}
+    trained = phases.run(plan, progress, partial(phases.curves, TRAIN))
+    made = trained[TRAIN]
+    return {**made, **_beside(trained), **_swept(config, [made]), **_known(config)}
+
+
+def run_together(
+    configs: Sequence[Config], progresses: Sequence[Progress]
+) -> Iterator[tuple[int, Tensors | Exception]]:
+    """`run` of each, all trained as one: see `icl_core.experiment.Together`."""
+    plans = [
+        (train.training_phase(TRAIN, config), progress, partial(phases.curves, TRAIN))
+        for config, progress in zip(configs, progresses, strict=True)
+    ]
+    made: dict[int, Tensors] = {}
+    for index, found in phases.run_together(plans, partial(together.train, configs)):
+        if isinstance(found, Exception):
+            yield index, found
+        else:
+            made[index] = found[TRAIN]
+    if made:
+        config, known = configs[0], _known(configs[0])
+        swept = together.split(_swept(config, list(made.values())), config.seeds, ("sweep/trained",))
+        for index, own in zip(made, swept, strict=False):
+            yield index, {**made[index], **own, **known}
 
 
 def _beside(trained: phases.Made) -> dict[str, np.ndarray]:
@@ -38,11 +61,13 @@ def _beside(trained: phases.Made) -> dict[str, np.ndarray]:
     return {f"beside/{name}": trained["beside"][f"curve/{name}"] for name in ("step", "loss") if "beside" in trained}
 
 
-def _swept(config: Config, made: Tensors) -> dict[str, np.ndarray]:
-    """Trained and constructed at every scale, and the construction on the watched tasks."""
-    trained, constructed = (model_of(config, made, prefix).to(device.device()) for prefix in ("final/", "constructed/"))
-    both, tasks = models.joined(trained, constructed), train.held_out(config, SWEPT)
-    swept = np.stack([models.losses(both, tasks.times(float(alpha))) for alpha in ALPHAS], 1)  # (seeds + 1, scales)
+def _swept(config: Config, made: Sequence[Tensors]) -> dict[str, np.ndarray]:
+    """Trained, in one run or several, and constructed at every scale, and the construction on the watched tasks."""
+    trained = [model_of(config, each, "final/").to(device.device()) for each in made]
+    constructed = model_of(config, made[0], "constructed/").to(device.device())  # the same for all
+    tasks = train.held_out(config, SWEPT)
+    scaled = (tasks.times(float(alpha)) for alpha in ALPHAS)
+    swept = np.stack(list(of_runs.losses(trained, [constructed], scaled)), 1)  # (seeds + 1, scales)
     return {
         "sweep/alpha": ALPHAS,
         "sweep/trained": swept[:-1],

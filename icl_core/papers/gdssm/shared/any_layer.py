@@ -75,10 +75,15 @@ def forward(weights: Model, read: Tensor) -> Float[Tensor, "seeds n_o tasks"]:
     return found[:, -1:] if weights.scalar else found
 
 
+def chunk(tasks: Tasks) -> int:
+    """How many of them are read at a time."""
+    return max(1, CHUNK // (tasks.N * tasks.f))
+
+
 @torch.no_grad()
 def predict(weights: Model, tasks: Tasks) -> Float[Tensor, "seeds n_o tasks"]:
     """The prediction of many tasks, some at a time."""
-    size = max(1, CHUNK // (tasks.N * tasks.f))
+    size = chunk(tasks)
     parts = [tasks.part(start, start + size) for start in range(0, len(tasks), size)]
     return torch.cat([forward(weights, read(weights, part)) for part in parts], -1)
 

@@ -27,6 +27,7 @@ class Layer1D(Weights):
     Psi: Tensor  # (seeds, f, 2f)
     Theta: Tensor  # (seeds, f, 2f)
     beta: Tensor  # (seeds,)
+    runs: int = 1  # whose seeds stand one after the other: no product here depends on it
 
 
 def initialise(config: Config, generators: Sequence[torch.Generator]) -> Layer1D:

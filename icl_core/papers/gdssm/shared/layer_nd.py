@@ -35,6 +35,7 @@ class LayerND(Weights):
     q: Tensor  # (seeds, 3)
     beta: Tensor  # (seeds,)
     skip: Tensor | None = None  # (seeds, 3)
+    runs: int = 1  # whose seeds stand one after the other
 
 
 def decay_shape(f: int, recurrence: str) -> tuple[int, int]:
@@ -72,11 +73,11 @@ def recurrent(weights: LayerND, C: Windows) -> tuple[Tensor, Tensor]:
 def attention(weights: LayerND, C: Windows) -> Vectors:
     """The last output, by linear attention."""
     if weights.a.shape[2] == 1:
-        applied = attend(C, scores_of_query(C, weights.q), weights.a, weights.Q)
+        applied = attend(C, scores_of_query(C, weights.q, weights.runs), weights.a, weights.Q)
     else:
-        applied = attend_by_entry(C, read(C, weights.q), weights.a, weights.Q)
+        applied = attend_by_entry(C, read(C, weights.q, weights.runs), weights.a, weights.Q)
     output = weights.beta[:, None, None] * applied
-    return output if weights.skip is None else output + read(C, weights.skip)
+    return output if weights.skip is None else output + read(C, weights.skip, weights.runs)
 
 
 def read_all(C: Windows, q: Float[Tensor, "seeds k"]) -> Float[Tensor, "windows seeds f tasks"]:
@@ -84,18 +85,26 @@ def read_all(C: Windows, q: Float[Tensor, "seeds k"]) -> Float[Tensor, "windows 
     return torch.einsum("wkit,sk->wsit", C[:, : q.shape[1]], q)
 
 
-def read(C: Windows, q: Float[Tensor, "seeds k"]) -> Vectors:
+def read(C: Windows, q: Float[Tensor, "seeds k"], runs: int = 1) -> Vectors:
     """C_N q: what the last window gives to its k first weights."""
-    return (q @ C[-1, : q.shape[1]].flatten(1)).unflatten(1, C.shape[2:])
+    return _on_all(q, C[-1, : q.shape[1]].flatten(1), runs).unflatten(1, C.shape[2:])
 
 
-def scores_of_query(C: Windows, q: Float[Tensor, "seeds 3"]) -> Scores:
+def _on_all(q: Float[Tensor, "seeds k"], tokens: Tensor, runs: int) -> Tensor:
+    """q times what all seeds read, (k, …). The seeds of each run by themselves: how a product's gradient is added up
+    depends on its size, and no digit of a run shall depend on its company."""
+    if runs == 1:
+        return q @ tokens
+    return torch.bmm(q.view(runs, -1, q.shape[1]), tokens.expand(runs, *tokens.shape)).flatten(0, 1)
+
+
+def scores_of_query(C: Windows, q: Float[Tensor, "seeds 3"], runs: int = 1) -> Scores:
     """C_t^T C_N q. The products of tokens are the same for all seeds: seeds after the first cost little."""
     last = C[-1]  # (3, f, tasks)
     products = last[:, None, None, 0] * C[:, :, 0].movedim(1, 0)  # (3 of the query, 3, windows, tasks)
     for j in range(1, C.shape[2]):
         products = products.addcmul_(last[:, None, None, j], C[:, :, j].movedim(1, 0))
-    return (q @ products.flatten(1)).view(len(q), *products.shape[1:])
+    return _on_all(q, products.flatten(1), runs).view(len(q), *products.shape[1:])
 
 
 def scores(C: Windows, u: Vectors) -> Scores:
@@ -105,8 +114,10 @@ def scores(C: Windows, u: Vectors) -> Scores:
 
 def attend(C: Windows, scores: Scores, a: Float[Tensor, "seeds rows 1"], Q: Float[Tensor, "seeds 3 3"]) -> Vectors:
     """Z_N u from the scores C_t^T u: sum_t a^(N-t) C_t Q scores_t."""
-    mixed = (Q @ scores.flatten(2)).view(scores.shape)  # (seeds, 3, windows, tasks)
-    values = (C * mixed.transpose(1, 2)[:, :, :, None]).sum(2)  # (seeds, windows, f, tasks)
+    mixed = (Q @ scores.flatten(2)).view(scores.shape)[:, :, :, None]  # (seeds, 3, windows, 1, tasks)
+    values = C[:, 0] * mixed[:, 0]  # (seeds, windows, f, tasks)
+    for k in (1, 2):  # of all three at once most would leave the cache before they are added up
+        values = values + C[:, k] * mixed[:, k]
     return (powers(a, len(C)) * values).sum(1)
 
 

@@ -36,6 +36,7 @@ class MultiLayer(Weights):
     b: Tensor  # (seeds, L)
     skip: Tensor | None = None  # (seeds, 2), of x_N and y_N
     penalty: float = 0.0  # lambda of lambda / 2 |M|^2; given, not learned
+    runs: int = 1  # whose seeds stand one after the other
     scalar: bool = False  # labels are numbers, [0, …, y]: what is predicted is the output's last entry
 
     @property
@@ -50,7 +51,7 @@ def initialise(config: Config, generators: Sequence[torch.Generator]) -> MultiLa
     Q, Q_tilde, q = normal(generators, L, 3, 3), normal(generators, L - 1, 3, 3), normal(generators, 3)
     b = q.new_full((len(generators), L), 1 / config.N)
     skip = normal(generators, 2) if config.skip else None
-    return MultiLayer(a, a_tilde, Q, Q_tilde, q, b, skip, config.penalty, config.model == "1-D")
+    return MultiLayer(a, a_tilde, Q, Q_tilde, q, b, skip, config.penalty, scalar=config.model == "1-D")
 
 
 def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -73,8 +74,8 @@ def recurrent(weights: MultiLayer, C: Windows) -> tuple[Tensor, Tensor, Tensor, 
 
 def attention(weights: MultiLayer, C: Windows) -> Vectors:
     """The last output: M_l u = M_{l-1} u' + b_l Z^(l) u with u' = (1 - b_l N penalty) u - b_l Z~^(l) u."""
-    u, known = nd.read(C, weights.q), nd.scores_of_query(C, weights.q)
-    output = torch.zeros_like(u) if weights.skip is None else nd.read(C, weights.skip)
+    u, known = nd.read(C, weights.q, weights.runs), nd.scores_of_query(C, weights.q, weights.runs)
+    output = torch.zeros_like(u) if weights.skip is None else nd.read(C, weights.skip, weights.runs)
     for i in reversed(range(weights.layers)):
         b = weights.b[:, i, None, None]
         output = output + b * nd.attend(C, known, weights.a[:, i], weights.Q[:, i])

@@ -18,7 +18,7 @@ from torch import Tensor
 from icl_core import device
 from icl_core.experiment import Progress, Tensors
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, construction
+from icl_core.papers.gdssm.shared import closed_forms, construction, of_runs
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
@@ -66,18 +66,30 @@ def training_phase(name: str, config: Config, label: str = "") -> phases.Phase:
 
 def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """One training from start to end, or on from `resumed`."""
-    weights = models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(device.device())
-    evaluated = loop.evaluations(config.steps, *EVALUATIONS)
-    state = loop.train(problem(config, weights), config.steps, evaluated, resumed, report)
+    weights = initial(config)
+    state = loop.train(problem(config, weights, watched(config)), config.steps, evaluations(config), resumed, report)
+    return {**kept(state), **evaluate(config, [weights])}
+
+
+def initial(config: Config) -> Model:
+    """The weights of all seeds before training, on the device."""
+    return models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(device.device())
+
+
+def evaluations(config: Config) -> list[int]:
+    """The steps at which a training is evaluated."""
+    return loop.evaluations(config.steps, *EVALUATIONS)
+
+
+def kept(state: loop.State) -> dict[str, np.ndarray]:
+    """Curves, and the snapshots in which something happens."""
     distance, cosine = state.moving("prediction_distance", "sensitivity_cosine")
     shown = loop.spread([distance, np.log(distance), cosine])
-    return {**state.curves(), **state.kept(shown), **evaluate(config, weights)}
+    return {**state.curves(), **state.kept(shown)}
 
 
-def problem(config: Config, weights: Model) -> loop.Problem:
-    """What the loop trains; `weights` change in place."""
-    tasks = held_out(config, WATCHED)
-    measure = beside(models.constructed(config, tasks).to(device.device()), tasks)
+def problem(config: Config, weights: Model, measure: Callable[[Model], loop.Measures]) -> loop.Problem:
+    """What the loop trains, watched by a `measure`; `weights` change in place."""
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     return loop.Problem(
         parameters=weights.tensors(),
@@ -101,6 +113,12 @@ def optimiser(config: Config, names: Sequence[str], parameters: list[Tensor]) ->
         for slow in (True, False)
     ]  # fmt: skip
     return torch.optim.AdamW(groups, weight_decay=DECAY)
+
+
+def watched(config: Config) -> Callable[[Model], dict[str, np.ndarray]]:
+    """How far a model is from the construction on the tasks that trainings are watched on: see `beside`."""
+    tasks = held_out(config, WATCHED)
+    return beside(models.constructed(config, tasks).to(device.device()), tasks)
 
 
 def beside(constructed: Model, tasks: Tasks) -> Callable[[Model], dict[str, np.ndarray]]:
@@ -133,15 +151,15 @@ def gradient(weights: Model, tasks: Tasks) -> tuple[dict[str, Tensor], dict[str,
     return several_seeds.gradients(losses, leaves), {"loss": losses.detach().cpu().numpy()}
 
 
-def evaluate(config: Config, weights: Model) -> dict[str, np.ndarray]:
-    """Losses of trained models and of constructions on the same tasks.
+def evaluate(config: Config, weights: Sequence[Model]) -> dict[str, np.ndarray]:
+    """Losses of trained models, of one run or of several, and of constructions on the same tasks.
 
     `evaluated/scaled` is the expected loss of the construction times trained / constructed: what the trained model
     would reach on infinitely many tasks, without most of the tasks' noise. NaN where there is no closed form.
     """
     tasks = held_out(config)
     best, shared = (models.constructed(config, tasks, shared=s).to(device.device()) for s in (False, True))
-    losses, baseline = models.losses(models.joined(weights, best, shared), tasks), expected(config)
+    losses, baseline = next(of_runs.losses(weights, (best, shared), [tasks])), expected(config)
     trained, reached, one_rate = losses[:-2], losses[-2:-1], losses[-1:]
     found = {
         "evaluated/loss": trained,

@@ -8,13 +8,14 @@ to take the steps 1 / rₗ, in any order. So trained matrices stand here beside 
 
 import math
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.experiment import Drawing, Experiment, Run, Together
 from icl_core.papers.memformers.convergence import claims, draw
 from icl_core.papers.memformers.convergence.draw import cells, stage
 from icl_core.papers.memformers.convergence.metrics import metrics
 from icl_core.papers.memformers.convergence.script import SCRIPT
 from icl_core.papers.memformers.convergence.settings import PRESETS, Config, View
-from icl_core.papers.memformers.convergence.train import run
+from icl_core.papers.memformers.convergence.train import run, run_together
+from icl_core.papers.memformers.shared import together
 from icl_core.papers.memformers.shared.diagram import diagram
 from icl_core.papers.memformers.shared.draw.preconditioner import distances_at
 from icl_core.papers.memformers.shared.train import goes_on
@@ -65,6 +66,7 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     goes_on=goes_on,
+    together=Together(together.alike, together.most, run_together),
     script=SCRIPT,
     diagram=lambda config: diagram(config, {"A": lambda layer: ("identities", {}, layer), "end": ("loss", {}, None)}),
 )

@@ -1,22 +1,47 @@
 """Trains the preconditioners of one depth."""
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Progress
+from icl_core.experiment import Progress, Tensors
 from icl_core.papers.memformers.convergence.settings import Config
+from icl_core.papers.memformers.shared import together
 from icl_core.papers.memformers.shared.baselines import construction
 from icl_core.papers.memformers.shared.train import frozen, training_phase
 from icl_core.training import phases
+
+MAIN = "main"
 
 
 def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train one depth, all seeds together. `curve/*` [seeds, evaluations] beside `curve/step`; `snapshot/*`
     [snapshots, seeds, …] beside `snapshot/step`; `final/<L>/*`; `evaluated/*` [seeds]; `reference/floor_steps` [L, L];
     `frozen/*`."""
-    name = f"main {config.layers}"
+    name = _name(config)
     made = phases.run([training_phase(name, config)], progress, partial(phases.curves, name))[name]
+    return _kept(config, made)
+
+
+def run_together(
+    configs: Sequence[Config], progresses: Sequence[Progress]
+) -> Iterator[tuple[int, Tensors | Exception]]:
+    """`run` of each, all trained as one: see `icl_core.experiment.Together`."""
+    names = [_name(config) for config in configs]
+    plans = [
+        (training_phase(name, config), progress, partial(phases.curves, name))
+        for name, config, progress in zip(names, configs, progresses, strict=True)
+    ]
+    for index, made in phases.run_together(plans, partial(together.train, MAIN, configs)):
+        yield index, made if isinstance(made, Exception) else _kept(configs[index], made[names[index]])
+
+
+def _name(config: Config) -> str:
+    return f"{MAIN} {config.layers}"
+
+
+def _kept(config: Config, made: Tensors) -> dict[str, np.ndarray]:
     final = {f"final/{config.layers}/{key}": array for key, array in phases.final(made).items()}
     kept = {key: array for key, array in made.items() if not key.startswith("final/")}
     return {**kept, **final, **construction(config), **frozen(config)}

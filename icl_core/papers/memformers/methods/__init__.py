@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from icl_core.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.methods import claims, printed
-from icl_core.papers.memformers.methods.atlas import ATLAS
+from icl_core.papers.memformers.methods.atlas import ATLAS, CLAIMS
 from icl_core.papers.memformers.methods.draw import cells, depth, forms, optimiser, overfit, products, stage, trajectory
 from icl_core.papers.memformers.methods.metrics import metrics
 from icl_core.papers.memformers.methods.script import SCRIPT
@@ -74,7 +74,7 @@ EXPERIMENT = Experiment(
     config=Config,
     view=View,
     run=run,
-    claims=(*claims.ALL, *printed.CLAIMS),
+    claims=(*claims.ALL, *printed.CLAIMS, *CLAIMS),
     metrics=metrics,
     drawings=(
         Drawing("by_depth", stage.depth),

@@ -1,6 +1,7 @@
 """What a learned method is measured against: classical solvers and the exact floors, on the same fresh prompts."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,11 @@ def baselines(config: Any) -> Lines:
 
 def prompts(config: Any) -> Tensor:
     """S of the whole test set, [d, d, prompts]."""
-    return torch.cat([S for _, S in test_set.held_out(config.d, config.n, test_set.PROMPTS)], -1)
+    return _prompts(config.d, config.n)
+
+
+def _prompts(d: int, n: int) -> Tensor:
+    return torch.cat([S for _, S in test_set.held_out(d, n, test_set.PROMPTS)], -1)
 
 
 def _classical(X: Tensor, D: Tensor, tuned: Lines) -> Lines:
@@ -79,7 +84,12 @@ def conjugate(S: Tensor, D: Tensor | None, steps: int) -> tuple[Tensor, regressi
 def construction(config: Any) -> Lines:
     """`baseline/floor` [K] and `reference/floor_steps` [K, K], NaN where there is none: a plain linear transformer of
     L layers A_l = step_l Σ⁻¹, the inverse roots of the best polynomial of degree L, attains the floor."""
-    line = _floor("floor", prompts(config), None, config.layers)
+    return dict(_construction(config.d, config.n, config.layers))
+
+
+@lru_cache(maxsize=4)  # whatever the covariance and the training
+def _construction(d: int, n: int, layers: int) -> Lines:
+    line = _floor("floor", _prompts(d, n), None, layers)
     return {name: np.asarray(value, np.float32) for name, value in line.items()}
 
 

@@ -57,7 +57,7 @@ def expected_losses(table: Table, S: Tensor) -> Tensor:
 
 def loss_and_slopes(table: Table, batch: Batch) -> tuple[Tensor, Tensor]:
     """The batch's mean loss of every seed, [seeds], and its derivative by the table; in chunks that fit the cache."""
-    seeds, d = batch.S.shape[:2]
+    seeds, d = len(table), batch.S.shape[1]  # rows that see the same prompts have them once
     size = min(batch.prompts, max(64, CHUNK // (seeds * d * d)))
     gradients = batch.S.new_empty(seeds, table.shape[1], batch.target.shape[2] * size)
     slopes = torch.empty_like(gradients)  # both serve every chunk: fresh memory would cost more than the arithmetic

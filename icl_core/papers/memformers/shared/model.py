@@ -36,7 +36,7 @@ def loss_and_gradient(
         loss, _ = first_order.loss_and_slope(errors(leaves, config, root, batch), batch.query, batch.prompts)
         found = several_seeds.gradients(loss.log() if objective == "log" else loss, leaves)
     else:
-        table = variants.table(leaves, config, root)
+        table = variants.table_of_runs(leaves, config, root)
         with torch.inference_mode():  # hundreds of views, of which autograd need not keep count
             loss, slopes = first_order.loss_and_slopes(table.detach(), batch)
             slopes = slopes / loss[:, None, None] if objective == "log" else slopes

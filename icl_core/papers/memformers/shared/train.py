@@ -1,7 +1,7 @@
 """Trains one model of one depth, all seeds in one pass: a part of every run of this paper."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,15 +11,15 @@ from torch import Tensor
 
 from icl_core.experiment import Diverged, Tensors
 from icl_core.papers.memformers.shared import model, test_set, variants
-from icl_core.papers.memformers.shared.task import FEWEST, Batch, Pool, covariances, gaussian, kept, roots
-from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters
+from icl_core.papers.memformers.shared.batches import Batches
+from icl_core.papers.memformers.shared.task import FEWEST, covariances, roots
+from icl_core.papers.memformers.shared.variants import Parameters
 from icl_core.regression import conjugate_gradient
 from icl_core.training import loop, phases, several_seeds
 from icl_core.training.phases import Made, Phase, Report
 
 EVALUATIONS = 10, 50  # every so many steps at first, and so many of these
 HALVED = 2000  # steps after which the learning rate is halved, where it is (authors' code of Figures 18 to 21)
-RESAMPLED = 100  # steps that a batch is kept for in the paper's text
 EVALUATED = ("loss", "error", "median", "batches", "train")
 
 
@@ -28,30 +28,6 @@ SCHEDULES: dict[str, Callable[[int], Callable[[int], float]]] = {
     "constant": lambda steps: lambda step: 1.0,
     "halved": lambda steps: lambda step: 0.5 ** (step // HALVED),
 }
-
-
-class Batches:
-    """Gives each step its prompts: fresh ones, or the same for 100 steps or for all."""
-
-    def __init__(self, config: Any) -> None:
-        # of the seed alone: every depth and what is trained beside it meet the same prompts
-        self.config, self.generator = config, torch.Generator().manual_seed(30_000 + config.seed)
-        self.examples = VARIANTS[config.variant].needs_examples
-        self.pool = Pool(config, self.generator, self.examples) if config.batches == "fresh" else None
-        self.kept: Batch | None = None
-        self.period = -1
-
-    def at(self, step: int) -> Batch:
-        """The batch of a step; steps in order, or from the start of a period."""
-        if self.pool is not None:
-            S, U = self.pool.take(self.config.seeds, self.config.batch, self.generator)
-            return Batch(S, gaussian((len(S), self.config.d, 1, self.config.batch), self.generator), U)
-        period = step // RESAMPLED if self.config.batches == "resampled" else 0
-        if self.kept is None or self.period != period:
-            # a generator of its own for each period: a run that is resumed meets the same batch
-            own = torch.Generator().manual_seed(1_000_000 + 10_000 * self.config.seed + period)
-            self.kept, self.period = kept(self.config, own, self.examples), period
-        return self.kept
 
 
 def training_phase(name: str, config: Any, label: str = "") -> Phase:
@@ -82,21 +58,43 @@ def goes_on(config: Any) -> bool:
 
 def curves(config: Any, state: loop.State) -> dict[str, np.ndarray]:
     """The curves of a training, NaN where it has not arrived yet."""
-    return state.curves(loop.evaluations(config.steps, *EVALUATIONS))
+    return state.curves(evaluations(config))
+
+
+@dataclass(frozen=True, eq=False)
+class Begun:
+    """A training before its first step."""
+
+    config: Any
+    parameters: Parameters
+    root: Tensor
+    batches: Batches
+    problem: loop.Problem
 
 
 def _train(config: Any, name: str, *given: Any) -> dict[str, np.ndarray]:
     """`given` ends in what is resumed and the report; an earlier phase before them has made the first `final/…`."""
     *first, resumed, report = given
+    begun = begin(config, phases.final(first[0]) if first else {})
+    return end(begun, trained(name.rpartition(" ")[0], config, begun.problem, resumed, report))
+
+
+def begin(config: Any, first: Tensors | None = None) -> Begun:
+    """A training of a config, from its own first values or from the `first` that are given."""
     generator = torch.Generator().manual_seed(10_000 + 100 * config.seed + config.layers)
     parameters, root = variants.initial(config, generator), roots(config)
-    for name_of, array in phases.final(first[0]).items() if first else ():
-        parameters[name_of].copy_(torch.from_numpy(array))
+    for name, array in (first or {}).items():
+        parameters[name].copy_(torch.from_numpy(np.array(array)))
     batches, held = Batches(config), test_set.held(config, test_set.WATCHED)
     of = problem(config, parameters, root, batches, lambda step: _watched(config, parameters, root, held))
-    state = trained(name.rpartition(" ")[0], config, of, resumed, report)
+    return Begun(config, parameters, root, batches, of)
+
+
+def end(begun: Begun, state: loop.State) -> dict[str, np.ndarray]:
+    """What a training has made: see `training_phase`."""
+    config, parameters, root = begun.config, begun.parameters, begun.root
     evaluated = _evaluated(config, parameters, root)
-    evaluated["train"] = _training_loss(config, parameters, root, batches, state)
+    evaluated["train"] = _training_loss(config, parameters, root, begun.batches, state)
     found = {f"evaluated/{key}": np.asarray(value.cpu(), np.float32) for key, value in evaluated.items()}
     return {**curves(config, state), **found, **state.kept(_shown(state), np.float16)}
 
@@ -122,8 +120,7 @@ def problem(
 
     def step(index: int):
         loss, gradient = model.loss_and_gradient(parameters, config, root, batches.at(index), config.objective)
-        found = clipped(gradient, config.clip, config.preconditioner == "full") if config.clip else gradient
-        return found, {"loss": loss.cpu().numpy()}
+        return limited(gradient, config), {"loss": loss.cpu().numpy()}
 
     return loop.Problem(
         parameters,
@@ -136,6 +133,11 @@ def problem(
         # predicting zero loses d; of the logarithm every step is bounded, and rare prompts may be this bad
         ceiling=1e6 * config.d if config.objective == "mean" else 1e30,
     )
+
+
+def limited(gradient: Parameters, config: Any) -> Parameters:
+    """The gradient, clipped where the config asks for it."""
+    return clipped(gradient, config.clip, config.preconditioner == "full") if config.clip else gradient
 
 
 def clipped(gradient: Parameters, limit: float, matrices: bool) -> Parameters:
@@ -151,9 +153,19 @@ def clipped(gradient: Parameters, limit: float, matrices: bool) -> Parameters:
 def trained(name: str, config: Any, problem: loop.Problem, resumed: Tensors, report: Report) -> loop.State:
     """Trains to the end. `Diverged` says which model it was, of what `name` and how many layers."""
     try:
-        return loop.train(problem, config.steps, loop.evaluations(config.steps, *EVALUATIONS), resumed, report)
+        return loop.train(problem, config.steps, evaluations(config), resumed, report)
     except Diverged as found:
-        raise Diverged(f"{name}, {config.layers} layers: {found}") from None
+        raise told(found, name, config) from None
+
+
+def told(found: Diverged, name: str, config: Any) -> Diverged:
+    """The same, with the model that it was."""
+    return Diverged(f"{name}, {config.layers} layers: {found}")
+
+
+def evaluations(config: Any) -> list[int]:
+    """The steps at which a training is evaluated."""
+    return loop.evaluations(config.steps, *EVALUATIONS)
 
 
 def _watched(config: Any, parameters: Parameters, root: Tensor, held: test_set.Blocks) -> dict[str, np.ndarray]:

@@ -17,6 +17,7 @@ from icl_core import device
 from icl_core.papers.memformers.shared.task import gaussian
 
 Parameters = dict[str, Tensor]
+SMALL = 2**12  # multiplications in a batch of products up to which torch chooses its kernel by nothing else
 
 
 @dataclass(frozen=True)
@@ -199,6 +200,16 @@ def table(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
     every = steps(parameters, config, root)
     s, L, _, d, _ = every.shape
     return every.transpose(2, 3).reshape(s, L * d, L * d)
+
+
+def table_of_runs(parameters: Parameters, config: Any, root: Tensor) -> Tensor:
+    """`table` of the rows of several runs: so many at once as come from the same kernel as one run's."""
+    alone = config.seeds * config.layers * config.d**3
+    rows = config.seeds * max(1, SMALL // alone)
+    if len(root) <= rows:
+        return table(parameters, config, root)
+    parts = (slice(start, start + rows) for start in range(0, len(root), rows))
+    return torch.cat([table({name: each[at] for name, each in parameters.items()}, config, root[at]) for at in parts])
 
 
 def distances(M: Tensor) -> Tensor:

@@ -1,0 +1,87 @@
+"""Hands what waits to the workers of a Dask cluster, in place of workers here: one process, `python -m icl_core work`
+where `ICL_SCHEDULER` names a scheduler.
+
+The folder of jobs stays what all pages and command lines read. A job is given to a worker that is free, and no sooner:
+so its place in the queue is true, and one that is asked for meanwhile goes before the runs of a sweep. This process
+holds its lock, and writes its state, its curves and its checkpoints as they come. When the worker is lost, or this
+process, the job goes on from the last of these.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import psutil
+
+from icl_core.jobs import cluster, worker
+from icl_core.jobs.cluster import Told
+from icl_core.jobs.folder import held, jobs_folder
+from icl_core.runs.disk import private_folder
+
+CONNECT = 10.0  # seconds in which a scheduler must answer
+PATIENCE = 60.0  # seconds after which one that is not there is given up
+PAUSE = 1.0  # seconds until it is tried again
+
+
+def work(once: bool = False, slots: int | None = None, server: int | None = None) -> None:
+    """Train what waits, or hand it to a cluster if there is one: `python -m icl_core work`. See `worker.work`."""
+    with suppress(OSError, AttributeError):
+        os.nice(5)  # the dashboard answers first, also while all cores train
+    if cluster.scheduler():
+        dispatch(server)
+    else:
+        worker.work(once, slots, server)
+
+
+def dispatch(server: int | None = None) -> None:
+    """Hand out what waits until nothing has for some seconds and `server`, a process, has ended. SIGTERM and Ctrl-C
+    stop every job at a checkpoint. Does nothing where another process does this."""
+    private_folder(jobs_folder())
+    with held(cluster.lock()) as mine:
+        if mine:
+            asyncio.run(_connected(_signals(), lambda: _lives(server)))
+
+
+async def _connected(stopped: Callable[[], bool], waited_for: Callable[[], bool]) -> None:
+    """Find the scheduler, again where it is lost, and hand out; where there is none, say so."""
+    address, found = cluster.scheduler(), time.monotonic()
+    while not stopped() and (waited_for() or time.monotonic() - found < PATIENCE):
+        try:
+            from distributed import Client
+
+            from icl_core.jobs.crew import Crew
+
+            async with Client(address, asynchronous=True, timeout=CONNECT, name="icl") as client:
+                if await Crew(client, stopped, waited_for).work():
+                    return
+            found = time.monotonic()
+        except ImportError as problem:
+            return _say(f"ICL_SCHEDULER needs Dask: pip install -r icl_core/jobs/requirements-dask.txt ({problem})")
+        except (OSError, ValueError, TypeError, RuntimeError) as problem:  # of addresses and TLS, too
+            _say(f"expected a Dask scheduler at {address}, got: {problem}")
+        await asyncio.sleep(PAUSE)
+
+
+def _say(message: str) -> None:
+    if cluster.told().message != message:
+        print(message, file=sys.stderr)
+    cluster.tell(Told(message=message))
+
+
+def _signals() -> Callable[[], bool]:
+    """Tells whether SIGTERM or Ctrl-C came."""
+    came = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        with suppress(ValueError):  # a thread hears no signals
+            signal.signal(number, lambda *_: came.append(True))
+    return lambda: bool(came)
+
+
+def _lives(process: int | None) -> bool:
+    with suppress(psutil.Error):
+        return process is not None and psutil.Process(process).is_running()
+    return False

@@ -1,0 +1,34 @@
+"""The prompts of a training, step by step."""
+
+from typing import Any
+
+import torch
+
+from icl_core.papers.memformers.shared.task import Batch, Pool, gaussian, kept
+from icl_core.papers.memformers.shared.variants import VARIANTS
+
+RESAMPLED = 100  # steps that a batch is kept for in the paper's text
+
+
+class Batches:
+    """Gives each step its prompts: fresh ones, or the same for 100 steps or for all."""
+
+    def __init__(self, config: Any) -> None:
+        # of the seed alone: every depth and what is trained beside it meet the same prompts
+        self.config, self.generator = config, torch.Generator().manual_seed(30_000 + config.seed)
+        self.examples = VARIANTS[config.variant].needs_examples
+        self.pool = Pool(config, self.generator, self.examples) if config.batches == "fresh" else None
+        self.kept: Batch | None = None
+        self.period = -1
+
+    def at(self, step: int) -> Batch:
+        """The batch of a step; steps in order, or from the start of a period."""
+        if self.pool is not None:
+            S, U = self.pool.take(self.config.seeds, self.config.batch, self.generator)
+            return Batch(S, gaussian((len(S), self.config.d, 1, self.config.batch), self.generator), U)
+        period = step // RESAMPLED if self.config.batches == "resampled" else 0
+        if self.kept is None or self.period != period:
+            # a generator of its own for each period: a run that is resumed meets the same batch
+            own = torch.Generator().manual_seed(1_000_000 + 10_000 * self.config.seed + period)
+            self.kept, self.period = kept(self.config, own, self.examples), period
+        return self.kept

@@ -1,0 +1,73 @@
+"""Who asked for a run, or gave a text or matrices: they alone, and whoever is at the machine, give it up again.
+
+    <local>/owners/<key or digest>/<visitor>
+
+A visitor is a name of letters and digits; the command line's is empty.
+"""
+
+import os
+import re
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from icl_core.knobs import BadSetting
+from icl_core.places import cache_folder
+from icl_core.runs.disk import private_folder
+
+MOST = 4000  # things whose owners are known; the oldest are forgotten first
+_HERE = "here"
+_NAME = re.compile(r"[0-9A-Za-z-]{1,64}")
+
+
+def add(what: str, visitor: str) -> None:
+    """Note that `visitor` wants it. Raises `OSError`, and `ValueError` for a name that is none."""
+    folder = private_folder(_folder(what))
+    (folder / _checked(visitor or _HERE)).touch(mode=0o600)
+    with suppress(OSError):  # another process makes room too
+        _make_room(folder.parent)
+
+
+def of(what: str) -> set[str]:
+    """The visitors who want it."""
+    with suppress(OSError):
+        return {"" if path.name == _HERE else path.name for path in _folder(what).iterdir()}
+    return set()
+
+
+def may(what: str, visitor: str | None) -> bool:
+    """Whether `visitor` may give it up; None is whoever is at the machine."""
+    return visitor is None or visitor in of(what)
+
+
+def give_up(what: str, visitor: str | None) -> bool:
+    """`visitor` wants it no more; whether nobody else does, so that it can go. Whoever is at the machine, None, decides
+    for all. Raises `BadSetting` for somebody who has not asked for it."""
+    if not may(what, visitor):
+        raise BadSetting("only who asked for it, or whoever is at the machine, can cancel or delete it")
+    if visitor is not None:
+        (_folder(what) / _checked(visitor or _HERE)).unlink(missing_ok=True)
+    return visitor is None or not of(what)
+
+
+def forget(what: str) -> None:
+    """Nobody wants it any more: it is gone, or begins anew."""
+    shutil.rmtree(_folder(what), ignore_errors=True)
+
+
+def _folder(what: str) -> Path:
+    return cache_folder() / "owners" / _checked(what)
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"a name must be of letters and digits, got {name!r:.80}")
+    return name
+
+
+def _make_room(folder: Path) -> None:
+    names = os.listdir(folder)
+    if len(names) > MOST:
+        oldest = sorted((folder / name for name in names), key=lambda path: path.stat().st_mtime)
+        for path in oldest[: len(names) - MOST + MOST // 10]:
+            shutil.rmtree(path, ignore_errors=True)

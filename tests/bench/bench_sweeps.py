@@ -1,0 +1,134 @@
+"""What a sweep gains by making several runs as one program, and how the cost of a step grows; run by hand:
+
+    python tests/bench/bench_sweeps.py
+
+Each job from its request to its run on the disk, by a worker in this process: training, evaluation, metrics, files. One
+by one against several at once: 20, as many as a worker takes; 16 by one process, and 8 by each of two. They take turns,
+after a run to warm up, and processor time is compared, which waiting for a core does not lengthen. Then what a training
+step takes when a setting doubles, the median of some steps of a run.
+"""
+
+import math
+import os
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from unittest.mock import patch
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from icl_core import device, registry
+from icl_core.jobs import queue, together, worker
+from icl_core.runs import store
+from tests.recorder import Interrupted, Recorder
+
+Row = tuple[str, str, str]  # what, its ratio, and the numbers in words
+SWEPT = {  # by experiment, the classroom preset's fields, the knob that is swept, its values
+    "memformers.convergence": ({"spectrum": "geometric"}, "condition", [2.0 * 1.3**index for index in range(20)]),
+    "gdssm.layer": ({}, "learning_rate", [0.004 * 1.2**index for index in range(20)]),
+}
+COMPANIES = {20: "one process", 16: "one process", 8: "each of two processes"}
+LONE, ROUNDS = 3, 2  # runs one by one, and turns
+DOUBLED = {  # by experiment, fields that others need, and the settings that double
+    "birth.induction": ({}, {"d": (32, 64, 128), "T": (64, 128, 256), "batch": (32, 64, 128)}),
+    "memformers.convergence": (
+        {"spectrum": "geometric"},
+        {"d": (5, 10, 20), "n": (10, 20, 40), "batch": (1000, 2000, 4000), "layers": (1, 2, 4)},
+    ),
+    "gdssm.layer": (
+        {"recurrence": "scalar"},
+        {"f": (5, 10, 20), "N": (10, 20, 40), "batch": (256, 512, 1024), "layers": (1, 2, 4)},
+    ),
+}
+STEPS = 40
+
+
+def rows() -> Iterator[Row]:
+    """See the head of this file."""
+    device.set_threads(1)
+    for name in SWEPT:
+        yield from throughput(name)
+    for name, (fields, settings) in DOUBLED.items():
+        for knob, values in settings.items():
+            yield growth(name, fields, knob, values)
+
+
+def throughput(name: str) -> Iterator[Row]:
+    """Runs a minute of processor time, one by one and together."""
+    times: dict[int, list[float]] = {1: [], **{count: [] for count in COMPANIES}}
+    _made(name, 1, LONE)
+    for _ in range(ROUNDS):
+        for company, found in times.items():
+            found.append(_made(name, company, max(company, LONE)))
+    lone = statistics.median(times[1])
+    for company, process in COMPANIES.items():
+        each = statistics.median(times[company])
+        text = f"{60 / lone:.0f} runs a minute one by one, {60 / each:.0f} where {process} makes {company} as one"
+        yield f"a sweep of {name}, {company} runs as one", f"{lone / each:.1f}", text
+
+
+def _made(name: str, company: int, count: int) -> float:
+    """Seconds of processor time a run, `count` of them, `company` at once."""
+    fields, knob, values = SWEPT[name]
+    base = replace(registry.experiment(name).presets[0].config, **fields)
+    with _house():
+        for value in values[:count]:
+            queue.submit(name, replace(base, **{knob: value}), later=True)
+        start, made = time.process_time(), 0
+        with ExitStack() as stack:
+            if company == 1:
+                stack.enter_context(patch.object(together, "_shape", lambda job: (None, 1)))
+            while taken := worker.work(once=True, slots=1):
+                made += taken
+        assert made == count, f"{made} of {count} runs were made"
+        return (time.process_time() - start) / count
+
+
+@contextmanager
+def _house() -> Iterator[None]:
+    """A cache of its own, with nothing in it."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder, patch.dict(os.environ):
+        os.environ["ICL_CACHE_DIR"] = folder
+        store.default.cache_clear()
+        yield
+        store.default().close()
+        store.default.cache_clear()
+
+
+class Timed(Recorder):
+    """Notes the processor time at every step, and stops after some."""
+
+    def __init__(self) -> None:
+        super().__init__(stop=STEPS)
+        self.times: list[float] = []
+
+    def report(self, done, total, loss, live, state) -> None:
+        self.times.append(time.process_time())
+        super().report(done, total, loss, live, state)
+
+
+def step(name: str, **fields) -> float:
+    """Milliseconds of a training step: those with an evaluation are the longer ones, and too few to count."""
+    experiment, progress = registry.experiment(name), Timed()
+    with suppress(Interrupted):
+        experiment.run(replace(experiment.presets[0].config, **{**fields, "steps": 10 * STEPS}), progress)
+    taken = [later - earlier for earlier, later in zip(progress.times, progress.times[1:], strict=False)]
+    return 1000 * statistics.median(taken[5:])
+
+
+def growth(name: str, fields: dict, knob: str, values: tuple[int, ...]) -> Row:
+    """How the cost of a step grows with a setting: the exponent between the last two of its values."""
+    found = [step(name, **{**fields, knob: value}) for value in values]
+    exponent = math.log2(found[-1] / found[-2])
+    text = f"{', '.join(f'{each:.2g}' for each in found)} ms at {knob} = {', '.join(map(str, values))}"
+    return f"a step of {name} in {knob}", f"{knob}^{exponent:.1f}", text
+
+
+if __name__ == "__main__":
+    for what, ratio, text in rows():
+        print(f"{what}: {ratio}; {text}", flush=True)

@@ -1,0 +1,207 @@
+"""Trainings on a Dask cluster: a scheduler and workers started with Dask's own commands, on loopback.
+
+One worker is killed in mid-run; the run that comes of it is the one that is trained here, bit for bit.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from house import EXTRA, ROOT, TOY, house
+from house import wait_for as wait
+
+from icl_core import registry
+from icl_core.cli import main
+from icl_core.jobs import cluster, dispatch, parcel, queue, start, worker
+from icl_core.jobs.code import code, differs
+from icl_core.jobs.folder import Job
+from icl_core.runs import store
+from icl_core.runs.file import Damaged, read, read_record
+from pages.ui import training
+
+SOON = "from icl_core.jobs import progress\nprogress.FIRST_CHECKPOINT = progress.CHECKPOINT = 0.0\n"
+TIMING = ("seconds", "pace", "date")
+
+
+wait_for = partial(wait, seconds=300)  # five processes begin here, and other tests may go on beside them
+
+
+def config(**values):
+    return registry.experiment(TOY).config(**{"steps": 20, **values})
+
+
+class Machines:
+    """A scheduler, and workers by name, each with a folder of its own."""
+
+    def __init__(self, folder: Path, stack: ExitStack) -> None:
+        self.folder, self._stack, self.workers = folder, stack, {}
+        (folder / "soon.py").write_text(SOON)
+        told = folder / "scheduler.json"
+        self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(told))
+        wait_for(lambda: told.exists() and told.read_text().endswith("}"), "the scheduler")
+        self.address = json.loads(told.read_text())["address"]
+
+    def add(self, name: str, source: Path = ROOT) -> None:
+        more = "--no-nanny", "--nthreads", "1", "--preload", str(self.folder / "soon.py")
+        where = "--local-directory", str(self.folder / name)
+        self.workers[name] = self._start("worker", self.address, *more, *where, PYTHONPATH=str(source))
+
+    def has(self, name: str, key: str) -> bool:
+        """Whether the worker has the job in hand."""
+        return any((self.folder / name).glob(f"*/*/icl/jobs/{key}/state.json"))
+
+    def _start(self, *what: str, **env: str) -> subprocess.Popen:
+        # as `dask scheduler` and `dask worker` do
+        log = self._stack.enter_context((self.folder / f"{what[0]}-{len(self.workers)}.log").open("w"))
+        command = [sys.executable, "-m", "dask", *what, "--no-dashboard"]
+        env = {**os.environ, "ICL_PAPERS": str(EXTRA), "PYTHONPATH": str(ROOT), **env}
+        process = subprocess.Popen(command, cwd=self.folder, env=env, stdout=log, stderr=log)
+        self._stack.callback(process.wait)
+        self._stack.callback(process.kill)
+        return process
+
+
+@pytest.fixture(scope="module")
+def machines(tmp_path_factory):
+    """The cluster, a store of its own for these tests, and the process that hands its jobs out, once it is started."""
+    folder = tmp_path_factory.mktemp("cluster")
+    with pytest.MonkeyPatch.context() as patch, house(folder / "home", patch), ExitStack() as stack:
+        made = Machines(folder, stack)
+        patch.setenv("ICL_SCHEDULER", made.address)
+        yield made
+        end_dispatcher()
+
+
+def end_dispatcher() -> None:
+    for known in queue.states():
+        if known.status == "running":
+            os.kill(known.pid, signal.SIGTERM)
+    for known in queue.states():
+        queue.cancel(known.key)
+    wait_for(lambda: not start._taken(0), "the dispatcher to end")
+
+
+def done(key: str) -> bool:
+    start.ensure_workers()  # as every look at a job does
+    return queue.state(key).status == "done"
+
+
+def test_a_scheduler_that_is_not_there_is_named_and_the_job_waits(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("ICL_SCHEDULER", "tcp://127.0.0.1:9")
+    monkeypatch.setattr(dispatch, "CONNECT", 0.2)
+    monkeypatch.setattr(dispatch, "PATIENCE", 0.1)
+    monkeypatch.setattr(dispatch, "_signals", lambda: lambda: False)
+    with house(tmp_path, monkeypatch):
+        key = queue.submit(TOY, config())
+        dispatch.dispatch()
+        known = queue.state(key)
+        assert (known.status, known.position) == ("queued", 1)
+        assert known.message.startswith("expected a Dask scheduler at tcp://127.0.0.1:9, got: Timed out")
+        assert training.describe(known) == f"Waiting: {known.message}"
+        assert known.message in capsys.readouterr().err
+        monkeypatch.delenv("ICL_SCHEDULER")
+        assert queue.state(key).message == "" and worker.work(once=True, slots=1) == 1
+
+
+def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machines):
+    other = machines.folder / "other"
+    shutil.copytree(ROOT / "icl_core", other / "icl_core", ignore=shutil.ignore_patterns("__pycache__"))
+    with (other / "icl_core" / "device.py").open("a") as file:
+        file.write("# of another day\n")
+    machines.add("refused", other)
+    key = queue.submit(TOY, config())
+    start.ensure_workers()
+    wait_for(lambda: "is refused" in queue.state(key).message, "the refusal")
+    known = queue.state(key)
+    assert f"icl_core {code()['icl_core'][:12]} was expected" in known.message and known.status == "queued"
+    machines.add("first")
+    machines.add("second")
+    wait_for(lambda: done(key), "another worker")
+    assert store.default().exact(TOY, key).info["metrics"]
+    assert cluster.told().workers >= 1 and not (machines.folder / "refused" / "icl").exists()
+
+
+def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(machines, tmp_path, monkeypatch):
+    wanted = config(steps=600, d=7, seeds=2)  # seconds, as every step writes a checkpoint
+    key = queue.submit(TOY, wanted)
+    start.ensure_workers()
+    kept = Job(key).checkpoint
+    wait_for(lambda: kept.exists() and read_record(kept)["step"] > 0, "a checkpoint")
+    (name,) = [name for name in ("first", "second") if machines.has(name, key)]
+    machines.workers[name].kill()
+    wait_for(lambda: Job(key).state().get("first_step", 0) > 0, "another worker to go on")
+    wait_for(lambda: done(key), "the run")
+    files = [path for path in (store.default().local / "runs").iterdir() if path.name.startswith(key)]
+    assert len(files) == 1
+    record, tensors = read(files[0])
+    with house(tmp_path, monkeypatch) as here, monkeypatch.context() as patch:
+        patch.delenv("ICL_SCHEDULER")
+        queue.submit(TOY, wanted)
+        assert worker.work(once=True, slots=9) == 1
+        mine, same = read(here.find(TOY, wanted).path)
+    assert {name: record[name] for name in record if name not in (*TIMING, "seal")} == {
+        name: mine[name] for name in mine if name not in (*TIMING, "seal")
+    }
+    assert tensors.keys() == same.keys() and all(np.array_equal(tensors[name], same[name]) for name in same)
+
+
+def test_a_run_is_seen_live_and_cancelled_and_its_worker_is_free_again(machines):
+    key, after = (queue.submit(TOY, config(steps=steps, seed=1)) for steps in (1_000_000, 20))
+    start.ensure_workers()
+    wait_for(lambda: (run := queue.partial(key)) is not None and "curve/loss" in run.tensors, "the first curves")
+    known = queue.state(key)
+    assert known.status == "running" and known.total == 1_000_000 and queue.state(after).position == 1
+    queue.cancel(key)
+    wait_for(lambda: queue.state(key).status == "cancelled", "the job to stop")
+    assert not Job(key).checkpoint.exists() and store.default().exact(TOY, key) is None
+    wait_for(lambda: done(after), "the next job")
+
+
+def test_who_ends_the_process_here_finds_a_checkpoint_of_the_last_steps(machines):
+    key = queue.submit(TOY, config(steps=1_000_000, seed=2))
+    start.ensure_workers()
+    wait_for(lambda: queue.state(key).step > 20, "the first steps")
+    queue.interrupt(key)
+    wait_for(lambda: queue.state(key).status == "interrupted", "the job to stop")
+    assert read_record(Job(key).checkpoint)["step"] >= queue.state(key).step > 20
+    queue.cancel(key)
+
+
+def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypatch):
+    monkeypatch.setenv("ICL_SCHEDULER", "")
+    chosen = []
+    monkeypatch.setattr("icl_core.cli.obtain", lambda *_: chosen.append(cluster.scheduler()))
+    monkeypatch.setattr("icl_core.cli.findings.of_run", lambda header: [])
+    main(["run", TOY, "--scheduler", "tcp://somewhere:8786"])
+    assert chosen == ["tcp://somewhere:8786"]
+
+
+def test_a_parcel_holds_files_and_leads_nowhere_else(tmp_path, monkeypatch):
+    files = {"jobs/key/state.json": b"{}", "nothing": b""}
+    assert parcel.unpack(parcel.pack(files)) == files
+    with pytest.raises(Damaged, match="expected a parcel"):
+        parcel.unpack(b"no parcel")
+    with house(tmp_path, monkeypatch), pytest.raises(Damaged, match="within the folder of the parcel"):
+        parcel.lay_out({"../elsewhere": b""})
+
+
+def test_what_differs_between_two_machines_is_said_in_words():
+    here = code()
+    assert differs(here, here) == "" and here["torch"][0].isdigit() and "+" not in here["torch"]
+    assert differs(here, {**here, "torch": "1.0"}) == f"torch {here['torch']} was expected, 1.0 came"
+
+
+def test_dask_is_imported_only_where_a_scheduler_is_set():
+    jobs = (ROOT / "icl_core").rglob("*.py")
+    assert {path.stem for path in jobs if "\nfrom distributed" in path.read_text()} == {"crew", "far", "trip"}
+    modules = "icl_core.cli, icl_core.jobs.dispatch, icl_core.jobs.worker, pages.ui.training"
+    check = f"import sys, {modules}; sys.exit('distributed' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], cwd=ROOT).returncode == 0

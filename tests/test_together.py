@@ -1,0 +1,267 @@
+"""Several trainings as one program: each is what it is alone, to the last bit, whatever becomes of the others."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from house import house
+
+from icl_core import device, registry
+from icl_core.experiment import Cancelled, Diverged
+from icl_core.jobs import queue, worker
+from icl_core.jobs.folder import Job
+from icl_core.jobs.progress import JobProgress
+from icl_core.runs.file import read
+from icl_core.training import loop, several_seeds, together
+from tests.recorder import Recorder
+
+STEPS, AT = 40, loop.evaluations(40, 5)
+TEACHER = torch.tensor([1.0, -2.0, 0.5])
+
+
+class Interrupted(Exception):
+    """The training was killed here."""
+
+
+def losses(weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+    """Of every row [rows] on inputs [rows or 1, batch, 3]."""
+    return ((weights - TEACHER)[:, None] * x).sum(2).square().mean(1)
+
+
+def drawn(generator: torch.Generator) -> torch.Tensor:
+    return torch.randn(1, 16, 3, generator=generator)
+
+
+def gradient(weights: torch.Tensor, x: torch.Tensor):
+    leaves = several_seeds.leaves({"w": weights})
+    found = losses(leaves["w"], x)
+    return several_seeds.gradients(found, leaves), {"loss": found.detach().numpy()}
+
+
+def problem(rate: float, seed: int = 0, ceiling: float = float("inf")) -> loop.Problem:
+    """Two rows that find a teacher, with a rate of their own and inputs of their seed."""
+    generator, w = torch.Generator().manual_seed(seed), torch.tensor([[0.0, 0.0, 0.0], [1.0, 1.0, 1.0]])
+    return loop.Problem(
+        {"w": w},
+        lambda step: gradient(w, drawn(generator)),
+        lambda step: {"away": (w - TEACHER).abs().sum(1).numpy()},
+        partial(torch.optim.Adam, lr=rate),
+        (generator,),
+        loss="loss",
+        schedule=loop.cosine(STEPS),
+        ceiling=ceiling,
+    )
+
+
+def all_at_once(members: list[together.Member], seeds: list[int]) -> dict[int, together.Ended]:
+    def join(which, parameters: dict[str, torch.Tensor]) -> together.Whole:
+        own = [seeds[index] for index in which]
+        leaders = [own.index(seed) for seed in own]
+        of = {leader: members[which[leader]].problem.generators[0] for leader in leaders}
+
+        def step(_: int):
+            x = {leader: drawn(generator) for leader, generator in of.items()}
+            rows = torch.cat([x[leader].expand(2, -1, -1) for leader in leaders])
+            return gradient(parameters["w"], rows)
+
+        return together.Whole(step, lambda _: {"away": (parameters["w"] - TEACHER).abs().sum(1).numpy()}, leaders)
+
+    return dict(together.train(members, join, STEPS, AT))
+
+
+def nothing(state, save) -> None:
+    pass
+
+
+def alone(of: loop.Problem, resumed=None, report=nothing) -> loop.State:
+    return loop.train(of, STEPS, AT, resumed, report)
+
+
+def same(one: together.Ended, other: loop.State) -> bool:
+    """Bit for bit."""
+    assert isinstance(one, loop.State), one
+    snapshots = zip(one.snapshots, other.snapshots, strict=True)
+    alike = all(a["w"].tobytes() == b["w"].tobytes() for a, b in snapshots)
+    return alike and (one.step, one.batch, one.curve) == (other.step, other.batch, other.curve)
+
+
+def stopping(at: int, kept: dict, why: type[Exception] = Interrupted):
+    def report(state, save) -> None:
+        if state.step >= at:
+            kept.update(save())
+            raise why
+
+    return report
+
+
+@pytest.fixture(autouse=True)
+def every_step(monkeypatch):
+    """Reports come at every step, whatever the clock says."""
+    monkeypatch.setattr(together, "ROUND", -1.0)
+
+
+RATES, SEEDS = (0.01, 0.05, 0.3, 0.002), [0, 3, 0, 3]
+
+
+def test_each_learns_what_it_learns_alone():
+    problems = [problem(rate, seed) for rate, seed in zip(RATES, SEEDS, strict=True)]
+    found = all_at_once([together.Member(each, {}, nothing) for each in problems], SEEDS)
+    for index, (rate, seed) in enumerate(zip(RATES, SEEDS, strict=True)):
+        lone = problem(rate, seed)
+        assert same(found[index], alone(lone))
+        assert torch.equal(problems[index].parameters["w"], lone.parameters["w"])
+        assert torch.equal(problems[index].generators[0].get_state(), lone.generators[0].get_state()) or index > 1
+
+
+def test_one_that_is_cancelled_and_one_that_diverges_leave_the_others_alone():
+    kept: dict[str, np.ndarray] = {}
+    ceilings = (float("inf"), float("inf"), 3.0, float("inf"))  # the third's loss comes above it
+    problems = [problem(rate, ceiling=ceiling) for rate, ceiling in zip(RATES, ceilings, strict=True)]
+    reports = [nothing, stopping(7, kept, Cancelled), nothing, nothing]
+    found = all_at_once([together.Member(p, {}, r) for p, r in zip(problems, reports, strict=True)], [0] * 4)
+    assert isinstance(found[1], Cancelled) and isinstance(found[2], Diverged)
+    with pytest.raises(Diverged, match=str(found[2])):
+        alone(problem(RATES[2], ceiling=3.0))
+    assert same(found[0], alone(problem(RATES[0]))) and same(found[3], alone(problem(RATES[3])))
+    assert same(alone(problem(RATES[1]), resumed=kept), alone(problem(RATES[1])))  # as if it had never had company
+
+
+def test_checkpoints_go_from_one_to_many_and_back_and_who_is_behind_catches_up():
+    kept: list[dict[str, np.ndarray]] = [{}, {}, {}]
+    for at, own, rate in zip((5, 20), kept, RATES, strict=False):
+        with pytest.raises(Interrupted):
+            alone(problem(rate), report=stopping(at, own))
+    members = [together.Member(problem(rate), own, nothing) for rate, own in zip(RATES, kept, strict=False)]
+    members[2] = replace(members[2], report=stopping(30, kept[2]))
+    found = all_at_once(members, [0] * 3)
+    assert isinstance(found[2], Interrupted) and kept[2]["step"][0] == 30
+    assert all(same(found[index], alone(problem(RATES[index]))) for index in (0, 1))
+    assert same(alone(problem(RATES[2]), resumed=kept[2]), alone(problem(RATES[2])))
+
+
+def test_other_digits_than_alone_are_refused(monkeypatch):
+    monkeypatch.setattr(together, "loop", loop)
+    plain = losses
+    monkeypatch.setitem(globals(), "losses", lambda w, x: plain(w, x) * (1 + 1e-6 * (len(w) > 2)))
+    with pytest.raises(together.Differs):
+        all_at_once([together.Member(problem(rate), {}, nothing) for rate in RATES], [0] * 4)
+
+
+EXPERIMENTS: Mapping[str, tuple[dict, list[dict]]] = {
+    "memformers.convergence": (
+        {"steps": 30, "batch": 200, "spectrum": "geometric"},
+        [{"condition": 4.0}, {"condition": 50.0, "learning_rate": 0.02, "initial": 0.2}, {"seed": 3, "sigma2": 2.0}],
+    ),
+    "memformers.convergence two seeds": (
+        {"steps": 20, "batch": 100, "seeds": 2, "variant": "lfom", "batches": "fixed", "objective": "mean"},
+        [{"learning_rate": 0.1}, {"learning_rate": 0.02}],
+    ),
+    "gdssm.layer": (
+        {"steps": 20, "f": 4, "batch": 64},
+        [{"learning_rate": 0.02}, {"learning_rate": 0.1}],
+    ),
+    "gdssm.layer two layers": (
+        {"steps": 20, "f": 4, "batch": 64, "layers": 2, "recurrence": "scalar", "seeds": 2},
+        [{"learning_rate": 0.02}, {"learning_rate": 0.1}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_runs_that_are_made_as_one_equal_those_made_alone_bit_for_bit(name):
+    experiment = registry.experiment(name.split()[0])
+    base, varied = EXPERIMENTS[name]
+    configs = [replace(experiment.presets[0].config, **{**base, **each}) for each in varied]
+    device.set_threads(1)  # and the precision of products, as in a worker
+    assert experiment.together is not None and experiment.together.most(configs[0]) >= len(configs)
+    assert len({experiment.together.alike(config) for config in configs}) == 1
+    made = dict(experiment.together.run(configs, [Recorder() for _ in configs]))
+    for index, config in enumerate(configs):
+        lone, run = experiment.run(config, Recorder()), made[index]
+        assert not isinstance(run, Exception), run
+        assert list(run) == list(lone)
+        for tensor, array in lone.items():
+            mine = np.asarray(run[tensor])
+            assert (mine.dtype, mine.shape) == (array.dtype, array.shape) and mine.tobytes() == array.tobytes(), tensor
+
+
+LAYER = registry.experiment("gdssm.layer").config(steps=20, f=4, batch=64)
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def ask(*rates: float, later: bool = True) -> list[str]:
+    return [queue.submit("gdssm.layer", replace(LAYER, learning_rate=rate), later) for rate in rates]
+
+
+def statuses(keys: list[str]) -> list[str]:
+    return [state.status if (state := queue.state(key)) else "" for key in keys]
+
+
+def test_jobs_of_one_shape_are_taken_at_once_and_each_is_a_run_of_its_own(runs, monkeypatch):
+    seen: list[int] = []
+    save = JobProgress.tell
+    monkeypatch.setattr(JobProgress, "tell", lambda self: (seen.append(self.together), save(self)))
+    keys = ask(0.02, 0.1, 0.003)
+    other = queue.submit("gdssm.layer", replace(LAYER, f=5), later=True)  # another shape
+    single = ask(0.05, later=False)[0]
+    assert worker.work(once=True, slots=1) == 1 and statuses([single]) == ["done"]  # nobody waits for others' runs
+    assert worker.work(once=True, slots=1) == 3 and statuses([*keys, other]) == ["done"] * 3 + ["queued"]
+    headers = {header.key: header for header in runs.headers("gdssm.layer")}
+    for key, rate in zip(keys, (0.02, 0.1, 0.003), strict=True):
+        assert headers[key].config["rate"] == rate and headers[key].info["together"] == 3
+        assert headers[key].info["metrics"] and sorted(p.name for p in Job(key).folder.iterdir())[-1] == "state.json"
+    assert "together" not in headers[single].info and 3 in seen
+    lone = registry.experiment("gdssm.layer").run(replace(LAYER, learning_rate=0.1), Recorder())
+    kept = read(headers[keys[1]].path)[1]
+    assert all(kept[name].tobytes() == array.tobytes() for name, array in lone.items())
+
+
+def test_two_workers_share_what_waits(runs):
+    keys = ask(0.02, 0.1, 0.003, 0.004)
+    assert worker.work(once=True, slots=2) == 2 and sorted(statuses(keys)) == ["done", "done", "queued", "queued"]
+
+
+def test_one_job_is_cancelled_the_others_are_stopped_and_go_on_and_nothing_is_lost(runs, monkeypatch):
+    keys, report = ask(0.02, 0.1, 0.003), JobProgress.report
+    stop: list[str] = []
+
+    def reported(self, done, *rest):
+        if done == 10 and not stop:
+            queue.cancel(keys[0])
+            self.job.cancelled()
+        if done == 15:
+            stop.append("now")
+        self._stopped = lambda: bool(stop)
+        self._look = 0.0
+        report(self, done, *rest)
+
+    monkeypatch.setattr(JobProgress, "report", reported)
+    assert worker.work(once=True, slots=1) == 3
+    assert statuses(keys) == ["cancelled", "interrupted", "interrupted"]
+    assert not Job(keys[0]).checkpoint.exists() and all(Job(key).checkpoint.exists() for key in keys[1:])
+    monkeypatch.setattr(JobProgress, "report", report)
+    first = []
+    resume = JobProgress.resume
+    monkeypatch.setattr(JobProgress, "resume", lambda self: first.append(self.first_step) or resume(self))
+    assert worker.work(once=True, slots=1) == 2 and statuses(keys) == ["cancelled", "done", "done"] and min(first) >= 15
+    lone = registry.experiment("gdssm.layer").run(replace(LAYER, learning_rate=0.1), Recorder())
+    kept = read(next(header.path for header in runs.headers("gdssm.layer") if header.key == keys[1]))[1]
+    assert all(kept[name].tobytes() == array.tobytes() for name, array in lone.items())
+
+
+def test_a_program_that_cannot_be_is_no_jobs_failure(runs, monkeypatch, capsys):
+    def differ(*_):
+        raise together.Differs("other digits here")
+
+    monkeypatch.setattr(together, "train", differ)
+    keys = ask(0.02, 0.1)
+    assert worker.work(once=True, slots=1) == 2 and statuses(keys) == ["done", "done"]
+    assert "other digits here" in capsys.readouterr().err
