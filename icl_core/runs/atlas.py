@@ -19,7 +19,8 @@ from icl_core.runs.header import Header, header_of, key_in, new_record
 from icl_core.runs.headers import stamp
 
 ORIGIN = "atlas"
-SNAPSHOTS = 5
+SNAPSHOTS, FEWER = 5, 3  # the latter where they would take more than
+MOST = 100 * 2**10  # bytes
 LARGE = 1024  # numbers, from which on a tensor's precision counts among the bytes
 WEIGHTS = ("final", "frozen")
 HALF = 1e-3  # the most that half precision may change another number, relative to it
@@ -36,7 +37,9 @@ class Mapped:
 
 def thin(tensors: Tensors) -> dict[str, np.ndarray]:
     """What a stage needs of a run: few snapshots, large matrices in half precision, curves where that hardly shows."""
-    return {name: _halved(name, array) for name, array in thinned(tensors, SNAPSHOTS).items()}
+    few = thinned(tensors, SNAPSHOTS)
+    size = sum(array.nbytes for name, array in few.items() if name.startswith("snapshot/"))
+    return {name: _halved(name, array) for name, array in (few if size <= MOST else thinned(few, FEWER)).items()}
 
 
 def _halved(name: str, array: np.ndarray) -> np.ndarray:
