@@ -161,7 +161,8 @@ def test_a_run_is_seen_live_and_cancelled_and_its_worker_is_free_again(machines)
     assert known.status == "running" and known.total == 1_000_000 and queue.state(after).position == 1
     queue.cancel(key)
     wait_for(lambda: queue.state(key).status == "cancelled", "the job to stop")
-    assert not Job(key).checkpoint.exists() and store.default().exact(TOY, key) is None
+    wait_for(lambda: not Job(key).checkpoint.exists(), "the checkpoint to go, which it does once that is told")
+    assert store.default().exact(TOY, key) is None
     wait_for(lambda: done(after), "the next job")
 
 

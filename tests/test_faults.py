@@ -6,6 +6,7 @@ import torch
 from house import TOY, house
 
 from icl_core import device, findings, registry
+from icl_core.experiment import Run
 from icl_core.jobs import assist, faults, progress, queue, train, worker
 from icl_core.jobs.faults import GPU, MEMORY, kind
 from icl_core.jobs.folder import Job
@@ -165,7 +166,7 @@ def test_metrics_have_whole_products_on_a_gpu_and_what_was_set_on_a_cpu(monkeypa
     )
     try:
         torch.set_float32_matmul_precision("medium")
-        assert findings.measure(experiment, None) == [] and found == [expected]  # type: ignore[arg-type]
+        assert findings.measure(experiment, Run(None, {})) == [] and found == [expected]  # type: ignore[arg-type]
         assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision(before)
