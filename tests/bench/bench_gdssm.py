@@ -65,7 +65,7 @@ def form_row(name: str, config: Config, recurrent: Callable) -> Row:
 def authors_row() -> Row:
     """A step of the paper's size, with a decay for every entry, as the authors have it."""
     config = Config(recurrence="full", optimiser="authors", batch=64, learning_rate=2e-4)
-    step = timing.stepper(gdssm.problem(config, models.initial(config, [0])))
+    step = timing.stepper(gdssm.problem(config, models.initial(config, [0]), lambda model: {}))
     times = by_turns([authors.gdssm(config.f, config.N, config.batch), step], 5 * ROUNDS)
     what = f"GD-SSM: training step, the authors' loop, f = {config.f}, N = {config.N}"
     return compared(what, *times, "theirs", "; theirs is compiled by JAX, this loop is not")
