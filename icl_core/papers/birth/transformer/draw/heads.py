@@ -25,6 +25,7 @@ from icl_core.papers.birth.transformer.reading import LOOKED
 from icl_core.papers.birth.transformer.settings import View
 
 SHOWN = 32  # positions of a small map: more would be less than three pixels each
+SOME = 0.1  # of its attention one back: told, though it is too little for its name
 SHORT = {PREVIOUS: "one back", INDUCTION: "followers"}
 APART, ABOVE = 0.03, 0.14  # of maps, as shares of the width and of the height
 MARGIN = {"t": 36, "b": 4, "l": 6, "r": 6}
@@ -47,7 +48,8 @@ def maps(run: Run, view: View) -> Panel:
         f"A map for every head, layer.head, on the first {len(tokens)} characters of one random sequence: each row "
         "shows where a character looks. The label says what the head does over many sequences: “one back” with its "
         "attention on the previous character, “followers” with its attention, beyond chance, on what followed the same "
-        "trigger earlier. “Even”: it spreads its attention over all that came before.",
+        f"trigger earlier, both over all {run.config.T} positions, so a stripe seen here may fade later. “Even”: "
+        "it spreads its attention over all that came before.",
         figure,
     )
 
@@ -62,6 +64,8 @@ def _place(index: int, count: int, across: int, head: Head) -> Subplot:
 
 def labelled(head: Head) -> str:
     """A head's id with what it does, on two lines: a map is some sixty pixels wide on a phone."""
+    if head.role not in SHORT and head.role != UNIFORM and head.previous >= SOME:
+        return f"{head.name} · {head.previous:.0%}<br>{SHORT[PREVIOUS]}"
     if head.role not in SHORT:
         return f"{head.name}<br>{'even' if head.role == UNIFORM else 'neither'}"
     return f"{head.name} · {head.strength:.0%}<br>{SHORT[head.role]}"
