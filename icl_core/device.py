@@ -135,7 +135,13 @@ def memory() -> int:
     setting can be asked for must not depend on what else is open."""
     if device().type == "cuda":
         return int(0.9 * torch.cuda.get_device_properties(device()).total_memory)
-    return int(0.9 * psutil.virtual_memory().total)
+    return int(0.9 * _installed())
+
+
+@cache
+def _installed() -> int:
+    """Bytes of memory in this machine: asked once, as every setting is checked against it."""
+    return psutil.virtual_memory().total
 
 
 def release() -> int:

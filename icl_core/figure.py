@@ -102,6 +102,8 @@ def merge(into: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 def sendable(value: Any) -> Any:
     """A copy in which numbers in arrays are base64, as plotly.js reads them, and all else is JSON."""
+    if isinstance(value, (str, float, int)):  # most are: asked first
+        return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, Mapping):
         return {key: sendable(item) for key, item in value.items() if item is not None}
     if isinstance(value, np.ndarray) and value.dtype.kind in "fiu" and value.size:

@@ -12,9 +12,9 @@ from typing import Any
 from icl_core import registry
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Metric
 from icl_core.experiment import Experiment, Run
-from icl_core.forms import from_kept
-from icl_core.knobs import BadSetting, knobs
-from icl_core.runs.store import Header, Store
+from icl_core.knobs import NotHere, knobs
+from icl_core.runs.file import Damaged
+from icl_core.runs.store import Header, Store, typed_config
 
 # The least favourable first: a claim is what it is at the worst of the runs at its setting.
 RANK = (*(failed for _, failed in VERDICTS.values()), NOT_DECIDED, *(kept for kept, _ in VERDICTS.values()))
@@ -106,8 +106,8 @@ def of_run(header: Header, run: Run | None = None) -> list[Finding]:
     experiment = registry.experiment(header.experiment)
     declared = {claim.id: claim for claim in experiment.claims}
     try:
-        config = from_kept(experiment.config, header.config)
-    except (BadSetting, TypeError):  # the store says so
+        config = typed_config(header)
+    except (Damaged, NotHere):  # the store says so
         return []
     records = header.info.get("metrics", ())
     if run is not None and not all("verdict" in record for record in records):

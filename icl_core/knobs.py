@@ -14,6 +14,8 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
 from typing import Any, TypeVar, dataclass_transform
 
 T = TypeVar("T", bound=type)
@@ -177,11 +179,13 @@ def settings(cls: T) -> T:
     return made  # type: ignore[return-value]
 
 
-def knobs(settings_class: type) -> dict[str, Knob]:
+@cache
+def knobs(settings_class: type) -> Mapping[str, Knob]:
     """The knobs of a settings class by field name, in order of declaration, inherited ones first; a class may name in
     FIRST those that stand before."""
     found = {field.name: field.metadata["knob"] for field in dataclasses.fields(settings_class)}
-    return {name: found[name] for name in dict.fromkeys((*getattr(settings_class, "FIRST", ()), *found))}
+    names = dict.fromkeys((*getattr(settings_class, "FIRST", ()), *found))
+    return MappingProxyType({name: found[name] for name in names})  # every caller has the same one
 
 
 def values(instance: Any) -> dict[str, Any]:

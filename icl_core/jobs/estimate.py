@@ -8,17 +8,17 @@ on does not stretch them.
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from icl_core import forms, registry
 from icl_core.experiment import Experiment
-from icl_core.forms import from_kept
 from icl_core.jobs.folder import jobs_folder
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
-from icl_core.runs.header import Header, plain
+from icl_core.runs.header import Header, plain, typed_config
 
 FIGURES = 0.7  # seconds from the question to a worker, and from the run to its figures
 NEAR = 0.03  # a distance between settings that makes little difference
@@ -64,7 +64,13 @@ def _seconds(experiment: Experiment, header: Header, mine: float | None) -> floa
     """What a unit of cost took in a run, or would have taken at a pace of `mine`."""
     its = header.info.get("pace")
     slower = mine / its if mine and its and header.origin == "shipped" else 1.0
-    return slower * header.info["seconds"] / experiment.cost(from_kept(experiment.config, header.config))
+    return slower * header.info["seconds"] / _cost(experiment.cost, typed_config(header))
+
+
+@lru_cache(4096)
+def _cost(cost: Callable[[Any], float], config: Any) -> float:
+    """Of a known run: the same whenever it is asked for, and every page asks for those of all its runs."""
+    return cost(config)
 
 
 def pace() -> float | None:

@@ -3,13 +3,14 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from icl_core import forms, registry
 from icl_core.forms import from_kept
-from icl_core.knobs import BadSetting, NotHere
+from icl_core.knobs import BadSetting, NotHere, knobs
 from icl_core.runs.file import IDENTITY, Damaged, Record, canonical
 
 # How tensors are named and packed. `Experiment.upgrade` brings those of a lower form, or of none, up to this one.
@@ -44,11 +45,23 @@ class Header:
     origin: str
     path: Path
 
+    @cached_property
+    def _typed(self) -> Any:
+        return from_kept(registry.experiment(self.experiment).config, self.config)
+
+    @cached_property
+    def _gives(self) -> bool:
+        """Whether the settings name what a visitor gave, which may be gone tomorrow."""
+        known = knobs(type(self._typed))
+        return any(knob.kind == "document" and getattr(self._typed, name) for name, knob in known.items())
+
 
 def typed_config(header: Header) -> Any:
     """The settings as the experiment's own class; raises `Damaged` if they are out of range today, `NotHere` if they
     need what is not on this computer."""
     try:
+        if not header._gives:
+            return header._typed
         return from_kept(registry.experiment(header.experiment).config, header.config)
     except NotHere:
         raise

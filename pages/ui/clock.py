@@ -62,12 +62,16 @@ def plain(key: str) -> bool:
     return bool((st.session_state.get(key) or {}).get("plain"))
 
 
+def told(panel: Panel, snapshot: int) -> Panel:
+    """The panel, with its figure told which snapshot it shows: the browser asks it."""
+    if panel.figure is not None:
+        panel.figure.update_layout(meta={"snapshot": snapshot, "domains": domains(panel.figure.layout)})
+    return panel
+
+
 def packed(name: str, run: str, panels: Sequence[Panel]) -> bytes:
-    """What a panel of the stage shows at each snapshot, as the browser reads it. Each figure is told its snapshot."""
-    figures = [panel.figure for panel in panels if panel.figure is not None]
-    for index, figure in enumerate(figures):
-        figure.update_layout(meta={"snapshot": index, "domains": domains(figure.layout)})
-    shown = [figure.to_dict() for figure in figures]
+    """What a panel of the stage shows at each snapshot, as the browser reads it."""
+    shown = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
     return json.dumps({"name": name, "run": run, "frames": frames(shown), "titles": [p.title for p in panels]}).encode()
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from icl_core import limits
 from icl_core.jobs import ends
-from icl_core.jobs.estimate import estimate
+from icl_core.jobs.estimate import estimates
 from pages.ui import address, training
 from pages.ui.address import Setting
 
@@ -19,10 +19,9 @@ def offer(setting: Setting) -> None:
     goes_on, steps = ends.left_by(setting.id, setting.config), getattr(setting.config, ends.FIELD)
     with st.popover("Train on", help="Some claims need a longer training to be decided"):
         st.caption(_from(setting, goes_on, steps))
-        for config in every:
+        for config, time in zip(every, estimates(setting.id, every, alone=True), strict=True):
             wanted = getattr(config, ends.FIELD)
             share = 1 - steps / wanted if goes_on else 1.0
-            time = estimate(setting.id, config)
             label = f"{wanted:,} steps · {training.duration(None if time is None else time * share)}"
             refused = training.too_long(time)
             st.button(label, key=f"train on to {wanted}", on_click=_go, args=(setting, config),

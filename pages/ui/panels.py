@@ -42,17 +42,21 @@ def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
     return view
 
 
+def name_of(setting: Setting, drawing: Drawing, run: Run, view: Any) -> str:
+    """What a drawing of a run depends on: a text, which Streamlit's caches compare faster than what it is made of."""
+    return f"{run.digest} {setting.id} {drawing.name} {knobs.values(view)} {look()}"
+
+
 # Not st.cache_data: it pickles each figure in and out. A drawn panel is only read.
 @st.cache_resource(max_entries=200, show_spinner=False)
-def _drawn(digest: str, id: str, name: str, view: tuple, seen: Look, _run: Run, _drawing: Drawing, _view: Any) -> Panel:
-    return draw(_run, _drawing, _view, seen)
+def _drawn(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look) -> Panel:
+    return draw(_run, _drawing, _view, _seen)
 
 
 def drawn(setting: Setting, drawing: Drawing, run: Run) -> Panel:
     """The panel of a drawing in the visitor's theme; what one visitor has had drawn serves the next."""
     view = seen_by(setting.experiment, drawing, setting.view)
-    items = tuple(knobs.values(view).items())
-    return _drawn(run.digest, setting.id, drawing.name, items, look(), run, drawing, view)
+    return _drawn(name_of(setting, drawing, run, view), run, drawing, view, look())
 
 
 def draw(run: Run, drawing: Drawing, view: Any, seen: Look) -> Panel:

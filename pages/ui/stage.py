@@ -100,26 +100,44 @@ def _name(run: Run) -> str:
 
 
 def _panels(setting: Setting, run: Run, grows: str) -> None:
+    """The panels, and what the clock moves them by: at the end of a training that follows them, as it is not missed."""
     shown = panels.on_stage(setting, run)
     seats = sum(2 if each.wide else 1 for each in shown)  # a wide panel takes two
     rows = 1 if seats <= 3 else 2
+    filmed = [each for each in shown if _filmed(setting, each, run) and not (grows and each.live)]
+    films, at_end = st.container(key="films"), getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
+    if not at_end:
+        _films(setting, filmed, run, films)
     with st.container(key=f"stage-{rows}x{-(-seats // rows)}"):
         for drawing in shown:
             seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
             with st.container(key=seat), panels.telling(setting, drawing.name):
                 before = partial(_panel, setting, drawing, run)
                 growing.grow(setting, drawing, grows, partial(_put, drawing), before)
+    if at_end:
+        _films(setting, filmed, run, films)
+
+
+def _filmed(setting: Setting, drawing: Drawing, run: Run) -> bool:
+    """Whether the clock moves a panel in the browser."""
+    return drawing.moving and moves(setting, run) and not clock.plain(_key(setting))
 
 
 def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
     """A panel as it is in the end; the clock brings it to where it stands."""
-    if not (drawing.moving and moves(setting, run)) or clock.plain(_key(setting)):
+    if not _filmed(setting, drawing, run):
         return seated(panels.drawn(setting, drawing, run), drawing.name)
-    view = panels.seen_by(setting.experiment, drawing, _at(setting.view, 0))
-    items = tuple(knobs.values(view).items())
-    titles, panel, states = _states(run.digest, setting.id, drawing.name, items, look(), run, drawing, view)
-    seated(replace(panel, title=titles[setting.view.snapshot]), drawing.name)
-    clock.send(drawing.name, states)
+    of = _of(setting, drawing, run)
+    panel, at = _last(*of), setting.view.snapshot
+    title = panel.title if at == len(run.snapshot_steps) - 1 else _states(*of)[0][at]
+    seated(replace(panel, title=title), drawing.name)
+
+
+def _films(setting: Setting, drawings: Sequence[Drawing], run: Run, place: Any) -> None:
+    with place:
+        for drawing in drawings:
+            with panels.telling(setting, drawing.name):
+                clock.send(drawing.name, _states(*_of(setting, drawing, run))[1])
 
 
 def _put(drawing: Drawing, panel: Panel) -> None:
@@ -127,12 +145,24 @@ def _put(drawing: Drawing, panel: Panel) -> None:
     seated(panel, drawing.name, live=True)
 
 
+def _of(setting: Setting, drawing: Drawing, run: Run) -> tuple:
+    """What the snapshots of a panel depend on: the name by which they are kept, then what they are drawn of."""
+    view = panels.seen_by(setting.experiment, drawing, _at(setting.view, 0))
+    return panels.name_of(setting, drawing, run, view), run, drawing, view, look()
+
+
 @st.cache_resource(max_entries=60, show_spinner=False)
-def _states(
-    digest: str, id: str, name: str, items: tuple, seen: Look, _run: Run, _drawing: Drawing, _view: Any
-) -> tuple[list[str], Panel, bytes]:
-    """The titles, the panel at the last snapshot, and what changes in it from snapshot to snapshot."""
-    count = range(len(_run.snapshot_steps))
-    shown = [panels.draw(_run, _drawing, _at(_view, index), seen) for index in count]
-    states = clock.packed(name, _name(_run), shown)  # tells the last one its snapshot
-    return [each.title for each in shown], shown[-1], states
+def _last(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look) -> Panel:
+    """A panel at the last snapshot."""
+    last = len(_run.snapshot_steps) - 1
+    return clock.told(panels.draw(_run, _drawing, _at(_view, last), _seen), last)
+
+
+@st.cache_resource(max_entries=60, show_spinner=False)
+def _states(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look) -> tuple[list[str], bytes]:
+    """The titles, and what changes in a panel from snapshot to snapshot."""
+    last = _last(name, _run, _drawing, _view, _seen)
+    before = range(len(_run.snapshot_steps) - 1)
+    shown = [clock.told(panels.draw(_run, _drawing, _at(_view, index), _seen), index) for index in before]
+    shown.append(last)
+    return [each.title for each in shown], clock.packed(_drawing.name, _name(_run), shown)

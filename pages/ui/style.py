@@ -41,6 +41,7 @@ h1, h2 { padding: 0 !important; }
 [class*="st-key-stage-"][class*="x3"] { --columns: 3; }
 [class*="st-key-stage-"] > *, [class*="st-key-seat-"] { min-width: 0; min-height: 0; height: 100%; }
 [class*="st-key-stage-"] > :has([class*="st-key-seat-wide-"]) { grid-column: span 2; }
+:has(> .st-key-films) { display: none !important; }
 [class*="st-key-seat-"] { gap: 0 !important; flex-wrap: nowrap; }
 [class*="st-key-seat-"], [class*="st-key-panel-"] { position: relative; }
 [class*="st-key-seat-"] > :has(.stPlotlyChart) { flex: 1 1 0; min-height: 0; }
