@@ -1,6 +1,7 @@
 """A paper's page, the same for every paper."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
@@ -29,9 +30,11 @@ from pages.ui import (
     words,
 )
 from pages.ui.address import Setting
+from pages.ui.kept import kept
 from pages.ui.plain import plain
 from pages.ui.training import Pending
 
+RUNS = 128 * 2**20  # bytes of the tensors of the runs seen last
 _MAPPED = "Comes with the project, with few snapshots"
 
 
@@ -46,7 +49,7 @@ def show(name: str) -> None:
     setting = address.read(paper)
     found = None if setting.refused else store.default().find(setting.id, setting.config)
     shown = found or store.default().nearest(setting.id, setting.config)
-    run = _load(shown.digest, shown) if shown else None
+    run = _loaded(shown) if shown else None
     pending = _pending(setting, found, shown)
     claims = _claims(setting, shown, run)
     _header(paper, setting, shown, claims)
@@ -137,16 +140,25 @@ def _main(
         told = "This experiment has no run yet."
         st.info(told if limits.read_only() else f"{told} Train it, and its figures appear here.")
     elif run is None:
-        _load.clear(shown.digest, shown)  # trained again, the run has the same digest
         st.warning("The file of this run is damaged or gone. Load the page again to see what is left.")
     else:
         # A refused setting keeps the last good figures, at full strength.
         stage.show(setting, run, claims, pending)
 
 
-@st.cache_resource(max_entries=8, show_spinner=False)
-def _load(digest: str, _header: Any) -> Any:
-    return store.default().load(_header)
+def _loaded(header: Any) -> Run | None:
+    """A run, if its file is whole; if not, it is looked for anew each time: trained again, it has the same digest."""
+    with suppress(LookupError):
+        return _load(header.digest, header)
+    return None
+
+
+@kept(RUNS, lambda run: sum(array.nbytes for array in run.tensors.values()))
+def _load(digest: str, header: Any) -> Run:
+    run = store.default().load(header)
+    if run is None:
+        raise LookupError(f"the run {header.key} is damaged or gone")
+    return run
 
 
 @st.cache_resource(show_spinner=False)

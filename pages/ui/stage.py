@@ -15,8 +15,11 @@ from icl_core.script import Beat
 from pages.ui import address, asked, cells, clock, drawers, growing, outline, panels, script, training
 from pages.ui.address import Setting
 from pages.ui.chart import seated
+from pages.ui.kept import kept
 from pages.ui.style import Look, look
 from pages.ui.training import Pending
+
+FILMS = 128 * 2**20  # bytes of all that the clocks of the pages seen last play
 
 
 @st.fragment
@@ -151,18 +154,17 @@ def _of(setting: Setting, drawing: Drawing, run: Run) -> tuple:
     return panels.name_of(setting, drawing, run, view), run, drawing, view, look()
 
 
-@st.cache_resource(max_entries=60, show_spinner=False)
+@st.cache_resource(max_entries=200, show_spinner=False)
 def _last(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look) -> Panel:
     """A panel at the last snapshot."""
     last = len(_run.snapshot_steps) - 1
     return clock.told(panels.draw(_run, _drawing, _at(_view, last), _seen), last)
 
 
-@st.cache_resource(max_entries=60, show_spinner=False)
-def _states(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look) -> tuple[list[str], bytes]:
+@kept(FILMS, lambda states: len(states[1]))
+def _states(name: str, run: Run, drawing: Drawing, view: Any, seen: Look) -> tuple[list[str], bytes]:
     """The titles, and what changes in a panel from snapshot to snapshot."""
-    last = _last(name, _run, _drawing, _view, _seen)
-    before = range(len(_run.snapshot_steps) - 1)
-    shown = [clock.told(panels.draw(_run, _drawing, _at(_view, index), _seen), index) for index in before]
-    shown.append(last)
-    return [each.title for each in shown], clock.packed(_drawing.name, _name(_run), shown)
+    before = range(len(run.snapshot_steps) - 1)
+    shown = [clock.told(panels.draw(run, drawing, _at(view, index), seen), index) for index in before]
+    shown.append(_last(name, run, drawing, view, seen))
+    return [each.title for each in shown], clock.packed(drawing.name, _name(run), shown)

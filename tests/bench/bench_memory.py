@@ -4,17 +4,23 @@ A visitor has a window on an experiment, its drawer open. Reruns are moves of a 
 with `--all` a thousand. The worker that waits for trainings is a process of its own, and is counted apart.
 """
 
+import gc
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack
 
 import psutil
+from streamlit.testing.v1 import AppTest
 
+from icl_core import registry
+from icl_core.knobs import knobs
 from tests.bench import timing
 from tests.bench.bench_views import GRAFT, VIEW_KNOB
-from tests.bench.dashboard import browser, server, turn, window
+from tests.bench.dashboard import ROOT, browser, server, turn, window
 from tests.bench.timing import Row
 
 VISITORS = 5
+WIDTH, WIDTHS = knobs(registry.experiment("birth.induction").config)["d"].label, (32, 64)
 WARM_UP, FEW, MANY = 20, 100, 1000  # reruns
 
 
@@ -42,8 +48,35 @@ def rows() -> Iterator[Row]:
         after = mebibytes(process)
         remark = f"{before:.0f} before, {after:.0f} after; {WARM_UP} reruns to warm up"
         yield f"server memory after {count:,} reruns", f"{after - before:+.1f} MiB", remark
+    yield from heap()
 
 
 def key(index: int) -> str:
     """There and back."""
     return ("ArrowLeft", "ArrowRight")[index % 2]
+
+
+def heap() -> Iterator[Row]:
+    """What Python itself keeps after many reruns: the page drawn in this process, every allocation counted; a slider
+    goes to and fro between two runs of the atlas."""
+    app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=300)
+    app.switch_page("pages/birth.py")
+    app.query_params["at_once"] = "false"
+    app.run()
+
+    def move(times: int) -> None:
+        for index in range(times):
+            slider = next(each for each in app.select_slider if each.label == WIDTH)
+            slider.set_value(WIDTHS[index % 2]).run()
+
+    move(WARM_UP)
+    count = MANY if timing.thorough else FEW
+    tracemalloc.start()
+    sizes = []
+    for _ in range(3):  # the first makes known what every rerun renews
+        move(count // 2)
+        gc.collect()
+        sizes.append(tracemalloc.get_traced_memory()[0] / 2**20)
+    tracemalloc.stop()
+    remark = f"after each {count // 2}: {', '.join(f'{size:.2f}' for size in sizes)} MiB"
+    yield f"Python's heap over {count:,} reruns", f"{sizes[-1] - sizes[0]:+.2f} MiB", remark

@@ -1,0 +1,74 @@
+"""A class on one server: what 30 visitors wait for who move sliders for two minutes while two trainings run.
+
+Each is a window of its own on a paper's main experiment, moves one slider of its atlas to another position of the grid,
+reads until the answer is complete, and thinks two to six seconds. The trainings are two long ones, on the same cores.
+What the browsers of the class take to draw is not in it.
+"""
+
+import asyncio
+import os
+import random
+import statistics
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import psutil
+
+from icl_core import registry
+from tests.bench import timing
+from tests.bench.dashboard import ROOT, server
+from tests.bench.timing import Row, said
+from tests.bench.visitors import THINKS, Visit, visitor
+
+VISITORS, SECONDS, FEW = 30, 120.0, 30.0  # without `--all` it takes half a minute
+OPENED = ("birth.induction", "memformers.methods", "gdssm.layer")
+TRAINED = ("seed=90", "seed=91")  # of the first of them, at the paper's size: runs that nobody has
+
+
+def visit(experiment_id: str) -> Visit:
+    """An experiment of a paper, by itself, with the numbers of its atlas."""
+    experiment = registry.experiment(experiment_id)
+    paper, _, name = experiment_id.partition(".")
+    assert experiment.atlas is not None, f"{experiment_id} has no atlas"
+    axes = dict(axis.split("=") for axis in experiment.atlas.grids[0][1])
+    grid = {field: values.split(",") for field, values in axes.items() if values[0].isdigit()}
+    return Visit(paper, f"experiment={name}&at_once=false", grid)
+
+
+@contextmanager
+def training(process: psutil.Process) -> Iterator[None]:
+    """Two trainings in the cache of the server."""
+    command = [sys.executable, "-m", "icl_core", "run", OPENED[0], "--preset", "paper size", "--set"]
+    environment = {**os.environ, "ICL_CACHE_DIR": process.environ()["ICL_CACHE_DIR"]}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = [subprocess.Popen([*command, each], cwd=ROOT, env=environment, **quiet) for each in TRAINED]
+    try:
+        yield
+    finally:
+        for each in started:
+            each.terminate()
+            each.wait(60)
+
+
+async def visited(address: str, seconds: float) -> list[float]:
+    """How long every answer took that the class got."""
+    rng, begin = random.Random(0), asyncio.Barrier(VISITORS)
+    visits = [visit(OPENED[index % len(OPENED)]) for index in range(VISITORS)]
+    each = [visitor(address, one, random.Random(rng.random()), begin, seconds) for one in visits]
+    return [second for taken in await asyncio.gather(*each) for second in taken]
+
+
+def rows() -> Iterator[Row]:
+    """See the head of this file."""
+    with ExitStack() as stack:
+        address, process = stack.enter_context(server())
+        stack.enter_context(training(process))
+        taken = sorted(asyncio.run(visited(address, SECONDS if timing.thorough else FEW)))
+        remark = (
+            f"{len(taken)} moves of {VISITORS} visitors, one each {THINKS[0]:.0f} to {THINKS[1]:.0f} s, two trainings"
+        )
+        yield "a class: a slider to its answer, median", said(statistics.median(taken)), remark
+        late = taken[int(0.99 * (len(taken) - 1))]
+        yield "a class: a slider to its answer, 99th percentile", said(late), f"the slowest {said(taken[-1])}"

@@ -1,0 +1,91 @@
+"""Visitors without a browser: windows that speak Streamlit's protocol, move sliders, and note how long the server took.
+
+A window sends what a browser sends, its address and the sliders that were moved, and reads all that comes back.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.asyncio.client import ClientConnection, connect
+
+THINKS = (2.0, 6.0)  # seconds between an answer and the next move, at random
+LONGEST = 120.0  # seconds after which an answer will not come
+
+
+@dataclass
+class Window:
+    """An open page: its address, and the sliders on it by the field that they set."""
+
+    socket: ClientConnection
+    page: str
+    query: str
+    sliders: dict[str, str] = field(default_factory=dict)  # field → widget
+    moved: dict[str, str] = field(default_factory=dict)  # widget → value
+    faults: int = 0
+
+    async def answer(self) -> float:
+        """Ask for the page as it is set; seconds until the last of it is there."""
+        start = time.perf_counter()
+        await self.socket.send(self._asked())
+        async with asyncio.timeout(LONGEST):
+            while not self._reads(ForwardMsg.FromString(await self.socket.recv(decode=False))):
+                pass
+        return time.perf_counter() - start
+
+    def _asked(self) -> bytes:
+        message = BackMsg()
+        message.rerun_script.page_name, message.rerun_script.query_string = self.page, self.query
+        for widget, value in self.moved.items():
+            state = message.rerun_script.widget_states.widgets.add(id=widget)
+            state.string_array_value.data.append(value)
+        return message.SerializeToString()
+
+    def _reads(self, message: ForwardMsg) -> bool:
+        """Take note of a message; whether it is the last of an answer."""
+        kind = message.WhichOneof("type")
+        if kind == "page_info_changed":
+            self.query = message.page_info_changed.query_string
+        if kind == "delta":
+            element = message.delta.new_element
+            shown = element.WhichOneof("type")
+            if shown == "slider" and element.slider.options:
+                self.sliders[element.slider.id.rpartition(":")[2]] = element.slider.id
+            self.faults += shown == "exception"
+        return kind == "script_finished"
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a visitor opens, and the values between which each slider is moved."""
+
+    page: str
+    query: str
+    grid: Mapping[str, Sequence[str]]
+
+
+async def visitor(
+    address: str, visit: Visit, rng: random.Random, begin: asyncio.Barrier, seconds: float
+) -> list[float]:
+    """Open a page; when all have, move sliders for so many seconds. How long each answer took. Raises `RuntimeError`
+    if the page showed a fault."""
+    socket = address.replace("http", "ws", 1) + "/_stcore/stream"
+    async with connect(socket, subprotocols=["streamlit"], origin=address, max_size=None) as open_socket:  # type: ignore
+        window, taken = Window(open_socket, visit.page, visit.query), []
+        await window.answer()
+        known = sorted(set(visit.grid) & set(window.sliders))
+        await begin.wait()
+        end = time.monotonic() + seconds
+        await asyncio.sleep(rng.uniform(0, THINKS[1]))
+        while time.monotonic() < end:
+            name = rng.choice(known)
+            window.moved[window.sliders[name]] = rng.choice(visit.grid[name])
+            taken.append(await window.answer())
+            await asyncio.sleep(rng.uniform(*THINKS))
+    if window.faults:
+        raise RuntimeError(f"{window.faults} faults on {visit.page}")
+    return taken
