@@ -5,11 +5,14 @@ The same examples every time, few enough for every run of the tests; `ICL_FUZZ=5
 
 import os
 import re
+import tempfile
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
+from hypothesis.configuration import set_hypothesis_home_dir
 from markdown_it import MarkdownIt
 
+set_hypothesis_home_dir(tempfile.gettempdir())  # nothing is left in the project's folder
 EVIL = "<img src=x onerror=alert(1)>[a](javascript:alert(1))![b](http://e.x/i.png)$x$:smile:**bold**"
 NASTY = (
     "", " ", "nan", "-inf", "1e400", "-0", "0x10", "1_0", "½", "١", "9" * 400, "9" * 5000, "true", "None", "[]", "{}",

@@ -70,7 +70,7 @@ def test_nasty_text_shows_as_text(text):
 
 
 def evil_link(name: str, module: str) -> dict[str, str]:
-    """Every parameter of an experiment's page at once, each with markup in it; drawers that show typed text are open."""
+    """Every parameter of an experiment's page at once, each with markup in it."""
     own = {field: EVIL for field in OWN if field not in ("experiment", "preset", "projector", "at_once", "lesson")}
     fields = {each: EVIL for cls in _classes(f"{name}.{module}") for each in knobs(cls)}
     return {**fields, **own, EVIL: EVIL, "experiment": module, "at_once": "false"}
