@@ -38,6 +38,13 @@ def texts(most: int = 60) -> st.SearchStrategy[str]:
     return st.one_of(st.sampled_from(NASTY), numbers, st.text(encodable, max_size=most))
 
 
+def is_ours(markdown: str) -> bool:
+    """Whether nothing in it becomes HTML, an image or a link that leads elsewhere; it may be bold, or a list."""
+    tokens = [child for token in MARKUP.parse(markdown) for child in (token, *(token.children or ()))]
+    away = [token for token in tokens if re.match(r"\w+:", str(token.attrGet("href") or ""))]
+    return not away and not {token.type for token in tokens} & {"html_inline", "html_block", "image"}
+
+
 def shows_as_text(markdown: str) -> bool:
     """Whether nothing in it becomes a link, an image, HTML, a formula or a block of another kind."""
     tokens = MARKUP.parse(markdown)

@@ -53,7 +53,7 @@ def ensure_workers(count: int | None = None) -> int:
             return 0
         for _ in range(started):
             _start_worker(count)
-        stamp.touch()
+        stamp.touch(mode=0o600)
     return started
 
 
@@ -66,7 +66,7 @@ def warm() -> None:
     with suppress(OSError), queue_lock():
         if os.access(jobs_folder(), os.W_OK) and has_room() and not any(map(_taken, range(count))):
             _start_worker(count, "--server", str(os.getpid()))
-            (jobs_folder() / STARTED).touch()
+            (jobs_folder() / STARTED).touch(mode=0o600)
 
 
 def trainings(count: int | None = None) -> int:
@@ -121,6 +121,7 @@ def _taken(slot: int) -> bool:
 def _start_worker(count: int, *more: str) -> None:
     log = jobs_folder() / "workers.log"
     fresh = not log.exists() or log.stat().st_size > _LONGEST_LOG
+    log.touch(mode=0o600)
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     with log.open("wb" if fresh else "ab") as output:
         subprocess.Popen(
