@@ -14,7 +14,7 @@ from typing import Any
 
 from icl_core import device, registry
 from icl_core.experiment import Run
-from icl_core.knobs import BadSetting
+from icl_core.knobs import BadSetting, knobs, values
 
 STEPS = ("steps", "tuning", "gate_steps", "first_steps")
 FEW = 2
@@ -22,8 +22,6 @@ FEW = 2
 
 def largest(experiment: Any, **chosen: Any) -> Any:
     """The config with every count at its upper end and every number of steps at its lower, but for what is `chosen`."""
-    from icl_core.knobs import knobs, values
-
     found = values(experiment.presets[0].config)
     for name, knob in knobs(experiment.config).items():
         if knob.kind == "slider" and isinstance(knob.default, int) and name != "seed":
