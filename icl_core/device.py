@@ -46,7 +46,7 @@ def device() -> torch.device:
     known = ["cpu", "cuda", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
     if wanted not in known or (wanted.startswith("cuda") and not torch.cuda.is_available()):
         here = ", ".join(known if torch.cuda.is_available() else known[:1])
-        raise BadSetting(f"ICL_DEVICE must name a device that is here ({here}), got {wanted!r}")
+        raise BadSetting(f"ICL_DEVICE must name a device that is here ({here}), got {wanted!r:.80}")
     return torch.device(wanted)
 
 
@@ -102,7 +102,7 @@ def precision() -> str:
     """How exactly float32 products are computed: `ICL_PRECISION` if set; `BadSetting` if it is none of them."""
     wanted = os.environ.get("ICL_PRECISION") or ("highest" if device().type == "cuda" else "medium")
     if wanted not in PRECISIONS:
-        raise BadSetting(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {wanted!r}")
+        raise BadSetting(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {wanted!r:.80}")
     return wanted
 
 

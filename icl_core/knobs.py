@@ -84,10 +84,10 @@ class Knob:
         """Raise `BadSetting` if `value` is not one this knob can take."""
         if self.kind == "toggle":
             if not isinstance(value, bool):
-                raise BadSetting(f"{name} must be true or false, got {value!r}")
+                raise BadSetting(f"{name} must be true or false, got {value!r:.80}")
         elif self.kind == "choice":
-            if value not in self.options:
-                raise BadSetting(f"{name} must be one of {', '.join(self.options)}, got {value!r}")
+            if not isinstance(value, str) or value not in self.options:
+                raise BadSetting(f"{name} must be one of {', '.join(self.options)}, got {value!r:.80}")
         elif self.kind == "document":
             if value != self.default and not (isinstance(value, str) and DIGEST.fullmatch(value)):
                 raise BadSetting(f"{name} must be a digest of 16 digits from 0 to f, or empty, got {value!r:.80}")

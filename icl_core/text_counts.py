@@ -174,7 +174,7 @@ def load(digest: str) -> TextCounts:
         raise NotHere(
             f"the text {digest} must be one that was given on this computer, got one whose counts are not here"
         ) from problem
-    except (ValueError, KeyError, TypeError) as problem:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as problem:
         raise NotHere(
             f"the counts of the text {digest} must be as they were kept, got others: give the text again"
         ) from problem
@@ -188,8 +188,26 @@ def _load(path: Path, stamp: tuple[int, int]) -> TextCounts:
     found: dict[str, Any] = json.loads(content)
     unigram, bigram = np.array(found["unigram_counts"]), np.array(found["bigram_counts"])
     made = TextCounts(tuple(found["characters"]), unigram, bigram)
+    if not _is_of_a_text(made) or made.content != content:
+        raise ValueError("the counts must be those of a text")
     made.unigram.flags.writeable = made.bigram.flags.writeable = False
     return made
+
+
+def _is_of_a_text(made: TextCounts) -> bool:
+    """Whether a text can have such counts: what has the right name may have been written by anybody."""
+    size = len(made.characters)
+    single = all(isinstance(each, str) and len(each) == 1 for each in made.characters)
+    shapes = made.unigram.shape == (size,) and made.bigram.shape == (size, size)
+    if not (LEAST <= size <= MOST and single and list(made.characters) == sorted(set(made.characters)) and shapes):
+        return False
+    whole = made.unigram.dtype == made.bigram.dtype == np.int64
+    return bool(whole and (made.unigram > 0).all() and (made.bigram >= 0).all() and _follows(made))
+
+
+def _follows(made: TextCounts) -> bool:
+    """Whether no character is followed, or follows, more often than it occurs."""
+    return bool((made.bigram.sum(1) <= made.unigram).all() and (made.bigram.sum(0) <= made.unigram).all())
 
 
 def _digest(content: bytes) -> str:

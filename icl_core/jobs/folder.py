@@ -20,7 +20,7 @@ from filelock import FileLock, Timeout
 
 from icl_core.jobs.reading import CANCELLED, ENDED, drop, is_request, is_state, read_json
 from icl_core.runs import store
-from icl_core.runs.disk import identity, private_folder, write_whole
+from icl_core.runs.disk import identity, note, private_folder, write_whole
 
 ASKED = "asked"  # a file that is touched whenever somebody asks for a run
 LONGEST_PAUSE = 240.0  # seconds between two tries to keep a run for which there is no room
@@ -44,6 +44,8 @@ class Job:
     looks at it, `phases` what several workers at it leave to each other, `ends` what a longer run goes on from."""
 
     def __init__(self, key: str) -> None:
+        if Path(key).name != key or "\0" in key:
+            raise ValueError(f"a job's key must be the name of a folder, got {key!r:.80}")
         self.key, self.folder = key, jobs_folder() / key
         self.checkpoint, self.live = (self.folder / f"{name}.safetensors" for name in ("checkpoint", "live"))
         names = ("cancel", "watched", "phases", "ends")
@@ -103,8 +105,7 @@ class Job:
     def give_up(self, status: str) -> None:
         """Ask the worker that is at it to end it with that status, one of CANCELLED."""
         with suppress(OSError):
-            self.cancel.touch()
-            self.cancel.write_text(status)
+            note(self.cancel, status)
 
     def cancelled(self) -> str:
         """The status with which its worker was asked to end it; empty if it was not."""
@@ -128,7 +129,7 @@ def put_off(retry_at: float) -> bool:
 def held(path: Path) -> Iterator[Callable[[], bool] | None]:
     """The lock at `path` for the length of a `with`: a function that tells whether it still is the lock of that path,
     which it is not once somebody has removed the file. None at once if another has it, or it cannot be taken."""
-    lock = FileLock(path)
+    lock = FileLock(path, mode=0o600)
     try:
         lock.acquire(timeout=0)
     except (Timeout, OSError):
@@ -144,7 +145,7 @@ def held(path: Path) -> Iterator[Callable[[], bool] | None]:
 def queue_lock() -> FileLock:
     """Held while a job is asked for or forgotten or workers are started, for milliseconds. Raises `OSError`."""
     private_folder(jobs_folder())
-    return FileLock(jobs_folder() / "queue.lock", timeout=30)
+    return FileLock(jobs_folder() / "queue.lock", timeout=30, mode=0o600)
 
 
 def has_room() -> bool:

@@ -14,6 +14,7 @@ from safetensors.numpy import load, save
 from icl_core.jobs import ends
 from icl_core.jobs.folder import Job, jobs_folder
 from icl_core.runs import documents, store
+from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged
 
 Files = dict[str, bytes]
@@ -67,7 +68,6 @@ def lay_out(files: Mapping[str, bytes]) -> list[Path]:
         path = (root / name).resolve()
         if not path.is_relative_to(root):
             raise Damaged(f"expected a path within the folder of the parcel, got {name!r:.80}")
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_bytes(content)
+        write_whole(path, content)
         placed.append(path)
     return placed

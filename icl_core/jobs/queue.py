@@ -90,7 +90,7 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
             owners.add(key, visitor)
             what = {"experiment": experiment_id, "version": version, "config": values}
             Job(key).ask({**what, "asked": time.time_ns(), **place})
-            (jobs_folder() / ASKED).touch()  # wakes the worker that is waiting
+            (jobs_folder() / ASKED).touch(mode=0o600)  # wakes the worker that is waiting
         elif known is not None and not known.ended:
             owners.add(key, visitor)
             drop(Job(key).cancel)
@@ -190,7 +190,7 @@ def look(key: str, who: str) -> None:
     """Note that the page or terminal called `who` watches the job."""
     with suppress(OSError):
         private_folder(Job(key).watched)
-        (Job(key).watched / who).touch()
+        (Job(key).watched / who).touch(mode=0o600)
 
 
 def leave(key: str, who: str, visitor: str | None = None) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from icl_core.experiment import Tensors
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.reading import plain_file
-from icl_core.runs.disk import private_folder, write_whole
+from icl_core.runs.disk import note, private_folder, write_whole
 from icl_core.runs.file import Damaged, pack, read
 
 
@@ -54,7 +54,7 @@ class Shared:
     def step(self, name: str, step: int) -> None:
         """Tell how far the training in hand is."""
         with suppress(OSError):
-            self._path(name, "step").write_text(str(step))
+            note(self._path(name, "step"), str(step))
 
     def steps(self) -> int:
         """The steps made of trainings that other workers have in hand."""

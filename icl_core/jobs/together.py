@@ -15,7 +15,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.experiment import Tensors
 from icl_core.forms import from_kept
-from icl_core.jobs import queue, start
+from icl_core.jobs import memory, queue, start
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.train import Begun, begin, conclude, end, train
 
@@ -50,7 +50,7 @@ def company(first: Held, slots: int) -> list[Held]:
     share = math.ceil((1 + len(waiting)) / max(1, slots - busy))
     found: list[Held] = []
     for key in keys:
-        if len(found) + 1 < min(most, share) and (other := take(key)):
+        if len(found) + 1 < min(most, share) and memory.fits(key) and (other := take(key)):
             found.append(other)
     return found
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import psutil
 
 from icl_core import limits, registry
-from icl_core.jobs import queue, start
+from icl_core.jobs import memory, queue, start
 from icl_core.jobs.assist import assist
 from icl_core.jobs.code import touched
 from icl_core.jobs.estimate import measure_pace
@@ -53,8 +53,10 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
             if made := _work_one(stopped, slots):
                 taken += made
                 idle_since = time.monotonic()
+                _give_back()
             elif not once and _assist_one(stopped):
                 idle_since = time.monotonic()
+                _give_back()
             elif not once:
                 _sleep(heard, stopped)
             if once or (time.monotonic() - idle_since > IDLE and not waited_for()):
@@ -113,7 +115,12 @@ def _signals() -> Iterator[Callable[[], bool]]:
 def _work_one(stopped: Callable[[], bool], slots: int) -> int:
     """Train the first job that waits, with those that go together with it; how many there were."""
     for known in filter(start.ready, queue.states()):
-        if first := take(known.key):  # between the look and the lock another worker may have done it
+        first = None
+        with suppress(OSError), queue_lock():  # two that look at once would both find room
+            if not memory.fits(known.key):
+                return 0
+            first = take(known.key)
+        if first:  # between the look and the lock another worker may have done it
             with ExitStack() as stack:
                 stack.enter_context(first.lock)
                 if not has_room():
@@ -129,10 +136,17 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
     return 0
 
 
+def _give_back() -> None:
+    """What a run has freed is not kept for the next one, which may be of another worker."""
+    from icl_core import device
+
+    device.release()
+
+
 def _assist_one(stopped: Callable[[], bool]) -> bool:
     """Help at a run that another worker has in hand, until a job waits; whether there was anything to do."""
     wanted = lambda: any(map(start.ready, queue.states()))  # noqa: E731
-    busy = [known for known in queue.states() if known.status == "running" and known.spare]
+    busy = [known for known in queue.states() if known.status == "running" and known.spare and memory.fits(known.key)]
     return any(assist(Job(known.key), stopped, wanted) for known in busy)
 
 

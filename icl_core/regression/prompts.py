@@ -34,10 +34,13 @@ def gram(U: Float[Tensor, "d n prompts"]) -> Grams:
 
 
 def grams(d: int, n: int, prompts: int, generator: torch.Generator, dtype: torch.dtype = torch.float32) -> Grams:
-    """Whitened Gram matrices of fresh prompts, drawn chunk by chunk."""
+    """Whitened Gram matrices of fresh prompts, drawn chunk by chunk, each into its place: joined, they would be there
+    twice."""
     chunk = max(CHUNK // (d * n), 1)
-    sizes = [min(chunk, prompts - start) for start in range(0, prompts, chunk)] or [prompts]
-    return torch.cat([gram(covariates(d, n, size, generator, dtype)) for size in sizes], -1)
+    made = torch.empty(d, d, max(prompts, 0), dtype=dtype, device=generator.device)
+    for start in range(0, max(prompts, 1), chunk):
+        made[..., start : start + chunk] = gram(covariates(d, n, min(chunk, prompts - start), generator, dtype))
+    return made
 
 
 def coloured(S: Grams, eigenvalues: Float[Tensor, "d"]) -> Grams:

@@ -28,6 +28,13 @@ def write_whole(path: Path, content: bytes) -> None:
     _sync_folder(path.parent)  # the name, too, must be on the disk
 
 
+def note(path: Path, text: str) -> None:
+    """Write a few characters for their owner alone, not synced. A link in that place is not followed: `OSError`."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
+    with open(path, "w", encoding="utf-8", opener=lambda name, _: os.open(name, flags, 0o600)) as file:
+        file.write(text)
+
+
 def private_folder(folder: Path) -> Path:
     """The folder, made for its owner alone if it is missing, and so those above it."""
     if not os.path.isdir(folder):

@@ -33,7 +33,9 @@ class Headers:
 
     def files(self, experiment_id: str) -> list[Path]:
         """The experiment's files in artifacts/, of whatever version and state."""
-        return sorted(self.shipped_path(experiment_id, "").parent.glob("*.safetensors"))
+        with suppress(OSError):  # ICL_ARTIFACTS may name what cannot be a folder
+            return sorted(self.shipped_path(experiment_id, "").parent.glob("*.safetensors"))
+        return []
 
     def header(self, path: Path, key: str, origin: str) -> Header | None:
         """The checked header of a file, remembered as long as the file does not change."""

@@ -89,7 +89,7 @@ class LocalRuns:
 
     def _renew(self) -> None:
         """Set a damaged index aside and make it anew from the files."""
-        with FileLock(self.folder / "index.lock"):
+        with FileLock(self.folder / "index.lock", mode=0o600):
             if self._cache.damaged():  # else another process was quicker
                 self._cache.close()
                 for file in self._cache.folder.glob("cache.db*"):

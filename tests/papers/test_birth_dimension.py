@@ -167,3 +167,21 @@ def test_a_run_that_is_still_going_can_be_drawn():
         for drawing in registry.experiment("birth.dimension").drawings:
             if drawing.live:
                 assert drawing.draw(Run(SMALL, tensors, finished=False), View()).title
+
+
+def test_batches_of_any_number_of_positions_make_products_of_few_shapes():
+    """Each shape is compiled and kept: with one a step a training grew by megabytes at every step."""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Shapes(TorchDispatchMode):
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            if "mm" in str(function):
+                seen.add((str(function), *(tuple(each.shape) for each in args if isinstance(each, torch.Tensor))))
+            return function(*args, **(kwargs or {}))
+
+    seen: set[tuple] = set()
+    W_U, matrices = torch.randn(5, 16), torch.randn(2, 16, 16)
+    for n in (1, 500, 1024):
+        with Shapes():
+            train.loss_and_gradient(W_U, matrices, torch.randn(n, 16), torch.randn(n, 5), torch.zeros(n, dtype=int))
+    assert len(seen) == 4  # those of a single n

@@ -11,6 +11,7 @@ CHAINS = {
     "dirichlet": "any, rows from Dirichlet(1)",
     "balanced": "balanced: all states equally often",
 }
+EVALUATED = 512  # held-out sequences at the end
 LONGEST = 24  # states that a small map can name
 
 
@@ -30,9 +31,13 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse what does not fit the memory: six T × T maps a sequence and layer, and ten of its streams."""
-        needed = 4 * self.seeds * self.batch * self.T * self.layers * (6 * self.T + 10 * self.d)
-        device.check_memory(needed, f"batch {self.batch}, T {self.T}, seeds {self.seeds}")
+        """Refuse what does not fit the memory: in training six T × T maps a sequence and layer, and ten of its streams;
+        and of the sequences at the end one map a layer and what a softmax takes beside it, five in all."""
+        trained = self.batch * self.layers * (6 * self.T + 10 * self.d)
+        evaluated = EVALUATED * (5 * self.T + 10 * self.d)
+        device.check_memory(
+            4 * self.seeds * self.T * (trained + evaluated), f"batch {self.batch}, T {self.T}, seeds {self.seeds}"
+        )
 
 
 @settings

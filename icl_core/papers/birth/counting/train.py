@@ -9,11 +9,11 @@ from torch import Tensor
 from icl_core.experiment import Progress, Tensors, compact, names
 from icl_core.papers.birth.counting import model
 from icl_core.papers.birth.counting.chains import STRATEGIES, draw_chains, followers, predictions, sample, walk
-from icl_core.papers.birth.counting.settings import Config
+from icl_core.papers.birth.counting.settings import EVALUATED, Config
 from icl_core.training import loop, phases, several_seeds
 
 EVERY, DENSE = 5, 60  # steps between evaluations at first, and how many of these
-WATCHED, EVALUATED = 128, 512  # held-out sequences at each evaluation during training, and at the end
+WATCHED = 128  # held-out sequences at each evaluation during training
 HELD_OUT = 2**31 + 17  # the seed of both
 PATH = ("kl_uniform", "kl_unigram", "kl_bigram", "previous")  # along which the snapshots lie
 

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
+from torch.nn.functional import pad
 
 from icl_core import device
 from icl_core.experiment import Progress, Tensors, names
@@ -25,6 +26,7 @@ from icl_core.training import loop, phases
 from icl_core.training.several_seeds import padded
 
 EVERY, DENSE = 1, 30  # steps between evaluations at first, and how many of these
+ROWS = 1024  # the rows of a product are a multiple of this: every shape that comes is compiled and kept
 DRAWS = 20  # of embeddings, for each width and number of batches
 FINE = np.geomspace(8, 1024, 29)  # widths at which theory is drawn
 
@@ -80,10 +82,13 @@ def loss_and_gradient(
     logits: Float[Tensor, "n N"], targets: Int[Tensor, "n"],
 ) -> tuple[Float[Tensor, "rates"], Float[Tensor, "rates d d"]]:  # fmt: skip
     """The mean cross-entropy with each of several W_O2, and its gradient."""
-    log_p = (logits + x @ (W_U @ matrices).mT).log_softmax(-1)  # (rates, n, N)
+    n, more = len(targets), (0, -len(targets) % ROWS)
+    x, logits, targets = pad(x, (0, 0, *more)), pad(logits, (0, 0, *more)), pad(targets, more)
+    log_p = (logits + x @ (W_U @ matrices).mT).log_softmax(-1)  # (rates, rows, N)
     told = targets.expand(len(matrices), -1)[..., None]
-    losses = -log_p.gather(2, told).mean((1, 2))
-    slopes = log_p.exp_().scatter_add_(2, told, -torch.ones_like(told, dtype=log_p.dtype)) / len(targets)
+    losses = -log_p.gather(2, told)[:, :n].mean((1, 2))
+    slopes = log_p.exp_().scatter_add_(2, told, -torch.ones_like(told, dtype=log_p.dtype)).div_(n)
+    slopes[:, n:] = 0
     return losses, W_U.T @ (slopes.mT @ x)
 
 

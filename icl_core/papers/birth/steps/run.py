@@ -16,14 +16,13 @@ from icl_core.papers.birth.shared.task import Task, make_task
 from icl_core.papers.birth.steps import lemmas, simplified, toy, wholly
 from icl_core.papers.birth.steps.expected import shares
 from icl_core.papers.birth.steps.law import Drawn, sample
-from icl_core.papers.birth.steps.settings import LEMMAS, ORDERS, THEN, THEOREM, WAYS, Config
+from icl_core.papers.birth.steps.settings import CHECKED, LEMMAS, ORDERS, THEN, THEOREM, WAYS, Config
 from icl_core.papers.birth.steps.simplified import MATRICES
 from icl_core.papers.birth.steps.taking import begun, exactly, on_batches, seeds_of, task_of, walk
 from icl_core.training import phases
 from icl_core.training.loop import State
 
 EVALUATED, HELD_OUT = 4096, 2**31 + 17  # sequences that no step saw, and their seed
-CHECKED = 192  # sequences on which the lemmas are checked
 WIDTHS = (32, 64, 128, 256, 512)
 PLACES = ("none", "values", "keys", "query", "all")  # which part of the stream holds positions
 

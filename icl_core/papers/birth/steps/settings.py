@@ -24,6 +24,7 @@ ORDERS = {
 THEOREM = "W_O2-W_K2-W_K1"
 WAYS = {"batch": "measured on a batch", "exact": "exact, by the proof's formulas"}
 LEMMAS = {"1": "Lemma 1: pairs", "2": "Lemma 2: noisy inputs", "4": "Lemma 4: W_K²", "5": "Lemma 5: W_K¹"}
+CHECKED = 192  # sequences on which the lemmas are checked
 LONGEST = 24  # characters that a small map can name
 
 
@@ -54,10 +55,12 @@ class Config:
         return {"W_O2": self.eta_O2, "W_K2": self.eta_K2, "W_K1": self.eta_K1}
 
     def check(self) -> None:
-        """Refuse what does not fit the memory: the expectations of pairs of tokens, and the batch."""
+        """Refuse what does not fit the memory: the expectations of pairs of tokens, the batch, and the streams of the
+        sequences on which lemmas are checked, five of them in float64."""
         pairs = 8 * 4 * (self.T * self.N) ** 2 if self.setup == "proof" else 0
         held = 4 * 12 * self.batch * (self.T + self.N if self.setup == "proof" else 16 * self.T)
-        device.check_memory(pairs + held, f"batch {self.batch}, T {self.T}, N {self.N}")
+        checked = 8 * 5 * CHECKED * self.T * self.d if self.setup == "proof" else 0
+        device.check_memory(pairs + held + checked, f"batch {self.batch}, T {self.T}, N {self.N}")
 
 
 @settings

@@ -1,5 +1,6 @@
 """The settings of the experiment on the paper's formulas."""
 
+from icl_core import device
 from icl_core.experiment import Preset
 from icl_core.knobs import settings, slider
 from icl_core.papers.gdssm.shared.settings import REPEATS, TASK
@@ -14,6 +15,11 @@ class Config:
     r: float = slider("scale of x, r", 0.1, 4.0, default=1.0, step=0.1, group=TASK)
     tasks: int = slider("tasks", 1024, 32768, default=16384, step=1024, group=REPEATS)
     seed: int = slider("seed of the tasks", 0, 99, default=0, group=REPEATS)
+
+    def check(self) -> None:
+        """Refuse what does not fit the memory: x, y, a product of the two, W, and three predictions."""
+        a_task = 3 * (self.N + 1) * self.f + self.f**2 + 3 * self.f
+        device.check_memory(4 * self.tasks * a_task, f"tasks {self.tasks}, f {self.f}, N {self.N}")
 
 
 @settings

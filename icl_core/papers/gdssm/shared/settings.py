@@ -4,6 +4,8 @@ from icl_core import device
 from icl_core.knobs import BadSetting, choice, settings, slider, toggle
 
 OPTIMISERS = {"ours": "Adam, cosine to zero", "authors": "as the authors: AdamW, two rates, warm-up"}
+TEST_SET = (2**15, 2**24)  # tasks at most, and numbers of x at most
+DERIVED = 64  # tasks at which sensitivities are taken: f^2 numbers a task, and their cosine differs little among tasks
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
 MODELS = {"1-D": "1-D: scalar labels, tokens [x y, next x]", "N-D": "N-D: vector labels, tokens x, y, x, y, …"}
 RECURRENCES = {"scalar": "one number", "row": "one for each row of the state", "full": "one for each entry"}
@@ -57,8 +59,9 @@ class Config:
         return self.layers > 1
 
     def check(self) -> None:
-        """Refuse what the model does not have, and what does not fit the memory: the windows, and for every seed and
-        every application of a state to a vector the products that automatic differentiation keeps."""
+        """Refuse what the model does not have, and what does not fit the memory: in training the windows, and for every
+        seed and every application of a state to a vector the products that automatic differentiation keeps; the test
+        set; and sensitivities, taken with f copies of some tasks, and what moves with them."""
         if self.model == "1-D" and self.skip:
             raise BadSetting("skip must be off in the 1-D model, got on")
         if self.model == "1-D" and self.several and self.recurrence != "scalar":  # of Z but one row is asked for
@@ -66,6 +69,10 @@ class Config:
         if self.recurrence == "full" and (self.model == "1-D" or self.several):
             raise BadSetting("recurrence must be scalar or row in the 1-D model and with several layers, got full")
         applied = (2 * self.layers - 1) * (8 if self.recurrence == "full" else 4)
-        numbers = self.batch * self.N * (self.f + 3) * (20 + self.seeds * applied)
+        trained = self.batch * self.N * (self.f + 3) * (20 + self.seeds * applied)
+        tasks = max(256, min(TEST_SET[0], TEST_SET[1] // (self.N * self.f)))
+        tested = tasks * (3 * (self.N + 1) * self.f + self.f**2)  # x, y, a product of the two, and W
+        derived = self.seeds * self.N * self.f * DERIVED * self.f * (18 if self.several else 4)
+        numbers = trained + tested + derived
         what = f"batch {self.batch}, N {self.N}, f {self.f}, layers {self.layers}, seeds {self.seeds}"
         device.check_memory(4 * numbers, what)

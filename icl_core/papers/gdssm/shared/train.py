@@ -20,16 +20,15 @@ from icl_core.experiment import Progress, Tensors
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, of_runs
 from icl_core.papers.gdssm.shared.any_layer import Model
-from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.papers.gdssm.shared.settings import DERIVED, TEST_SET, Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, phases, several_seeds
 
 DECAY, WARM_UP = 0.05, 0.01  # the authors' weight decay; and the share of the steps that rise, which they do not give
 RECURRENT = ("a", "a_tilde")
 EVALUATIONS = 5, 30  # every so many steps at first, and so many of these
-WATCHED, TEST_SET = (2**10, 2**20), (2**15, 2**24)  # held-out tasks at most, and numbers of x at most
+WATCHED = (2**10, 2**20)  # held-out tasks at most, and numbers of x at most
 CEILING = 1e4  # times the loss of predicting zero
-DERIVED = 64  # tasks at which sensitivities are taken: f^2 numbers a task, and their cosine differs little among tasks
 
 
 def draw(config: Config, tasks: int, generator: torch.Generator) -> Tasks:

@@ -4,7 +4,7 @@ from typing import Any
 
 from icl_core import device
 from icl_core.knobs import BadSetting, choice, knobs, settings, slider, text
-from icl_core.papers.memformers.shared.task import BLOCKS, SPECTRA, eigenvalues_of
+from icl_core.papers.memformers.shared.task import BLOCKS, FEWEST, POOL, SPECTRA, eigenvalues_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
@@ -106,12 +106,17 @@ class Model(Training):
 
 
 def memory(config: Any, prompts: int) -> int:
-    """Estimated bytes of a training with that many prompts a batch: the pool of them, and what the slowest form keeps
-    for its gradient. Iterations in R^d go through a batch in chunks and keep little."""
-    held = prompts * config.seeds * (BLOCKS if config.batches == "fresh" else 1)
+    """Estimated bytes of a training with that many prompts a batch: the pool of them, what the slowest form keeps for
+    its gradient, and the test set. Iterations in R^d go through a batch in chunks and keep little."""
+    fresh, one = config.batches == "fresh", config.n * config.d  # numbers of a prompt's examples
     variant = VARIANTS[config.variant]
     by_token, moving = (4 if variant.has_one_w else 6 * config.n), 12 * config.d
     kept = config.layers * config.d * (moving if variant.moves_covariates else by_token)
-    evaluated = 2**16 * 2 * config.d**2  # prompts of the test set, in both coordinates
-    examples = config.n * config.d if variant.needs_examples or config.batches != "fresh" else 0
-    return 4 * (held * (config.d**2 + examples) + prompts * config.seeds * kept + evaluated)
+    # the test set in both coordinates, and the examples of a block of it, turned for each seed
+    evaluated = 2**16 * 2 * config.d**2 + 2**12 * one * (1 + 2 * config.seeds)
+    if fresh:  # a pool, and what is drawn of one however small the batch is
+        a_prompt = one + config.d**2 / BLOCKS if variant.needs_examples else config.d**2
+        held = BLOCKS * prompts * config.seeds * a_prompt + min(FEWEST * a_prompt, POOL)
+    else:  # a batch, of which the seeds' parts are joined
+        held = prompts * config.seeds * max(2 * one, one + 2 * config.d**2)
+    return int(4 * (held + prompts * config.seeds * kept + evaluated))

@@ -1,0 +1,100 @@
+"""What a run takes of memory beside what its settings are said to need: `python -m tests.memory_used birth.induction
+'{"d": 512}'`, in a process of its own.
+
+Prints JSON: bytes `said`, bytes `used` (the peak of this process's resident memory above what it had before). Of
+trainings two steps are made: every buffer is there after the first, an optimiser's state after its update.
+"""
+
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from icl_core import device, registry
+from icl_core.experiment import Run
+from icl_core.knobs import BadSetting, knobs, values
+
+STEPS = ("steps", "tuning", "gate_steps", "first_steps")
+FEW = 2
+
+
+def largest(experiment: Any, **chosen: Any) -> Any:
+    """The config with every count at its upper end and every number of steps at its lower, but for what is `chosen`."""
+    found = values(experiment.presets[0].config)
+    for name, knob in knobs(experiment.config).items():
+        if knob.kind == "slider" and isinstance(knob.default, int) and name != "seed":
+            found[name] = knob.low if name in (*STEPS, "freeze_until", "K", "N") else knob.high
+    return experiment.config(**{**found, **chosen})
+
+
+class Silent:
+    """A progress that keeps nothing."""
+
+    def resume(self):
+        return None
+
+    def take(self, trainings):
+        from icl_core.experiment import Taken
+
+        return Taken(trainings[0])
+
+    def give(self, name, made):
+        pass
+
+    def earlier(self, name):
+        return {}
+
+    def end(self, name, state):
+        pass
+
+    def enter(self, what, first=0, steps=0):
+        pass
+
+    def report(self, done, total, loss, live, state):
+        pass
+
+
+def resident(what: str) -> int:
+    """Bytes of this process, "VmRSS" now or "VmHWM" at the most since `forget_peak`."""
+    found = re.search(rf"{what}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(found[1]) * 1024 if found else 0
+
+
+def forget_peak() -> None:
+    """Let the peak begin anew."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def _shortened(config: Any) -> Any:
+    """Fewer steps than can be asked for."""
+    made = replace(config)
+    for name in STEPS:
+        if hasattr(made, name):
+            object.__setattr__(made, name, FEW)
+    return made
+
+
+def measure(id: str, chosen: dict[str, Any]) -> dict[str, int]:
+    """Bytes said and used of the largest run of an experiment with these settings."""
+    experiment = registry.experiment(id)
+    said = device.estimated(lambda: largest(experiment, **chosen))
+    device.prepare()
+    device.set_threads(1)
+    config = largest(experiment, **chosen)
+    shorter = _shortened(config)
+    device.release()
+    before = resident("VmRSS")
+    forget_peak()
+    try:
+        tensors = experiment.run(shorter, Silent())
+    except BadSetting:  # its parts have settings of their own, with a lower end
+        tensors = experiment.run(config, Silent())
+    trained = resident("VmHWM") - before
+    experiment.metrics(Run(config, tensors, {}))
+    return {"said": said, "trained": trained, "used": resident("VmHWM") - before}
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1], json.loads(sys.argv[2]))))

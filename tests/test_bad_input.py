@@ -1,0 +1,265 @@
+"""What is typed at the command line, given as a file, found in the cache or in the environment: a result or a sentence.
+
+Nothing is trained here: a run that would be is only asked for.
+"""
+
+import json
+import os
+import string
+
+import numpy as np
+import pytest
+from fuzz import EVIL, NASTY, shows_as_text, texts, tries
+from house import TOY, house
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors.numpy import save
+from test_own_matrices import given as matrices
+
+from icl_core import build, cli, device, limits, own_matrices, registry, text_counts
+from icl_core.jobs import dispatch, queue
+from icl_core.jobs.folder import Job
+from icl_core.jobs.terminal import Failed
+from icl_core.knobs import BadSetting, NotHere, knobs
+from icl_core.runs import documents, store
+from icl_core.training import compiled
+from pages.ui.plain import plain
+
+CONFIG = registry.experiment(TOY).config
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | texts(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts(10), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    def asked(*_, **__):
+        raise Failed("it was asked for")
+
+    monkeypatch.setattr(cli, "obtain", asked)
+    monkeypatch.setattr("icl_core.sweeps.terminal.carry_out", asked)
+    monkeypatch.setattr(build, "build", asked)
+    monkeypatch.setattr(dispatch, "work", lambda *_: None)
+    monkeypatch.setenv("ICL_SCHEDULER", "")
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def told(problem: BadSetting) -> None:
+    assert 0 < len(str(problem)) < 1500 and shows_as_text(plain(problem))
+
+
+NAMES = st.sampled_from([TOY, "toy", "toy.none", "birth.induction", ""]) | texts(20)
+PAIRS = st.builds("{}={}".format, st.sampled_from([*knobs(CONFIG), "snapshot"]) | texts(10), texts())
+WORDS = texts(20).filter(lambda word: not word.startswith("-"))
+FLAGS = st.one_of(
+    st.tuples(st.sampled_from(["--set", "--over", "--view"]), PAIRS | WORDS),
+    st.tuples(st.sampled_from(["--seeds", "--jobs", "--slots", "--server", "--preset", "--drawing", "--out"]), WORDS),
+    st.tuples(st.sampled_from(["--json", "--once", "--none", "-x"])),
+    st.tuples(texts(20)),
+)
+COMMANDS = st.sampled_from(["list", "show", "run", "sweep", "figure", "text", "matrices", "work", "build", "none", ""])
+
+
+@tries(150)
+@given(command=COMMANDS, name=NAMES, flags=st.lists(FLAGS, max_size=4))
+def test_the_command_line_does_it_or_says_in_a_line_what_was_expected(
+    command, name, flags, capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    arguments = [command, name, *(word for flag in flags for word in flag)]
+    try:
+        code, usage = cli.main(arguments), False
+    except SystemExit as end:
+        code, usage = end.code, True
+    shown = capsys.readouterr()
+    assert code in (0, 1, 2) and "Traceback" not in shown.err
+    if code == 2 and not usage:
+        assert shown.err.count("\n") == 1 and shown.err.strip() and len(shown.err) < 1500
+    if code == 2 and usage:
+        assert "error: " in shown.err
+
+
+@tries(60)
+@given(
+    st.binary(max_size=200) | texts(200).map(lambda text: text.encode()) | texts(40).map(lambda t: t.encode("utf-16"))
+)
+def test_any_bytes_are_a_text_or_refused(content):
+    try:
+        found = text_counts.read(content)
+    except BadSetting as problem:
+        told(problem)
+    else:
+        assert found.length == found.unigram.sum() > 0 and found.bigram.sum() <= found.length - 1
+        assert all(shows_as_text(plain(sentence)) for sentence in text_counts.told(found))
+
+
+WHOLE = save(matrices())
+
+
+def header_with(**changes) -> bytes:
+    """The file of matrices with another header."""
+    length = int.from_bytes(WHOLE[:8], "little")
+    header = {**json.loads(WHOLE[8 : 8 + length]), **changes}
+    written = json.dumps({name: each for name, each in header.items() if each is not None}).encode()
+    return len(written).to_bytes(8, "little") + written + WHOLE[8 + length :]
+
+
+def mutated(whole: bytes) -> st.SearchStrategy[bytes]:
+    """A file with some bytes changed, cut off, put in or taken out, most often at its head."""
+    at = st.integers(0, min(len(whole), 600)) | st.integers(0, len(whole))
+    change = st.tuples(at, st.integers(0, 8), st.binary(max_size=8))
+
+    def made(changes):
+        content = whole
+        for start, drop, more in changes:
+            content = content[:start] + more + content[start + drop :]
+        return content
+
+    return st.lists(change, min_size=1, max_size=3).map(made)
+
+
+ENTRY = st.fixed_dictionaries(
+    {"dtype": st.sampled_from(["F32", "F16", "I64", "F8_E4M3", "x"]) | JSON,
+     "shape": st.lists(st.integers(-1, 2**70), max_size=3) | JSON,
+     "data_offsets": st.lists(st.integers(-1, 2**64), max_size=3) | JSON}
+)  # fmt: skip
+
+
+@tries(80)
+@given(mutated(WHOLE) | st.binary(max_size=64) | st.builds(lambda entry: header_with(W_E=entry), ENTRY | JSON))
+def test_any_bytes_are_matrices_or_refused(content):
+    try:
+        found = own_matrices.read(content)
+    except BadSetting as problem:
+        told(problem)
+    else:
+        assert all(np.isfinite(each).all() for each in found.named.values())
+        assert all(shows_as_text(plain(sentence)) for sentence in own_matrices.told(found))
+        assert own_matrices.read(found.content).digest == found.digest
+
+
+@tries(60)
+@given(JSON.map(json.dumps).map(str.encode) | st.binary(max_size=60) | st.sampled_from([b"[" * 99999, b'{"a":' * 9999]))
+def test_any_file_of_counts_in_the_cache_is_whole_or_not_here(content):
+    """By its own digest, as somebody who can write to the cache would name it."""
+    path = text_counts.kept_at(text_counts._digest(content))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    with pytest.raises(NotHere):
+        text_counts.load(path.stem)
+    assert [each.digest for each in documents.every() if each.digest == path.stem]
+
+
+COUNTED = json.loads(text_counts.count("abcabd").content)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"unigram_counts": [1, 2]}, {"unigram_counts": [[1], [1], [1], [1]]}, {"unigram_counts": [-1, 2, 1, 1]},
+        {"unigram_counts": [float("nan"), 1, 1, 1]}, {"unigram_counts": ["a", "b", "c", "d"]}, {"bigram_counts": []},
+        {"bigram_counts": [[1e308] * 4] * 4}, {"characters": [1, 2, 3, 4]}, {"characters": ["<b>", "b", "c", "d"]},
+        {"characters": "abcd"}, {"characters": ["a", "a", "b", "c"]}, {"more": 1}, {"characters": []},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_counts_that_no_text_has_are_not_taken(change):
+    content = json.dumps({**COUNTED, **change}, separators=(",", ":")).encode()
+    path = text_counts.kept_at(text_counts._digest(content))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    with pytest.raises(NotHere, match="must be as they were kept"):
+        text_counts.load(path.stem)
+
+
+def test_any_bytes_in_the_place_of_a_run_are_a_run_or_passed_over(runs):
+    config = CONFIG(steps=20)
+    saved = runs.save(TOY, config, {"curve/step": np.arange(3.0)}, {"seconds": 1.0, "metrics": []})
+    whole = saved.path.read_bytes()
+
+    @tries(40)
+    @given(mutated(whole) | st.binary(max_size=64))
+    def hold(content):
+        saved.path.parent.mkdir(exist_ok=True)
+        saved.path.write_bytes(content)
+        found = runs.find(TOY, config)
+        run = runs.load(found) if found else None
+        assert run is None or run.config == config
+        assert all(shows_as_text(plain(message)) for message in runs.messages())
+
+    hold()
+
+
+REQUEST = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(("experiment", "version", "config", "asked", "visitor", "turn", "later"), JSON)
+)
+
+
+@tries(60)
+@given(
+    request=REQUEST | JSON, state=st.dictionaries(st.sampled_from(["status", "step", "message", "loss"]), JSON) | JSON
+)
+def test_any_file_of_a_job_is_read_or_set_aside(request, state):
+    base = {"experiment": TOY, "version": 1, "config": {}, "asked": 1}
+    folder = Job("0" * 20).folder
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "request.json").write_text(json.dumps({**base, **request} if isinstance(request, dict) else request))
+    (folder / "state.json").write_text(json.dumps(state))
+    for known in queue.states():
+        assert known.key == "0" * 20 and isinstance(known.message, str)
+        assert queue.partial(known.key) is None
+
+
+READERS = {
+    "ICL_MAX_QUEUED": lambda: limits.check_queued(1), "ICL_MAX_HOURS": lambda: limits.check_length(9.0),
+    "ICL_READ_ONLY": limits.read_only, "ICL_PRECISION": device.precision, "ICL_COMPILE": compiled.wanted,
+    "ICL_MAX_GIVEN": lambda: documents._check_room(5, "visitor"),
+}  # fmt: skip
+SAID = [word for word in NASTY if "\x00" not in word]
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("value", SAID, ids=range(len(SAID)))
+def test_any_value_of_a_variable_is_taken_or_named(name, value, monkeypatch):
+    monkeypatch.setenv(name, value)
+    try:
+        READERS[name]()
+    except BadSetting as problem:
+        told(problem)
+        assert any(word in str(problem) for word in (name, "limit", "may take"))
+
+
+@pytest.mark.parametrize("name", ["ICL_CACHE_LIMIT", "ICL_CACHE_DIR", "ICL_ARTIFACTS", "ICL_DEVICE", "ICL_SCHEDULER"])
+@pytest.mark.parametrize(
+    "value", ["", "½", "9" * 400, "9" * 5000, "..", "/etc/passwd", EVIL, "\n", "1e400"], ids=range(9)
+)
+def test_commands_name_a_variable_that_says_nothing(name, value, monkeypatch, tmp_path, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(name, value)
+    store.default.cache_clear()
+    device.device.cache_clear()
+    try:
+        assert cli.main(["claims"]) in (0, 2)
+        assert "Traceback" not in capsys.readouterr().err
+    finally:
+        monkeypatch.undo()
+        device.device.cache_clear()
+
+
+def test_every_variable_is_tried():
+    """Or, of those that name code to import and bounds that a test has already, known."""
+    found = set()
+    for folder, _, files in os.walk(registry.__file__.rpartition("/")[0]):
+        for file in files:
+            if file.endswith(".py"):
+                with open(f"{folder}/{file}", encoding="utf-8") as source:
+                    found |= {word for word in _words(source.read()) if word.startswith("ICL_")}
+    others = {"ICL_CACHE_LIMIT", "ICL_CACHE_DIR", "ICL_ARTIFACTS", "ICL_DEVICE", "ICL_SCHEDULER", "ICL_PAPERS"}
+    assert found == {*READERS, *others}
+
+
+def _words(text: str) -> list[str]:
+    return "".join(each if each in string.ascii_uppercase + "_" else " " for each in text).split()

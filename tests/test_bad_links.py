@@ -1,0 +1,105 @@
+"""Addresses as nobody should type them: read without a page, and the worst of them as whole pages."""
+
+import re
+from html import unescape
+from types import SimpleNamespace
+from urllib.parse import urlencode
+
+import pytest
+from fuzz import EVIL, NASTY, is_ours, shows_as_text, texts, tries
+from hypothesis import given
+from hypothesis import strategies as st
+from test_links import opened
+
+from icl_core import registry
+from icl_core.knobs import knobs, values
+from pages.ui import address, rules
+from pages.ui.plain import plain
+
+PAPERS = ("birth", "memformers", "gdssm")
+OWN = address._OWN
+SHOWN = ("markdown", "caption", "warning", "error", "info", "success", "title", "header", "subheader", "text")
+
+
+@pytest.fixture
+def query(monkeypatch):
+    """The address, as a dictionary, and no page."""
+    query: dict[str, str] = {}
+    fake = SimpleNamespace(query_params=query, session_state={})
+    monkeypatch.setattr(address, "st", fake)
+    monkeypatch.setattr(rules, "st", fake)
+    return query
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_any_address_is_a_setting_and_sentences(name, query):
+    paper = registry.papers()[name]
+    fields = {each for module in paper.experiments for cls in _classes(f"{name}.{module}") for each in knobs(cls)}
+    known = st.sampled_from([*sorted(fields), *OWN])
+
+    @tries(80)
+    @given(st.dictionaries(known | texts(20), texts(), max_size=6), st.sampled_from(list(paper.experiments)))
+    def hold(asked, module):
+        query.clear()
+        query.update({"experiment": module, **asked})
+        setting = address.read(paper)
+        assert type(setting.config)(**values(setting.config)) == setting.config
+        assert type(setting.view)(**values(setting.view)) == setting.view
+        for warning in (*setting.warnings, *([setting.refused] if setting.refused else [])):
+            assert len(warning) < 1500 and shows_as_text(plain(warning)), warning
+        address.write("seed", 1, 0)
+        assert query["seed"] == "1"
+
+    hold()
+
+
+def _classes(id: str) -> list[type]:
+    experiment = registry.experiment(id)
+    return [experiment.config, experiment.view]
+
+
+@tries(150)
+@given(texts())
+def test_outside_text_shows_as_text(text):
+    assert shows_as_text(plain(text)), plain(text)
+
+
+@pytest.mark.parametrize("text", NASTY)
+def test_nasty_text_shows_as_text(text):
+    assert shows_as_text(plain(text)), plain(text)
+
+
+def evil_link(name: str, module: str) -> dict[str, str]:
+    """Every parameter of an experiment's page at once, each with markup in it."""
+    own = {field: EVIL for field in OWN if field not in ("experiment", "preset", "projector", "at_once", "lesson")}
+    fields = {each: EVIL for cls in _classes(f"{name}.{module}") for each in knobs(cls)}
+    return {**fields, **own, EVIL: EVIL, "experiment": module, "at_once": "false"}
+
+
+EVIL_PAGES = {
+    "birth": evil_link("birth", "induction"),
+    "memformers": evil_link("memformers", "methods"),
+    "gdssm": evil_link("gdssm", "nonlinear"),
+    "claims": {"paper": EVIL, EVIL: EVIL, "claim": EVIL},
+    "runs": {"run": EVIL, EVIL: EVIL, "key": "../../etc/passwd"},
+    "lessons": {"lesson": EVIL, EVIL: EVIL},
+}
+NUMBERS = {  # by page, typed text that is drawn
+    "birth": {"drawer": "Your own sequence", "sequence": "<b>ab</b>$x$[a](http://e.x)", "position": "9" * 400},
+    "gdssm": {"experiment": "nonlinear", "points": "nan:nan, 1e400:-inf", "prompt": "nan", "learning_rate": "inf"},
+    "memformers": {"experiment": "theorems", "batch": "-1", "condition": "nan", "n": "1e9"},
+}
+
+
+@pytest.mark.parametrize(("page", "link"), [*EVIL_PAGES.items(), *NUMBERS.items()], ids=lambda each: str(each)[:12])
+def test_a_page_shows_no_outside_text_as_markup_no_traceback_and_no_nan(page, link):
+    app = opened(page, urlencode(link))
+    assert not app.exception and not app.error, [each.value for each in app.error]
+    for kind in SHOWN:
+        for each in app.get(kind):
+            quoted = re.sub(r"got '?[^']*'?", "", each.value) if kind == "warning" else each.value
+            assert not re.search(r"(?<![\w\\])(nan|inf)(?!\w)", quoted, re.IGNORECASE), each.value
+            assert "onerror" not in each.value or is_ours(each.value), each.value
+    for each in app.get("html"):
+        assert "<img src=x" not in each.proto.body and "<b>ab" not in each.proto.body
+        assert "javascript:" not in re.sub(r">[^<]*<", "><", unescape(each.proto.body))

@@ -1,0 +1,68 @@
+"""What settings are said to need of memory and what a run takes, in a process of its own, started as workers are."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from house import ROOT
+
+from icl_core import device, registry
+from icl_core.jobs import start
+from icl_core.knobs import BadSetting
+from icl_core.papers.memformers.shared.settings import memory
+from tests.memory_used import largest
+
+FACTOR = 1.5
+# A gigabyte or so each, as measuring more of them at once would itself be a load.
+CASES = {
+    "birth.counting": {"T": 256, "d": 64, "batch": 64, "seeds": 1},
+    "birth.steps": {"batch": 10_000, "seeds": 1},
+    "gdssm.corrections": {"N": 40},
+    "gdssm.layer": {"layers": 2, "f": 20, "N": 40, "batch": 1024, "seeds": 2},
+    "memformers.convergence": {"batch": 4000, "layers": 1},
+}
+
+
+def used(id: str, chosen: dict) -> dict[str, int]:
+    environment = {**start._REUSED, **start._FEW_SHAPES, **os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tests.memory_used", id, json.dumps(chosen)]
+    told = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
+    return json.loads(told.splitlines()[-1])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("id", CASES)
+def test_an_estimate_holds(id):
+    found = used(id, CASES[id])
+    assert found["used"] / FACTOR <= found["said"] <= found["used"] * FACTOR, found
+
+
+@pytest.mark.parametrize("id", [id for id in registry.experiment_ids() if not id.startswith("toy")])
+def test_the_largest_setting_has_an_estimate_or_is_refused(id, monkeypatch):
+    """All counts at their upper ends at once; on a machine of a gigabyte what is said to need more is refused."""
+    experiment = registry.experiment(id)
+    said = device.estimated(lambda: largest(experiment))
+    monkeypatch.setattr(device, "memory", lambda: 2**30)
+    if said > 2**30:
+        with pytest.raises(BadSetting, match="must fit the memory of"):
+            largest(experiment)
+    else:
+        assert largest(experiment)
+
+
+def test_the_test_set_counts_where_the_batch_is_small():
+    """Of GD-SSM's layers and of the counting model it is the larger part."""
+    layer, counting = registry.experiment("gdssm.layer").config, registry.experiment("birth.counting").config
+    assert device.estimated(lambda: layer(layers=2, f=20, N=40, batch=16)) > 4 * 20971 * 41 * 20 * 3
+    assert device.estimated(lambda: counting(T=256, batch=16)) > 4 * 512 * 256 * 256 * 5
+    assert device.estimated(lambda: registry.experiment("gdssm.corrections").config(f=20, N=40)) > 2**27
+
+
+def test_more_prompts_need_more_memory_in_proportion():
+    """So that the batch that is said to fit does."""
+    config = registry.experiment("memformers.convergence").config(d=20, n=100, batch=4000, seeds=5)
+    steps = [memory(config, prompts) for prompts in (0, 1000, 2000, 20_000)]
+    assert steps[2] - steps[1] == steps[1] - steps[0] and steps[3] - steps[0] == 20 * (steps[1] - steps[0])
+    assert steps[3] - steps[0] >= 4 * 8 * 20_000 * 5 * 20**2  # the pool holds eight batches

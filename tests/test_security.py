@@ -1,0 +1,269 @@
+"""Nothing from outside is run, no name leads out of the store, and what is kept here is its owner's alone.
+
+What is told elsewhere is not told again: rows of the cache (test_store), parcels (test_cluster), owners (test_class).
+"""
+
+import ast
+import json
+import os
+import pickle
+import shutil
+import sqlite3
+import stat
+import sys
+import tomllib
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from fuzz import EVIL, is_ours
+from house import ROOT, TOY, house
+from test_imports import CORE
+from test_links import opened
+
+from icl_core import findings, knobs, registry
+from icl_core.jobs import parcel, queue, start, worker
+from icl_core.jobs.folder import Job
+from icl_core.jobs.shared import Shared
+from icl_core.knobs import BadSetting
+from icl_core.runs import documents, owners, store
+from icl_core.runs.file import Damaged
+from icl_core.text_counts import count
+
+SOURCES = [*CORE, ROOT / "app.py", *sorted((ROOT / "pages").rglob("*.py"))]
+RUNS_CODE = {"eval", "exec", "compile", "__import__", "execfile", "input"}
+LOADS = {("torch", "load"), ("np", "load"), ("numpy", "load"), ("yaml", "load"), ("os", "system"), ("os", "popen")}
+OUTSIDE = ("..", "../x", "../../x", "/etc", "a/b", "a/../../x", "", ".", "a\0b", "x" * 5000)
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(start, "ensure_workers", lambda count=None: 0)
+    monkeypatch.setattr("pages.ui.training.ensure_workers", lambda: None)
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def test_the_server_answers_this_machine_alone():
+    with (ROOT / ".streamlit" / "config.toml").open("rb") as file:
+        options = tomllib.load(file)
+    server = options["server"]
+    assert server["address"] == "localhost" and set(server["allowedHosts"]) == {"localhost", "127.0.0.1", "::1"}
+    assert not {"enableCORS", "enableXsrfProtection", "enableStaticServing", "corsAllowedOrigins"} & server.keys()
+    assert options["browser"]["gatherUsageStats"] is False and options["client"]["showErrorDetails"] == "none"
+
+
+def calls(path) -> list[tuple[str, str]]:
+    """What the file calls: ("", name) or (object, method)."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            called = node.func
+            if isinstance(called, ast.Name):
+                found.append(("", called.id))
+            elif isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+                found.append((called.value.id, called.attr))
+            assert not any(word.arg == "shell" for word in node.keywords), path
+            assert not any(word.arg == "allow_pickle" for word in node.keywords), path
+    return found
+
+
+def test_no_text_is_run_and_no_object_is_read():
+    """Dask alone sends functions, its own workers' and ours (`jobs/crew.py`), to those whom the user names."""
+    for path in SOURCES:
+        named = calls(path)
+        assert not [name for of, name in named if not of and name in RUNS_CODE], path
+        assert not LOADS & set(named), path
+        modules = {name for of, name in named if of == "importlib" and name == "import_module"}
+        assert not modules or path.name == "registry.py", path
+
+
+@pytest.mark.parametrize("name", ["os.path", "os.system", "..x", "birth.induction.run", "birth", "", "\0", "shared.x"])
+def test_a_name_imports_nothing_but_experiments(name):
+    registry.experiment_ids()
+    before = set(sys.modules)
+    with pytest.raises(BadSetting, match="there is no experiment"):
+        registry.experiment(name)
+    assert set(sys.modules) == before
+
+
+class Bomb:
+    """Unpickling it leaves a trace."""
+
+    def __init__(self, place):
+        self.place = place
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.place),)
+
+
+def use_everything() -> None:
+    """What pages, workers and command lines do with what is kept."""
+    here = store.default()
+    findings.collect(here)
+    for header in here.headers():
+        here.load(header)
+    for known in queue.states():
+        queue.partial(known.key)
+    for each in documents.every():
+        with suppress(BadSetting):
+            documents.KINDS[each.of].load(each.digest)
+    with suppress(OSError):
+        worker.work(once=True, slots=1)
+    for known in queue.states():
+        queue.cancel(known.key)
+
+
+def fill(runs) -> str:
+    """A cache with a file of every kind; the key of a job that waits with all that a training leaves."""
+    config = registry.experiment(TOY).config
+    queue.submit(TOY, config(steps=20), visitor="a")
+    worker.work(once=True, slots=1)
+    runs.ship(TOY, config(steps=30), {"x": np.zeros(2)}, {"seconds": 1.0})
+    documents.keep("text", count("abcd"), "a")
+    key = queue.submit(TOY, config(steps=40), visitor="a")
+    queue.look(key, "page")
+    whole = next((runs.local / "runs").glob("*.safetensors"))
+    for name in ("checkpoint.safetensors", "live.safetensors", "phases/a.safetensors", "ends/a.safetensors"):
+        (Job(key).folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(whole, Job(key).folder / name)
+    return key
+
+
+def test_a_pickle_in_the_place_of_any_file_is_never_loaded(runs, tmp_path):
+    marker = tmp_path / "exploded"
+    payload = pickle.dumps(Bomb(marker))
+    with pytest.raises(FileNotFoundError):  # it would explode
+        pickle.loads(pickle.dumps(Bomb(tmp_path / "none" / "x")))
+    fill(runs)
+    files = [path for folder in (runs.local, runs.shipped) for path in sorted(folder.rglob("*")) if path.is_file()]
+    assert len(files) >= 10 and {path.suffix for path in files} >= {".json", ".safetensors", ".db"}
+    for path in files:
+        before = path.read_bytes() if path.exists() else b""
+        runs.close()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(payload)
+        use_everything()
+        assert not marker.exists(), path
+        runs.close()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(before)
+    for name in ("sitecustomize.py", "torch.py", "x.pkl", "x.pt", "conftest.py", "__init__.py"):
+        for folder in (runs.local, runs.local / "runs", runs.local / "jobs", runs.shipped, runs.shipped / "toy"):
+            (folder / name).write_bytes(payload if name.endswith(("pkl", "pt")) else b"import os; os.mkdir('exploded')")
+    use_everything()
+    assert not marker.exists()
+
+
+def test_a_link_out_of_the_cache_is_neither_written_through_nor_deleted_behind(runs, tmp_path):
+    """Everything of a job is a link to a file or folder that is somebody's."""
+    key = fill(runs)
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    for name in ("state.json", "checkpoint.safetensors", "live.safetensors", "cancel", "lock"):
+        (outside / name).write_text("mine")
+        (Job(key).folder / name).unlink(missing_ok=True)
+        (Job(key).folder / name).symlink_to(outside / name)
+    for name in ("phases", "watched", "ends"):
+        (outside / name).mkdir()
+        (outside / name / "file").write_text("mine")
+        shutil.rmtree(Job(key).folder / name, ignore_errors=True)
+        (Job(key).folder / name).symlink_to(outside / name)
+    queue.cancel(key)
+    Job(key).give_up("cancelled")
+    use_everything()
+    shutil.rmtree(Job(key).folder, ignore_errors=True)
+    assert {path.read_text() for path in outside.rglob("*") if path.is_file()} == {"mine"}
+    assert len(list(outside.rglob("*"))) == 5 + 2 * 3
+
+
+@pytest.mark.parametrize("name", OUTSIDE, ids=lambda name: repr(name)[:12])
+def test_no_name_leads_out_of_the_store(runs, tmp_path, name):
+    (tmp_path / "x").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    uses = (
+        queue.state, queue.cancel, queue.interrupt, queue.partial, Job, lambda name: owners.add(name, "a"),
+        lambda name: owners.add("a", name or "/"), lambda name: parcel.lay_out({f"../{name}": b""}),
+    )  # fmt: skip
+    for use in uses:
+        with suppress(ValueError, OSError, Damaged):
+            use(name)
+    for id in registry.experiment_ids():
+        for field, knob in knobs.knobs(registry.experiment(id).config).items():
+            if knob.kind == "document" and name:
+                with pytest.raises(BadSetting, match="must be a digest"):
+                    knob.check(field, name)
+    kept = [path for path in tmp_path.rglob("*") if runs.local not in (path, *path.parents)]
+    assert sorted(kept) == [path for path in before if runs.local not in (path, *path.parents)]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_all_that_is_written_is_for_its_owner_alone(runs, umask):
+    before = os.umask(umask)
+    try:
+        key = fill_by_use(runs)
+        seen = [runs.local, *runs.local.rglob("*")]
+        assert len(seen) > 15 and Job(key).cancel in seen
+        for path in seen:
+            assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+    finally:
+        os.umask(before)
+
+
+def fill_by_use(runs) -> str:
+    """As `fill`, by what the project does alone; a job that has been cancelled as it ran."""
+    config = registry.experiment(TOY).config
+    queue.submit(TOY, config(steps=20), visitor="a")
+    worker.work(once=True, slots=1)
+    documents.keep("text", count("abcd"), "a")
+    key = queue.submit(TOY, config(steps=40), visitor="a")
+    queue.look(key, "page")
+    shared = Shared(Job(key), Job(key).request())
+    shared.begin("a")
+    shared.keep("a", {"x": np.zeros(1)})
+    Job(key).give_up("cancelled")
+    return key
+
+
+def test_the_log_of_workers_is_for_its_owner_alone(runs, monkeypatch):
+    monkeypatch.setattr(start.subprocess, "Popen", lambda *_, **__: None)
+    queue.submit(TOY, registry.experiment(TOY).config(steps=20))
+    before = os.umask(0)
+    try:
+        start._start_worker(1)
+        assert stat.S_IMODE((runs.local / "jobs" / "workers.log").stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
+
+
+def test_what_a_run_and_a_job_say_is_drawn_as_text(runs):
+    """Titles, messages and machines with markup, in files that are whole otherwise."""
+    config = registry.experiment("gdssm.corrections").config
+    says = {"message": EVIL, "device": EVIL, "date": EVIL, "presets": [EVIL], "seconds": 1.0, "metrics": []}
+    runs.save("gdssm.corrections", config(seed=7), {"x": np.zeros(2)}, says)
+    key = queue.submit("gdssm.corrections", config(seed=8))
+    Job(key).tell(status="failed", message=EVIL, phase=EVIL)
+    request = json.loads((Job(key).folder / "request.json").read_text())
+    (Job(key).folder / "request.json").write_text(json.dumps({**request, "visitor": EVIL}))
+    for page, link in (("runs", ""), ("gdssm", "experiment=corrections&seed=8&at_once=false"), ("claims", "")):
+        app = opened(page, link)
+        assert not app.exception
+        for kind in ("markdown", "caption", "warning", "error", "info"):
+            for each in app.get(kind):
+                assert "onerror" not in each.value or is_ours(each.value), (page, each.value)
+        for each in app.get("html"):
+            assert "<img src=x" not in each.proto.body
+    assert any("onerror" in each.value for each in opened("runs", "").markdown)
+
+
+def test_a_database_of_another_kind_is_no_way_in(runs, tmp_path):
+    """SQL in names, triggers and views do nothing but fail."""
+    fill(runs)
+    runs.close()
+    with sqlite3.connect(runs.local / "runs" / "cache.db") as database:
+        database.execute("UPDATE Cache SET key = ?", ("'; DROP TABLE Cache; --",))
+        database.execute("ALTER TABLE Cache RENAME TO Other")
+        database.execute(f"CREATE VIEW Cache AS SELECT * FROM Other WHERE load_extension('{tmp_path}/x') IS NULL")
+    database.close()
+    use_everything()
+    assert [header.key for header in runs.headers(TOY)]
