@@ -18,7 +18,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from icl_core.jobs.reading import CANCELLED, ENDED, drop, is_request, is_state, read_json
+from icl_core.jobs.reading import CANCELLED, ENDED, drop, is_request, is_state, read_json, set_odd_aside
 from icl_core.runs import store
 from icl_core.runs.disk import identity, private_folder, write_whole
 
@@ -129,9 +129,7 @@ def held(path: Path) -> Iterator[Callable[[], bool] | None]:
     """The lock at `path` for the length of a `with`: a function that tells whether it still is the lock of that path,
     which it is not once somebody has removed the file. None at once if another has it, or it cannot be taken."""
     lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except (Timeout, OSError):
+    if not _taken(lock, path):
         yield None
         return
     try:
@@ -141,10 +139,25 @@ def held(path: Path) -> Iterator[Callable[[], bool] | None]:
         lock.release()
 
 
+def _taken(lock: FileLock, path: Path) -> bool:
+    """Take the lock, if it is free. What lies in place of its file would keep everybody out for ever: it is set aside."""
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    except OSError:
+        if not set_odd_aside(path):
+            return False
+        with suppress(Timeout, OSError):
+            lock.acquire(timeout=0)
+    return lock.is_locked
+
+
 def queue_lock() -> FileLock:
     """Held while a job is asked for or forgotten or workers are started, for milliseconds. Raises `OSError`."""
-    private_folder(jobs_folder())
-    return FileLock(jobs_folder() / "queue.lock", timeout=30)
+    path = private_folder(jobs_folder()) / "queue.lock"
+    set_odd_aside(path)
+    return FileLock(path, timeout=30)
 
 
 def has_room() -> bool:

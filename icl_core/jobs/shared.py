@@ -5,6 +5,7 @@
 """
 
 import hashlib
+import os
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -40,10 +41,11 @@ class Shared:
         return known[1]
 
     def begin(self, name: str) -> bool:
-        """Take a training; False if another worker has it."""
+        """Take a training; False if another worker has it. Where locks cannot be written no other takes it either."""
         with suppress(OSError):
             private_folder(self.folder)
-        mine = self._mine.enter_context(held(self._path(name, "lock"))) is not None
+        lock = self._path(name, "lock")
+        mine = self._mine.enter_context(held(lock)) is not None or not os.access(lock, os.W_OK)
         if mine and not plain_file(self._path(name, "safetensors")):
             self.step(name, 0)
             self._merged.add(name)

@@ -4,6 +4,7 @@ All are forked from one process that has imported everything, so that one costs 
 holds anything of another: a cache is opened by each for itself.
 """
 
+import faulthandler
 import gc
 import multiprocessing
 import os
@@ -23,7 +24,7 @@ from tests.house import TOY
 
 STEPS = 120  # of a training; some tens of milliseconds
 FINISHED, ASKED = (0, 1), (2, 3, 4)  # seeds of the runs that are there, and of those that are asked for
-PATIENCE = 60.0  # seconds after which a process hangs
+PATIENCE = 20.0  # seconds after which a process hangs
 NOBODY = 65534
 _CONTEXT = multiprocessing.get_context("fork")
 
@@ -152,6 +153,7 @@ def _live(bed: Bed, tells: Any, act: Callable[..., Any], given: tuple[Any, ...])
     with open(bed.log, "ab", buffering=0) as log:
         for stream in (1, 2):
             os.dup2(log.fileno(), stream)
+    faulthandler.dump_traceback_later(0.9 * PATIENCE)  # where it hangs
     bed._enter()
     try:
         told = True, act(*given)

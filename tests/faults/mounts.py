@@ -62,3 +62,12 @@ def _run(*command: str) -> None:
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     if found.returncode:
         raise NotHere(f"needs {command[0]}: {found.stderr.strip()}")
+
+
+def synced(place: Path) -> None:
+    """Write what is to be written to that disk."""
+    folder = os.open(place, os.O_RDONLY)
+    try:
+        _call("syncfs", folder)
+    finally:
+        os.close(folder)

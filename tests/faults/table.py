@@ -21,6 +21,7 @@ from tests.faults.bed import ASKED, FINISHED, Bed, NotHere, Wrong, key, prepare,
 from icl_core.runs import store
 from tests.house import TOY
 
+LONGEST = 4000  # characters of what the processes of a lost case said
 DEADLINE = 240.0  # seconds of one case
 LOST, NOT_HERE = "lost", "not here"
 _CONTEXT = multiprocessing.get_context("fork")
@@ -94,8 +95,10 @@ def _live(inject: Callable[[Bed], str], chance: Random, made: Path, tells: Any) 
         outcome = LOST, str(problem)
     except Exception:
         outcome = LOST, traceback.format_exc()
-    if outcome[0] != LOST:
-        shutil.rmtree(bed.folder, ignore_errors=True)
+    if outcome[0] == LOST:
+        said = bed.log.read_text(errors="replace") if bed.log.exists() else ""
+        outcome = LOST, f"{outcome[1]}\n{said[-LONGEST:]}"
+    shutil.rmtree(bed.folder, ignore_errors=True)
     tells.send(outcome)
 
 
