@@ -18,7 +18,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from icl_core.jobs.reading import CANCELLED, ENDED, drop, is_request, is_state, read_json, set_odd_aside
+from icl_core.jobs.reading import CANCELLED, ENDED, drop, is_request, is_state, plain_file, read_json, set_odd_aside
 from icl_core.runs import store
 from icl_core.runs.disk import identity, private_folder, write_whole
 
@@ -102,6 +102,7 @@ class Job:
 
     def give_up(self, status: str) -> None:
         """Ask the worker that is at it to end it with that status, one of CANCELLED."""
+        set_odd_aside(self.cancel)
         with suppress(OSError):
             self.cancel.touch()
             self.cancel.write_text(status)
@@ -109,8 +110,9 @@ class Job:
     def cancelled(self) -> str:
         """The status with which its worker was asked to end it; empty if it was not."""
         with suppress(OSError):
-            told = self.cancel.read_text(errors="replace")
-            return told if told in CANCELLED else CANCELLED[0]
+            if plain_file(self.cancel):
+                told = self.cancel.read_text(errors="replace")
+                return told if told in CANCELLED else CANCELLED[0]
         return ""
 
     def locked(self) -> bool:
@@ -140,7 +142,7 @@ def held(path: Path) -> Iterator[Callable[[], bool] | None]:
 
 
 def _taken(lock: FileLock, path: Path) -> bool:
-    """Take the lock, if it is free. What lies in place of its file would keep everybody out for ever: it is set aside."""
+    """Take the lock, if it is free. What is no file in its place would keep all out for ever: it is set aside."""
     try:
         lock.acquire(timeout=0)
     except Timeout:
@@ -162,8 +164,10 @@ def queue_lock() -> FileLock:
 
 def has_room() -> bool:
     """Whether a file of a job can be written now. It stays, to make room for a state when the disk is full."""
+    reserve = jobs_folder() / "reserve"
+    set_odd_aside(reserve)
     with suppress(OSError):
-        write_whole(jobs_folder() / "reserve", bytes(2**16))
+        write_whole(reserve, bytes(2**16))
         return True
     return False
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from icl_core.experiment import Tensors
 from icl_core.jobs.folder import Job, held
-from icl_core.jobs.reading import plain_file
+from icl_core.jobs.reading import plain_file, set_odd_aside
 from icl_core.runs.disk import private_folder, write_whole
 from icl_core.runs.file import Damaged, pack, read
 
@@ -55,15 +55,17 @@ class Shared:
 
     def step(self, name: str, step: int) -> None:
         """Tell how far the training in hand is."""
+        path = self._path(name, "step")
+        set_odd_aside(path)
         with suppress(OSError):
-            self._path(name, "step").write_text(str(step))
+            path.write_text(str(step))
 
     def steps(self) -> int:
         """The steps made of trainings that other workers have in hand."""
         mine, total = {self._path(name, "step") for name in self._merged}, 0
         for path in self.folder.glob("*.step"):
             with suppress(OSError, ValueError):
-                total += int(path.read_text()) if path not in mine else 0
+                total += int(path.read_text()) if path not in mine and plain_file(path) else 0
         return total
 
     def give(self, name: str, tensors: Tensors, seconds: float) -> None:

@@ -12,13 +12,15 @@ import sys
 
 os.environ |= {"ICL_DEVICE": "cpu", "OMP_NUM_THREADS": "1"}
 
-from tests.faults import table  # noqa: E402
+from tests.faults import table
 
 
 def main() -> int:
     """Print the table; 1 if anything was lost."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description="One table of what is survived.")
-    parser.add_argument("name", nargs="*", choices=[[], *table.names()], help=f"of {', '.join(table.names())}; else all")
+    parser.add_argument(
+        "name", nargs="*", choices=[[], *table.names()], help=f"of {', '.join(table.names())}; else all"
+    )
     parser.add_argument("--times", type=int, default=50, help="cases of each fault")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3)), help="of all chance")
     options = parser.parse_args()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.faults.audit import GIVEN_UP, check, finish
 from tests.faults.bed import ASKED, FINISHED, Bed, key, submit
-from tests.faults.stages import STAGES, Halted
+from tests.faults.stages import Halted
 
 JOB = f"jobs/{key(ASKED[0])}"
 OTHER = f"jobs/{key(ASKED[1])}"
@@ -19,8 +19,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "checkpoint": (f"{JOB}/checkpoint.safetensors", f"runs/{key(FINISHED[1])}-*.safetensors"),
     "lock": (f"{JOB}/lock", f"{OTHER}/request.json"),
     "database": ("runs/cache.db*", f"{JOB}/request.json"),
-    "another file": ("jobs/*", f"{OTHER}/request.json"),
-    "another file of the job": (f"{JOB}/*", f"{OTHER}/request.json"),
+    "any other file": (f"{JOB}/**/*", f"{OTHER}/request.json"),
 }
 
 
@@ -72,7 +71,7 @@ WAYS: tuple[Callable[[Bed, Path, Path], None], ...] = (_flip, _cut, _nest, _swap
 
 
 def _damaged(kind: str, bed: Bed) -> str:
-    """The run of the damaged file is allowed to be gone, if that is said and it can be made anew: given up by design."""
+    """A run whose own file is damaged may be gone, if it was set aside and can be made anew: given up by design."""
     for seed in ASKED[:2]:
         bed.act(submit, seed)
     worker = Halted(bed, bed.chance.choice(["training", "checkpoint", "metrics", "save", "last state"]))
@@ -91,7 +90,8 @@ def _damaged(kind: str, bed: Bed) -> str:
 
 def _inject(kind: str, bed: Bed) -> None:
     files, others = KINDS[kind]
-    found = [path for path in bed.cache.glob(files) if path.is_file() and not path.name.startswith(".")]
+    every = [*bed.cache.glob(files), *(bed.cache.glob("jobs/*") if kind == "any other file" else ())]
+    found = [path for path in every if path.is_file() and not path.name.startswith(".")]
     if not found:  # a checkpoint, say, before the first
         return
     path = bed.chance.choice(sorted(found))

@@ -3,10 +3,10 @@
 import time
 from random import Random
 
-from tests.faults.audit import finish, look
-from tests.faults.bed import ASKED, FINISHED, TOY, Bed, Wrong, key, submit, work
 from icl_core.jobs import queue, start
 from icl_core.runs import store
+from tests.faults.audit import finish, look
+from tests.faults.bed import ASKED, FINISHED, TOY, Bed, Wrong, key, submit, work
 
 
 def _shared(bed: Bed) -> str:
@@ -29,13 +29,17 @@ def _page(chance: Random) -> None:
     """A server with a visitor who does whatever comes to mind."""
     for _ in range(12):
         seed = chance.choice(ASKED)
-        chance.choice([lambda: submit(seed), _looks, lambda: queue.cancel(key(seed)), lambda: _deletes(seed)])()
+        chance.choice([submit, _looks, _cancels, _deletes])(seed)
         time.sleep(0.01 * chance.random())
 
 
-def _looks() -> None:
+def _looks(seed: int) -> None:
     look()
     start.ensure_workers(3)
+
+
+def _cancels(seed: int) -> None:
+    queue.cancel(key(seed))
 
 
 def _deletes(seed: int) -> None:

@@ -23,6 +23,13 @@ STAGES: dict[str, tuple[Any, str, int, float]] = {
     "last state": (Job, "tell", 6, 0.004),
 }
 
+GROUPS = {
+    "training": ("begin", "training"),
+    "writing a checkpoint": ("checkpoint",),
+    "computing metrics": ("metrics",),
+    "saving": ("save", "last state"),
+}
+
 
 def upon(stage: str, chance: Random, act: Callable[[], None]) -> None:
     """Have this process do `act` when it comes to a stage, once, at a random one of its times."""

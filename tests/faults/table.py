@@ -9,6 +9,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from random import Random
@@ -16,9 +17,9 @@ from typing import Any
 
 import torch
 
+from icl_core.runs import store
 from tests.faults import audit
 from tests.faults.bed import ASKED, FINISHED, Bed, NotHere, Wrong, key, prepare, submit, work
-from icl_core.runs import store
 from tests.house import TOY
 
 LONGEST = 4000  # characters of what the processes of a lost case said
@@ -75,10 +76,8 @@ def _case(inject: Callable[[Bed], str], chance: Random, made: Path) -> tuple[str
     except EOFError:
         outcome = LOST, "the case died"
     if case.pid:
-        try:
+        with suppress(ProcessLookupError):
             os.killpg(case.pid, signal.SIGKILL)  # whatever is left of it
-        except ProcessLookupError:
-            pass
     case.join()
     return outcome
 
