@@ -5,7 +5,6 @@ import os
 import shutil
 import signal
 import tempfile
-import time
 import traceback
 from collections import Counter
 from collections.abc import Callable
@@ -49,7 +48,7 @@ def show(wanted: list[str], times: int, seed: int) -> int:
 
 
 def _row(fault: str, inject: Callable[[Bed], str], times: int, seed: int, made: Path) -> Counter:
-    began, told, said = time.monotonic(), Counter(), []
+    told, said = Counter(), []
     for case in range(times):
         outcome, reason = _case(inject, Random(f"{seed} {fault} {case}"), made)
         told[outcome] += 1
@@ -60,8 +59,6 @@ def _row(fault: str, inject: Callable[[Bed], str], times: int, seed: int, made: 
             return Counter()
     figures = " | ".join(str(told[each]) for each in (audit.SURVIVED, audit.GIVEN_UP, LOST))
     print(f"| {fault} | {times} | {figures} |", flush=True)
-    if os.environ.get("FAULTS_TIMED"):
-        print(f"  {(time.monotonic() - began) / times:.2f} s a case", flush=True)
     print("\n".join(said), end="\n" if said else "", flush=True)
     return told
 
