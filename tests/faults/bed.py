@@ -12,6 +12,7 @@ import shutil
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from random import Random
@@ -24,7 +25,7 @@ from tests.house import TOY
 
 STEPS = 120  # of a training; some tens of milliseconds
 FINISHED, ASKED = (0, 1), (2, 3, 4)  # seeds of the runs that are there, and of those that are asked for
-PATIENCE = 20.0  # seconds after which a process hangs
+PATIENCE = 60.0  # seconds after which a process hangs
 NOBODY = 65534
 _CONTEXT = multiprocessing.get_context("fork")
 
@@ -129,9 +130,10 @@ class Process:
         """Wait for its end; the exit code, that of a signal negative. Raises `Wrong` if it hangs."""
         self._real.join(PATIENCE)
         if self._real.is_alive():
+            where = _state(self.pid)
             self._real.kill()
             self._real.join()
-            raise Wrong(f"{self._name} hangs")
+            raise Wrong(f"{self._name} hangs {where}")
         return self._real.exitcode or 0
 
     def result(self) -> Any:
@@ -147,6 +149,14 @@ class Process:
         if not good:
             raise Wrong(f"{self._name} raised {value}")
         return value
+
+
+def _state(pid: int) -> str:
+    """What the system tells of a process that hangs: D is one that waits for a disk, and no fault of ours."""
+    with suppress(OSError):
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return f"in state {state}, {Path(f'/proc/{pid}/wchan').read_text()}"
+    return ""
 
 
 def _live(bed: Bed, tells: Any, act: Callable[..., Any], given: tuple[Any, ...]) -> None:
