@@ -18,7 +18,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from icl_core.jobs.reading import CANCELLED, ENDED, drop, is_request, is_state, read_json
+from icl_core.jobs.reading import CANCELLED, ENDED, drop, is_request, is_state, plain_file, read_json, set_odd_aside
 from icl_core.runs import store
 from icl_core.runs.disk import identity, note, private_folder, write_whole
 
@@ -104,14 +104,16 @@ class Job:
 
     def give_up(self, status: str) -> None:
         """Ask the worker that is at it to end it with that status, one of CANCELLED."""
+        set_odd_aside(self.cancel)
         with suppress(OSError):
             note(self.cancel, status)
 
     def cancelled(self) -> str:
         """The status with which its worker was asked to end it; empty if it was not."""
         with suppress(OSError):
-            told = self.cancel.read_text(errors="replace")
-            return told if told in CANCELLED else CANCELLED[0]
+            if plain_file(self.cancel):
+                told = self.cancel.read_text(errors="replace")
+                return told if told in CANCELLED else CANCELLED[0]
         return ""
 
     def locked(self) -> bool:
@@ -130,9 +132,7 @@ def held(path: Path) -> Iterator[Callable[[], bool] | None]:
     """The lock at `path` for the length of a `with`: a function that tells whether it still is the lock of that path,
     which it is not once somebody has removed the file. None at once if another has it, or it cannot be taken."""
     lock = FileLock(path, mode=0o600)
-    try:
-        lock.acquire(timeout=0)
-    except (Timeout, OSError):
+    if not _taken(lock, path):
         yield None
         return
     try:
@@ -142,16 +142,33 @@ def held(path: Path) -> Iterator[Callable[[], bool] | None]:
         lock.release()
 
 
+def _taken(lock: FileLock, path: Path) -> bool:
+    """Take the lock, if it is free. What is no file in its place would keep all out for ever: it is set aside."""
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    except OSError:
+        if not set_odd_aside(path):
+            return False
+        with suppress(Timeout, OSError):
+            lock.acquire(timeout=0)
+    return lock.is_locked
+
+
 def queue_lock() -> FileLock:
     """Held while a job is asked for or forgotten or workers are started, for milliseconds. Raises `OSError`."""
-    private_folder(jobs_folder())
-    return FileLock(jobs_folder() / "queue.lock", timeout=30, mode=0o600)
+    path = private_folder(jobs_folder()) / "queue.lock"
+    set_odd_aside(path)
+    return FileLock(path, timeout=30, mode=0o600)
 
 
 def has_room() -> bool:
     """Whether a file of a job can be written now. It stays, to make room for a state when the disk is full."""
+    reserve = jobs_folder() / "reserve"
+    set_odd_aside(reserve)
     with suppress(OSError):
-        write_whole(jobs_folder() / "reserve", bytes(2**16))
+        write_whole(reserve, bytes(2**16))
         return True
     return False
 

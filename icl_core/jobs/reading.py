@@ -50,6 +50,17 @@ def plain_file(path: Path) -> bool:
     return plain
 
 
+def set_odd_aside(path: Path) -> bool:
+    """Whether a link, a pipe or a folder lay there, which no file of a job is. It is set aside."""
+    try:
+        odd = not stat.S_ISREG(path.lstat().st_mode)
+    except OSError:
+        return False
+    if odd:
+        _set_aside(path, "a file")
+    return odd
+
+
 def drop(path: Path) -> None:
     """Delete the file if there is one; a folder of that name is set aside."""
     if path.is_dir():

@@ -5,6 +5,7 @@
 """
 
 import hashlib
+import os
 from collections.abc import Iterable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 from icl_core.experiment import Tensors
 from icl_core.jobs.folder import Job, held
-from icl_core.jobs.reading import plain_file
+from icl_core.jobs.reading import plain_file, set_odd_aside
 from icl_core.runs.disk import note, private_folder, write_whole
 from icl_core.runs.file import Damaged, pack, read
 
@@ -40,10 +41,11 @@ class Shared:
         return known[1]
 
     def begin(self, name: str) -> bool:
-        """Take a training; False if another worker has it."""
+        """Take a training; False if another worker has it. Where locks cannot be written no other takes it either."""
         with suppress(OSError):
             private_folder(self.folder)
-        mine = self._mine.enter_context(held(self._path(name, "lock"))) is not None
+        lock = self._path(name, "lock")
+        mine = self._mine.enter_context(held(lock)) is not None or not os.access(lock, os.W_OK)
         if mine and not plain_file(self._path(name, "safetensors")):
             self.step(name, 0)
             self._merged.add(name)
@@ -53,15 +55,17 @@ class Shared:
 
     def step(self, name: str, step: int) -> None:
         """Tell how far the training in hand is."""
+        path = self._path(name, "step")
+        set_odd_aside(path)
         with suppress(OSError):
-            note(self._path(name, "step"), str(step))
+            note(path, str(step))
 
     def steps(self) -> int:
         """The steps made of trainings that other workers have in hand."""
         mine, total = {self._path(name, "step") for name in self._merged}, 0
         for path in self.folder.glob("*.step"):
             with suppress(OSError, ValueError):
-                total += int(path.read_text()) if path not in mine else 0
+                total += int(path.read_text()) if path not in mine and plain_file(path) else 0
         return total
 
     def give(self, name: str, tensors: Tensors, seconds: float) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from icl_core import limits, registry
 from icl_core.jobs import cluster, queue
 from icl_core.jobs.folder import has_room, held, jobs_folder, put_off, queue_lock
-from icl_core.jobs.reading import WAITING
+from icl_core.jobs.reading import WAITING, set_odd_aside
 from icl_core.knobs import BadSetting
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -120,6 +120,7 @@ def _taken(slot: int) -> bool:
 
 def _start_worker(count: int, *more: str) -> None:
     log = jobs_folder() / "workers.log"
+    set_odd_aside(log)  # a pipe would keep this process waiting for ever
     fresh = not log.exists() or log.stat().st_size > _LONGEST_LOG
     log.touch(mode=0o600)
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))

@@ -6,6 +6,7 @@ The files say themselves what they are, in name and content, so the index can be
 import os
 import re
 import sqlite3
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -60,6 +61,8 @@ class RunCache:
 
     def damaged(self) -> bool:
         """Whether the index is no database, or one that contradicts itself."""
+        if self._odd():
+            return True
         try:
             return self._ask("PRAGMA integrity_check") not in ([], [("ok",)])
         except sqlite3.DatabaseError as problem:
@@ -111,10 +114,23 @@ class RunCache:
             cache.close()
 
     def _ask(self, question: str) -> list[tuple]:
+        self._check()
         if not os.path.exists(self.database):
             return []
         with closing(sqlite3.connect(f"{self.database.resolve().as_uri()}?mode=ro", uri=True)) as database:
             return database.execute(question).fetchall()
+
+    def _odd(self) -> bool:
+        """Whether a link, a pipe, on which a reader would wait for ever, or a folder lies in place of its files."""
+        for path in (self.database, *(self.folder / f"cache.db-{each}" for each in ("wal", "shm"))):
+            with suppress(OSError):
+                if not stat.S_ISREG(path.lstat().st_mode):
+                    return True
+        return False
+
+    def _check(self) -> None:
+        if self._odd():
+            raise sqlite3.DatabaseError(f"{self.database} is no file, or what belongs to it is none")
 
     def _strays(self) -> list[tuple[str, Path]]:
         # by name, whatever else their row says: diskcache deletes the file that a row named before
@@ -146,6 +162,7 @@ class RunCache:
 
     def _open(self) -> diskcache.Cache:
         """The database; opened anew if it is no longer the one that was opened, when its folder was removed, say."""
+        self._check()
         if self._cache is None or self._opened != identity(self.database):
             self.close()
             self._cache = create(self.folder, self.limit)

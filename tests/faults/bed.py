@@ -1,0 +1,187 @@
+"""A cache of its own with two finished runs, and the processes that use it: pages, workers, whoever looks.
+
+All are forked from one process that has imported everything, so that one costs milliseconds in place of seconds. None
+holds anything of another: a cache is opened by each for itself.
+"""
+
+import faulthandler
+import gc
+import multiprocessing
+import os
+import shutil
+import sys
+import traceback
+from collections.abc import Callable
+from contextlib import suppress
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from icl_core import device, registry
+from icl_core.jobs import estimate, listing, progress, queue, start, train, worker
+from icl_core.runs import store
+from tests.house import TOY
+
+STEPS = 120  # of a training; some tens of milliseconds
+FINISHED, ASKED = (0, 1), (2, 3, 4)  # seeds of the runs that are there, and of those that are asked for
+PATIENCE = 60.0  # seconds after which a process hangs
+NOBODY = 65534
+_CONTEXT = multiprocessing.get_context("fork")
+
+
+class Wrong(Exception):
+    """A promise that was not kept: this is counted as lost."""
+
+
+class NotHere(Exception):
+    """The fault cannot be injected on this machine; says what it needs."""
+
+
+def settings(seed: int) -> Any:
+    """What is asked for by a seed."""
+    return registry.experiment(TOY).config(steps=STEPS, seed=seed)
+
+
+def key(seed: int) -> str:
+    """The key of its run."""
+    return store.key_of(TOY, settings(seed))
+
+
+def prepare() -> None:
+    """Once, in the process that all others are forked from: import everything, and make time pass faster."""
+    registry.experiment(TOY)
+    device.prepare()
+    estimate.measure_pace()
+    progress.FIRST_CHECKPOINT = progress.CHECKPOINT = 0.01
+    progress.SOON = progress.TELL = 0.01
+    progress.LOOK = 0.002
+    train.FIRST_PAUSE = 0.0
+    worker.touched = dict  # nobody changes the code meanwhile
+    start._start_worker = lambda *given: None  # a worker is begun by the case itself
+    gc.collect()
+    gc.freeze()  # or every process would copy all pages of this one when it looks for garbage
+
+
+class Bed:
+    """Everything that one case needs: a folder with a cache, chance, and processes."""
+
+    def __init__(self, folder: Path, chance: Random) -> None:
+        self.folder, self.chance, self.user = folder, chance, os.getuid()
+        self.cache, self.log = folder / "cache", folder / "said"
+
+    def lay(self, cache: Path, made: Path | None) -> None:
+        """Use this folder as the cache, with a copy of what `made` holds."""
+        self.cache = cache
+        if made:
+            shutil.copytree(made, cache, dirs_exist_ok=True)
+
+    def give_to(self, user: int) -> None:
+        """Let the cache, and all processes from now on, be of another user."""
+        self.user = user
+        for path in (self.folder, *self.folder.rglob("*")):
+            os.chown(path, user, user)
+
+    def begin(self, act: Callable[..., Any], *given: Any) -> "Process":
+        """A process that does this."""
+        return Process(self, act, given)
+
+    def act(self, act: Callable[..., Any], *given: Any) -> Any:
+        """What this gives back, done by a process that knows nothing of before."""
+        if self.user != os.getuid():
+            return self.begin(act, *given).result()
+        self._enter()
+        try:
+            return act(*given)
+        finally:
+            store.default().close()
+
+    def _enter(self) -> None:
+        os.environ |= {"ICL_CACHE_DIR": str(self.cache), "ICL_ARTIFACTS": str(self.folder / "artifacts")}
+        if self.user != os.getuid():
+            os.setgroups([])
+            os.setgid(self.user)
+            os.setuid(self.user)
+        store.default.cache_clear()
+        listing._seen.clear()
+        queue._PLACES.clear()
+
+    def sleep(self, longest: float) -> float:
+        """A random time up to the longest, most often a short one."""
+        return longest * self.chance.random() ** 2
+
+
+class Process:
+    """A process on a bed; its result, if it comes to its end."""
+
+    def __init__(self, bed: Bed, act: Callable[..., Any], given: tuple[Any, ...]) -> None:
+        self._told, tells = _CONTEXT.Pipe(duplex=False)
+        self._name = getattr(act, "__name__", "a process")
+        self._real: BaseProcess = _CONTEXT.Process(target=_live, args=(bed, tells, act, given))
+        self._real.start()
+        tells.close()
+        self.pid: int = self._real.pid or 0
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        self._real.kill()
+
+    def exit(self) -> int:
+        """Wait for its end; the exit code, that of a signal negative. Raises `Wrong` if it hangs."""
+        self._real.join(PATIENCE)
+        if self._real.is_alive():
+            where = _state(self.pid)
+            self._real.kill()
+            self._real.join()
+            raise Wrong(f"{self._name} hangs {where}")
+        return self._real.exitcode or 0
+
+    def result(self) -> Any:
+        """What it gives back. Raises `Wrong` if it hangs, dies or raises."""
+        come = self._told.poll(PATIENCE)
+        try:
+            good, value = self._told.recv() if come else (True, None)
+        except EOFError:
+            good, value = True, None
+        code = self.exit()
+        if code or not come:
+            raise Wrong(f"{self._name} ended with exit code {code}")
+        if not good:
+            raise Wrong(f"{self._name} raised {value}")
+        return value
+
+
+def _state(pid: int) -> str:
+    """What the system tells of a process that hangs: D is one that waits for a disk, and no fault of ours."""
+    with suppress(OSError):
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return f"in state {state}, {Path(f'/proc/{pid}/wchan').read_text()}"
+    return ""
+
+
+def _live(bed: Bed, tells: Any, act: Callable[..., Any], given: tuple[Any, ...]) -> None:
+    with open(bed.log, "ab", buffering=0) as log:
+        for stream in (1, 2):
+            os.dup2(log.fileno(), stream)
+    faulthandler.dump_traceback_later(0.9 * PATIENCE)  # where it hangs
+    bed._enter()
+    try:
+        told = True, act(*given)
+        store.default().close()
+    except Wrong as problem:
+        told = False, str(problem)
+    except Exception as problem:
+        traceback.print_exc()
+        told = False, f"{type(problem).__name__}: {problem}"
+    sys.stdout.flush()
+    tells.send(told)
+
+
+def submit(seed: int) -> str:
+    """Ask for a run, as a page does."""
+    return queue.submit(TOY, settings(seed))
+
+
+def work(slots: int = 1) -> int:
+    """A worker that trains what waits, if anything does."""
+    return worker.work(once=True, slots=slots)

@@ -1,0 +1,34 @@
+"""Jobs that are cancelled at every stage, or left, or asked for again at the same moment."""
+
+from icl_core.jobs import queue
+from icl_core.jobs.reading import CANCELLED
+from icl_core.runs import store
+from tests.faults.audit import finish
+from tests.faults.bed import ASKED, FINISHED, Bed, Wrong, key, submit
+from tests.faults.stages import STAGES, Halted
+from tests.house import TOY
+
+
+def _cancelled(bed: Bed) -> str:
+    """Given up means that there is no run of it, and too late that there is one."""
+    bed.act(submit, ASKED[0])
+    worker = Halted(bed, stage := bed.chance.choice(list(STAGES)))
+    status = bed.chance.choice(CANCELLED)
+    bed.act(queue.cancel, key(ASKED[0]), status)
+    again = bed.chance.random() < 0.3
+    if again:
+        bed.act(submit, ASKED[0])
+    worker.go_on()
+    worker.end()
+    told = bed.act(_told)
+    if told not in (("queued", False), ("done", True), *([] if again else [(status, False)])):
+        raise Wrong(f"after {status} at {stage} the job is {told[0]} and its run {'there' if told[1] else 'away'}")
+    return finish(bed, ASKED[:1], FINISHED)
+
+
+def _told() -> tuple[str, bool]:
+    job = queue.state(key(ASKED[0]))
+    return job.status if job else "", store.default().exact(TOY, key(ASKED[0])) is not None
+
+
+FAULTS = {"cancelled at any stage": _cancelled}

@@ -1,0 +1,56 @@
+"""The clock is set back, or forward: all that is on the disk is then of the future, or of long ago.
+
+No process may set the clock of a machine that others use: so times on the disk are set, which is the same for whoever
+reads them, and a worker at work is told another time from a random stage on.
+"""
+
+import json
+import os
+import time
+
+from tests.faults.audit import finish
+from tests.faults.bed import ASKED, FINISHED, Bed, submit, work
+from tests.faults.stages import STAGES, Halted, upon
+
+SPANS = (60.0, 3600.0, 86400.0, 40 * 365 * 86400.0)
+TIMES = {"asked": 1e9, "retry_at": 1.0, "born": 1.0}  # in files, and their units a second
+
+
+def _set(direction: int, bed: Bed) -> str:
+    shift = direction * bed.chance.choice(SPANS) * bed.chance.random()
+    for seed in ASKED[:2]:
+        bed.act(submit, seed)
+    if bed.chance.random() < 0.5:
+        worker = Halted(bed, bed.chance.choice(list(STAGES)))
+        worker.kill()
+        _move_the_disk(bed, -shift)
+    else:
+        bed.begin(_works_on, bed.chance.choice(list(STAGES)), bed, shift).result()
+    return finish(bed, ASKED, FINISHED)
+
+
+def _works_on(stage: str, bed: Bed, shift: float) -> int:
+    upon(stage, bed.chance, lambda: _tell_the_time(shift))
+    return work()
+
+
+def _tell_the_time(shift: float) -> None:
+    now, now_ns = time.time, time.time_ns
+    time.time, time.time_ns = lambda: now() + shift, lambda: now_ns() + int(shift * 1e9)
+
+
+def _move_the_disk(bed: Bed, shift: float) -> None:
+    """As if everything had been written by a clock that was so many seconds ahead."""
+    for path in bed.cache.rglob("*"):
+        if path.suffix == ".json":
+            told = json.loads(path.read_text())
+            told |= {name: told[name] + shift * unit for name, unit in TIMES.items() if told.get(name)}
+            path.write_text(json.dumps({**told, **({"asked": int(told["asked"])} if "asked" in told else {})}))
+        at = max(0.0, path.stat().st_mtime + shift)
+        os.utime(path, (at, at))
+
+
+FAULTS = {
+    "clock set back": lambda bed: _set(-1, bed),
+    "clock set forward": lambda bed: _set(1, bed),
+}

@@ -1,0 +1,105 @@
+"""Files that are damaged, cut, swapped, replaced by a link, a pipe or a folder, at rest or under a worker's hands."""
+
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from tests.faults.audit import GIVEN_UP, check, finish
+from tests.faults.bed import ASKED, FINISHED, Bed, key, submit
+from tests.faults.stages import Halted
+
+JOB = f"jobs/{key(ASKED[0])}"
+OTHER = f"jobs/{key(ASKED[1])}"
+# Of each kind the files, and those of the same kind that it may be swapped with.
+KINDS: dict[str, tuple[str, str]] = {
+    "run": (f"runs/{key(FINISHED[0])}-*.safetensors", f"runs/{key(FINISHED[1])}-*.safetensors"),
+    "request": (f"{JOB}/request.json", f"{OTHER}/request.json"),
+    "state": (f"{JOB}/state.json", f"jobs/{key(FINISHED[0])}/state.json"),
+    "checkpoint": (f"{JOB}/checkpoint.safetensors", f"runs/{key(FINISHED[1])}-*.safetensors"),
+    "lock": (f"{JOB}/lock", f"{OTHER}/request.json"),
+    "database": ("runs/cache.db*", f"{JOB}/request.json"),
+    "any other file": (f"{JOB}/**/*", f"{OTHER}/request.json"),
+}
+
+
+def _flip(bed: Bed, path: Path, other: Path) -> None:
+    content = bytearray(path.read_bytes() or b".")
+    for _ in range(bed.chance.randint(1, 8)):
+        content[bed.chance.randrange(len(content))] ^= 1 << bed.chance.randrange(8)
+    _into(path, bytes(content))
+
+
+def _cut(bed: Bed, path: Path, other: Path) -> None:
+    os.truncate(path, bed.chance.randrange(path.stat().st_size + 1))
+
+
+def _nest(bed: Bed, path: Path, other: Path) -> None:
+    _into(path, bed.chance.choice(["[", '{"a":', '{"config":[']).encode() * 100_000)
+
+
+def _swap(bed: Bed, path: Path, other: Path) -> None:
+    content = path.read_bytes()
+    _into(path, other.read_bytes())
+    if other.parent.parent == path.parent.parent:
+        _into(other, content)
+
+
+def _link(bed: Bed, path: Path, other: Path) -> None:
+    path.unlink()
+    path.symlink_to(bed.chance.choice([other, path, "/dev/zero", bed.folder / "nothing"]))
+
+
+def _pipe(bed: Bed, path: Path, other: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def _folder(bed: Bed, path: Path, other: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def _into(path: Path, content: bytes) -> None:
+    """In place, not as a new file: whoever has it open sees it."""
+    with open(path, "r+b") as file:
+        file.write(content)
+        file.truncate()
+
+
+WAYS: tuple[Callable[[Bed, Path, Path], None], ...] = (_flip, _cut, _nest, _swap, _link, _pipe, _folder)
+
+
+def _damaged(kind: str, bed: Bed) -> str:
+    """By design, a run whose own file is damaged is set aside and can be made anew; and a worker dies of it, as of a
+    kill, if what it has mapped of the database is cut off."""
+    for seed in ASKED[:2]:
+        bed.act(submit, seed)
+    worker = Halted(bed, bed.chance.choice(["training", "checkpoint", "metrics", "save", "last state"]))
+    at_rest = bed.chance.random() < 0.5
+    if at_rest:
+        worker.kill()
+    _inject(kind, bed)
+    left = FINISHED if kind != "run" else ()
+    bed.begin(check, bed, left).result()
+    died = not at_rest and worker.died_of(signal.SIGBUS)
+    outcome = finish(bed, ASKED[:2] if kind != "run" else (*ASKED[:2], *FINISHED), left)
+    return GIVEN_UP if died or (kind == "run" and any((bed.cache / "aside").glob("*.safetensors"))) else outcome
+
+
+def _inject(kind: str, bed: Bed) -> None:
+    files, others = KINDS[kind]
+    every = [*bed.cache.glob(files), *(bed.cache.glob("jobs/*") if kind == "any other file" else ())]
+    found = [path for path in every if path.is_file() and not path.name.startswith(".")]
+    if not found:  # a checkpoint, say, before the first
+        return
+    path = bed.chance.choice(sorted(found))
+    other = next(iter(bed.cache.glob(others)))
+    with suppress(FileNotFoundError):  # replaced or dropped meanwhile
+        way = bed.chance.choice(WAYS)
+        bed.log.open("a").write(f"{way.__name__} {path}\n")
+        way(bed, path, other)
+
+
+FAULTS = {f"damaged: {kind}": lambda bed, kind=kind: _damaged(kind, bed) for kind in KINDS}

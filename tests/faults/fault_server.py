@@ -1,0 +1,85 @@
+"""A real server is killed while visitors' pages ask for runs, and while a worker trains; the next one goes on."""
+
+import asyncio
+import socket
+import sys
+import time
+import urllib.request
+from contextlib import closing, suppress
+from pathlib import Path
+
+from streamlit import config
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from streamlit.web import bootstrap
+from websockets.exceptions import WebSocketException
+from websockets.sync.client import connect
+
+from tests.faults.audit import check, finish, statuses
+from tests.faults.bed import ASKED, FINISHED, STEPS, Bed, Wrong, work
+
+LIVES = 2.5  # seconds at most
+PAGE = Path(__file__).with_name("server_page.py")
+
+
+def _killed(bed: Bed) -> str:
+    """Two visitors open a page, which asks for its run by itself; the server dies at any time meanwhile."""
+    port = _free()
+    server = bed.begin(_serve, port)
+    _wait_for(port)
+    visitors = [bed.begin(_visit, port, seed) for seed in ASKED[:2]]
+    worker = bed.begin(_works_soon)
+    time.sleep(bed.chance.uniform(0, LIVES))
+    server.kill()
+    server.exit()
+    for each in (*visitors, worker):
+        each.result()
+    check(bed, FINISHED)
+    return finish(bed, [seed for seed, told in bed.act(statuses, ASKED).items() if told], FINISHED)
+
+
+def _serve(port: int) -> None:
+    asyncio.set_event_loop(asyncio.new_event_loop())
+    for name, value in {"port": port, "headless": True, "fileWatcherType": "none", "address": "localhost"}.items():
+        config.set_option(f"server.{name}", value)
+    sys.argv = [str(PAGE)]
+    bootstrap.run(str(PAGE), False, [], {})
+
+
+def _free() -> int:
+    with closing(socket.socket()) as free:
+        free.bind(("localhost", 0))
+        return free.getsockname()[1]
+
+
+def _wait_for(port: int) -> None:
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        with suppress(OSError), urllib.request.urlopen(f"http://localhost:{port}/_stcore/health", timeout=5):
+            return
+        time.sleep(0.02)
+    raise Wrong("the server does not come")
+
+
+def _visit(port: int, seed: int) -> int:
+    """Open the page of a setting, and look at it until the server is gone; the number of messages that came."""
+    query, count = f"steps={STEPS}&seed={seed}", 0
+    address = f"ws://localhost:{port}/_stcore/stream"
+    with suppress(OSError, EOFError, WebSocketException), connect(address, max_size=None) as wire:
+        asks = BackMsg()
+        asks.rerun_script.query_string = query
+        wire.send(asks.SerializeToString())
+        for message in wire:
+            told = ForwardMsg.FromString(message)
+            count += 1
+            if told.HasField("delta") and told.delta.new_element.HasField("exception"):
+                raise Wrong(told.delta.new_element.exception.message)
+    return count
+
+
+def _works_soon() -> int:
+    time.sleep(0.3)
+    return work()
+
+
+FAULTS = {"server killed": _killed}

@@ -1,0 +1,101 @@
+"""The stages of a job, and what shall happen as a worker comes to one."""
+
+import itertools
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+from icl_core.jobs import progress, train
+from icl_core.jobs.folder import Job
+from icl_core.runs.local import LocalRuns
+from tests.faults import bed
+
+# Where each begins, how often a job comes there at most, and seconds that it takes.
+STAGES: dict[str, tuple[Any, str, int, float]] = {
+    "begin": (train, "begin", 1, 0.01),
+    "training": (progress.JobProgress, "report", bed.STEPS, 0.01),
+    "checkpoint": (progress.JobProgress, "_keep", 4, 0.006),
+    "metrics": (train, "_measured", 1, 0.002),
+    "save": (LocalRuns, "save", 1, 0.02),
+    "last state": (Job, "tell", 6, 0.004),
+}
+
+GROUPS = {
+    "training": ("begin", "training"),
+    "writing a checkpoint": ("checkpoint",),
+    "computing metrics": ("metrics",),
+    "saving": ("save", "last state"),
+}
+
+
+def upon(stage: str, chance: Random, act: Callable[[], None]) -> None:
+    """Have this process do `act` when it comes to a stage, once, at a random one of its times."""
+    of, name, most, _ = STAGES[stage]
+    real, count, at = getattr(of, name), itertools.count(1), chance.randint(1, most)
+
+    def entered(*given: Any, **more: Any) -> Any:
+        if next(count) == at:
+            act()
+        return real(*given, **more)
+
+    setattr(of, name, entered)
+
+
+def killed_in(stage: str, chance: Random) -> int:
+    """A worker that is killed within a stage. The kernel ends it by the default of SIGALRM: as abruptly as by SIGKILL,
+    between any two instructions, and exactly in time on busy cores too."""
+    span = STAGES[stage][3]
+    upon(stage, chance, lambda: signal.setitimer(signal.ITIMER_REAL, max(1e-6, chance.uniform(0, span))))
+    return bed.work()
+
+
+def told_in(stage: str, chance: Random, reached: int, go: int) -> int:
+    """A worker that says when it comes to a stage, and waits there until it may go on."""
+
+    def waits() -> None:
+        os.write(reached, b".")
+        os.read(go, 1)
+
+    upon(stage, chance, waits)
+    return bed.work()
+
+
+class Halted:
+    """A worker that waits as soon as it comes to a stage; what is done then happens there."""
+
+    def __init__(self, on: bed.Bed, stage: str) -> None:
+        came, comes = os.pipe()
+        goes, self._go = os.pipe()
+        self._worker = on.begin(told_in, stage, on.chance, comes, goes)
+        os.close(comes)
+        os.close(goes)
+        with os.fdopen(came, "rb") as read:
+            read.read(1)  # or it has ended before it came there
+        self._ended = False
+
+    def go_on(self) -> None:
+        """Let it go on."""
+        with suppress(OSError):
+            os.write(self._go, b".")
+
+    def end(self) -> None:
+        """Wait for its end; it must be a good one."""
+        if not self._ended:
+            self._worker.result()
+        self._ended = True
+
+    def died_of(self, number: int) -> bool:
+        """Let it go on to its end, a good one or that by this signal; whether it was that."""
+        self.go_on()
+        code = self._worker.exit()
+        if code not in (0, -number):
+            raise bed.Wrong(f"a worker ended with exit code {code}")
+        return code != 0
+
+    def kill(self) -> None:
+        """SIGKILL it."""
+        self._worker.kill()
+        self._worker.exit()

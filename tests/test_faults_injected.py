@@ -1,0 +1,28 @@
+"""Each kind of fault, injected a few times; fifty times each are `pytest -m long`, or `python -m tests.faults`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NAMES = sorted(path.stem.removeprefix("fault_") for path in (ROOT / "tests" / "faults").glob("fault_*.py"))
+
+
+def inject(*more: str) -> None:
+    found = subprocess.run(
+        [sys.executable, "-m", "tests.faults", *more], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_nothing_is_lost_whatever_happens():
+    """One process for all, of its own: it forks, and imports once."""
+    inject("--times", "1")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_is_lost_in_fifty_cases(name):
+    inject("--times", "50", name)
