@@ -4,11 +4,13 @@ import dataclasses
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 from house import TOY, house
 
 from icl_core import findings, registry
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
+from icl_core.experiment import Run
 from icl_core.findings import Finding, Summary
 from icl_core.runs.header import Header
 
@@ -81,6 +83,16 @@ def test_a_record_keeps_all_that_was_measured_and_comes_back():
     ]
     at = dataclasses.replace(header(metrics=findings.records(experiment, [metric], experiment.config())), config={})
     assert findings.of_run(at) == [Finding(TOY, metric, NOT_DECIDED, at)]
+
+
+def test_a_run_is_measured_by_its_experiment_and_judged_at_its_settings():
+    experiment = registry.experiment(TOY)
+    tensors = {"final/weights": np.eye(2), "final/teacher": np.eye(2), "curve/loss": np.array([[1.0, 0.5]])}
+    found = findings.measure(experiment, Run(experiment.config(), tensors))
+    assert [(each["claim"], each["value"], each["verdict"]) for each in found] == [
+        ("toy.recovered", 1.0, "reproduced"),
+        ("toy.exact", 0.5, "fails"),
+    ]
 
 
 def test_a_record_of_a_claim_that_is_no_longer_declared_is_left_out_and_the_others_stay():
