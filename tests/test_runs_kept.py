@@ -13,7 +13,8 @@ from house import TOY, house
 from test_store import INFO, TENSORS
 
 from icl_core import registry
-from icl_core.runs import bytes_disk
+from icl_core.knobs import BadSetting
+from icl_core.runs import bytes_disk, documents, owners, room
 from icl_core.runs.atlas import Mapped, pack_atlas
 from icl_core.runs.cache import RunCache
 from icl_core.runs.disk import write_whole
@@ -209,3 +210,40 @@ def test_settings_are_plain_in_whatever_form_they_come():
     for form in (values, SimpleNamespace(**values), config(seed=3)):
         assert plain(form) == values and plain(form) is not form
     assert plain(dataclasses.replace(config(), d=5))["d"] == 5
+
+
+def test_what_an_atlas_keeps_in_half_precision_comes_in_single_and_cannot_be_written(runs):
+    halves = {"final/W": np.linspace(0, 1, 8, dtype=np.float16), "final/a": np.arange(3)}
+    write_whole(
+        runs.atlases.path(TOY), pack_atlas(TOY, {}, [Mapped(plain(config(seed=1)), {"seconds": 1.0}, halves)], [])
+    )
+    run = runs.load(runs.find(TOY, config(seed=1)))
+    assert run["final/W"].dtype == np.float32 and run["final/a"].dtype == halves["final/a"].dtype
+    np.testing.assert_array_equal(run["final/W"], halves["final/W"])
+    assert not run["final/W"].flags.writeable and not run["final/a"].flags.writeable
+
+
+def test_the_least_size_is_that_of_the_largest_run_that_is_greater_in_nothing(runs):
+    sizes = [
+        runs.ship(TOY, config(d=d, seed=d), {"x": np.zeros(1000 * d)}, INFO).path.stat().st_size for d in (4, 5, 6)
+    ]
+    assert runs.least_size(TOY, config(d=5)) == sizes[1] and runs.least_size(TOY, config(d=3)) == 0
+    headers = runs.headers(TOY)
+    for header in headers:
+        header.path.unlink()
+    assert room.least_size(headers, plain(config(d=6))) == 0  # gone meanwhile
+
+
+def test_of_those_who_asked_the_oldest_are_forgotten_a_tenth_at_a_time(runs, monkeypatch):
+    monkeypatch.setattr(owners, "MOST", 20)
+    for number in range(21):
+        owners.add(f"{number:02}", "a")
+        os.utime(runs.local / "owners" / f"{number:02}", (number, number))
+    assert owners.of("00") == owners.of("02") == set() and owners.of("03") == {"a"}
+    assert len(list((runs.local / "owners").iterdir())) == 18  # so that not every one that comes makes room
+
+
+def test_so_much_room_is_said_to_be_missing():
+    documents._check("a run", [2**19, 2**19], 2**20)
+    with pytest.raises(BadSetting, match=r"^a run may take 1\.0 MB here, they would take 1\.5 MB with this one; "):
+        documents._check("a run", [2**20, 2**19], 2**20)
