@@ -26,6 +26,10 @@ RUNS = (
     "test_class.py::test_a_name_cannot_leave_the_folder_and_what_is_old_is_forgotten",
     "test_class.py::test_a_run_and_a_text_are_deleted_by_who_asked_for_them",
 )
+BY_HAND = (
+    "papers/test_gdssm_comparison.py::test_a_linear_transformer_built_by_hand_takes_one_step",
+    "papers/test_gdssm_comparison.py::test_the_products_are_the_second_derivatives_of_a_prediction",
+)
 # All of jobs/ but what hands them to a cluster; and the tests of test_jobs.py that start no other process.
 HERE = (
     *("assist", "code", "ends", "estimate", "faults", "folder", "listing", "progress", "queue", "reading", "shared"),
@@ -61,7 +65,7 @@ GROUPS = {
     ),
     "constructions": Group(
         ("papers/*/shared/construction.py", "papers/gdssm/comparison/constructed.py"),
-        _papers("birth_construction", "gdssm_model", "gdssm_scalar"),
+        (*_papers("birth_construction", "gdssm_model", "gdssm_scalar"), *BY_HAND),
     ),
     "solvers": Group(
         ("regression/*.py", "papers/memformers/shared/first_order.py"),
