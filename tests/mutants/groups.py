@@ -61,7 +61,7 @@ ALONE = (
 GROUPS = {
     "probes": Group(
         ("papers/birth/shared/probes.py", "papers/birth/shared/full/probes.py", "papers/birth/shared/memories.py"),
-        _papers("birth_circuit", "birth_model", "birth_construction", "birth_transformer_probes"),
+        _papers("birth_probes", "birth_circuit", "birth_construction", "birth_transformer_probes"),
     ),
     "constructions": Group(
         ("papers/*/shared/construction.py", "papers/gdssm/comparison/constructed.py"),
