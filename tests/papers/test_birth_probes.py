@@ -19,7 +19,7 @@ def half_learned(**task):
     weights, task = initialise(65, 48, T, generator, "paper", True, "random"), make_task(T=T, **task)
     made = construct(weights, task, logit=1.0, output_scale=1.0)
     noise = {name: torch.randn(48, 48, generator=generator) for name in ("W_K1", "W_K2", "W_O2")}
-    share = {"W_K1": 0.4, "W_K2": 0.2, "W_O2": 0.03}
+    share = {"W_K1": 3.0, "W_K2": 0.2, "W_O2": 0.03}
     return made.with_(**{name: made[name] + share[name] * noise[name] for name in noise}), task
 
 
