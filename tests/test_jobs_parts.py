@@ -14,19 +14,8 @@ from house import TOY, house
 
 from icl_core import device, forms, registry
 from icl_core.jobs import (
-    cluster,
-    ends,
-    estimate,
-    folder,
-    parcel,
-    progress,
-    queue,
-    reading,
-    start,
-    terminal,
-    train,
-    turns,
-)
+    cluster, ends, estimate, folder, parcel, progress, queue, reading, start, terminal, train, turns, worker,
+)  # fmt: skip
 from icl_core.jobs.code import differs
 from icl_core.jobs.estimate import FIGURES, MADE_HERE, NEAR
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, held, jobs_folder, put_off
@@ -410,6 +399,97 @@ def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
     terminal.say(states, said)
     terminal.say(states, said)
     assert written == [("a is full", True), ("one was refused", True), ("z is full", True)]
+
+
+@pytest.fixture
+def bar(monkeypatch):
+    """What the bar in the terminal showed, look by look; a worker of this process trains in between."""
+    shown = []
+
+    class Bar:
+        def __init__(self, **options):
+            self.options, self.n, self.total = options, 0, None
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+        def set_postfix_str(self, text, refresh):
+            shown.append([self.options["desc"], text, refresh])
+
+        def update(self, more):
+            self.n += more
+            shown[-1] += [more, self.total]
+
+        refresh = staticmethod(lambda: None)
+        write = staticmethod(lambda *_, **__: None)
+
+    monkeypatch.setattr(terminal, "tqdm", Bar)
+    monkeypatch.setattr(terminal, "_PAUSE", 0.0)
+    return shown
+
+
+def test_a_terminal_waits_for_a_run_and_shows_how_far_it_is(bar, monkeypatch):
+    told = [
+        queue.JobState("k", TOY, {}, "queued"),
+        queue.JobState("k", TOY, {}, "running", step=30, total=120, loss=0.123456),
+        queue.JobState("k", TOY, {}, "interrupted", step=20, total=120, loss=0.5),
+        queue.JobState("k", TOY, {}, "done"),
+    ]
+    looked, asked = [], []
+    monkeypatch.setattr(queue, "state", lambda key: told.pop(0))
+    monkeypatch.setattr(queue, "look", lambda *of: looked.append(of))
+    monkeypatch.setattr(start, "ensure_workers", lambda *of: asked.append(of))
+    terminal._watch("k", TOY)
+    assert bar == [
+        [TOY, "queued", False, 0, None],
+        [TOY, "loss 0.1235", False, 30, 120],
+        [TOY, "loss 0.5", False, 0, 120],
+    ]
+    assert looked == [("k", f"terminal-{os.getpid()}")] * 3 and asked == [()] * 3
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"status": "cancelled", "message": ""}, "the training was cancelled"),
+        ({"status": "left", "message": ""}, "the training was cancelled"),
+        ({"status": "failed", "message": "it diverged"}, "the training failed: it diverged"),
+    ],
+)
+def test_a_terminal_says_how_a_training_ended(bar, monkeypatch, told, said):
+    monkeypatch.setattr(queue, "state", lambda key: queue.JobState(key, TOY, {}, **told))
+    with pytest.raises(terminal.Failed, match=f"^{said}$"):
+        terminal._watch("k", TOY)
+
+
+def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(runs, bar, monkeypatch):
+    monkeypatch.setattr(start, "ensure_workers", lambda *of: worker.work(once=True, slots=1))
+    made = terminal.obtain(TOY, config())
+    assert made == runs.find(TOY, config()) and bar
+    bar.clear()
+    assert terminal.obtain(TOY, config()) == made and not bar
+    monkeypatch.setattr(runs, "find", lambda *of: None)
+    with pytest.raises(terminal.Failed, match="the run was made but is no longer in the cache"):
+        terminal.obtain(TOY, config())
+
+
+def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(bar, monkeypatch, capsys):
+    def interrupted(*of):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(start, "ensure_workers", interrupted)
+    for visitor, status in (("", "cancelled"), ("a", "queued")):
+        if visitor:
+            key = queue.submit(TOY, config(), visitor=visitor)
+        with pytest.raises(KeyboardInterrupt):
+            terminal.obtain(TOY, config())
+        key = store.key_of(TOY, config())
+        assert queue.state(key).status == status
+    said = capsys.readouterr().err
+    assert said == "cancelled\nit goes on for others who asked for it\n"
 
 
 def test_what_differs_is_said_in_order_and_what_is_missing_as_nothing():
