@@ -14,8 +14,20 @@ from house import TOY, house
 
 from icl_core import device, forms, registry
 from icl_core.jobs import (
-    cluster, ends, estimate, folder, parcel, progress, queue, reading, start, terminal, train, turns, worker,
-)  # fmt: skip
+    cluster,
+    ends,
+    estimate,
+    folder,
+    parcel,
+    progress,
+    queue,
+    reading,
+    start,
+    terminal,
+    train,
+    turns,
+    worker,
+)
 from icl_core.jobs.code import differs
 from icl_core.jobs.estimate import FIGURES, MADE_HERE, NEAR
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, held, jobs_folder, put_off
