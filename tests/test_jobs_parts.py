@@ -178,6 +178,15 @@ def test_who_is_asked_to_end_is_told_as_what():
     assert job.cancelled() == reading.CANCELLED[0]
 
 
+def test_what_has_ended_stays_as_it_ended_and_what_nobody_asked_for_stays_unknown():
+    key = queue.submit(TOY, config())
+    for status in reading.ENDED:
+        Job(key).tell(status=status)
+        assert queue.cancel(key) and queue.state(key).status == status
+    assert queue.cancel("0" * 20) and not Job("0" * 20).folder.joinpath("state.json").exists()
+    assert [known.key for known in queue.states()] == [key]
+
+
 def test_a_lock_is_held_by_one_and_told_to_all(tmp_path):
     job = Job(queue.submit(TOY, config()))
     assert not job.locked()
