@@ -26,7 +26,6 @@ from icl_core.jobs import (
     terminal,
     train,
     turns,
-    worker,
 )
 from icl_core.jobs.code import differs
 from icl_core.jobs.estimate import FIGURES, MADE_HERE, NEAR
@@ -313,6 +312,17 @@ def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
     assert made.state()["seconds_left"] is None
 
 
+def test_what_a_training_took_is_told_with_what_it_made():
+    made = Job(queue.submit(TOY, config()))
+    identity = progress.identity_of(made.request())
+    told, other = progress.JobProgress(made, identity, 1, lambda: False, lambda: True), Shared(made, identity)
+    clock = iter((100.0, 103.5))
+    told._clock = lambda: next(clock)
+    assert told.take(["a"]).made is None
+    told.give("a", {"x": np.ones(1)})
+    assert other.found("a") and other.seconds == 3.5
+
+
 def test_a_longer_run_is_known_by_its_steps(monkeypatch):
     asked = [each.steps for each in ends.longer(TOY, config(steps=30))]
     assert asked == [60, 150, 300] and [each.steps for each in ends.longer(TOY, config(steps=200_000))] == [
@@ -487,7 +497,11 @@ def test_a_terminal_says_how_a_training_ended(bar, monkeypatch, told, said):
 
 
 def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(runs, bar, monkeypatch):
-    monkeypatch.setattr(start, "ensure_workers", lambda *of: worker.work(once=True, slots=1))
+    def trained(*of):
+        runs.save(TOY, config(), {"x": np.ones(1)}, {})
+        Job(store.key_of(TOY, config())).tell(status="done")
+
+    monkeypatch.setattr(start, "ensure_workers", trained)
     made = terminal.obtain(TOY, config())
     assert made == runs.find(TOY, config()) and bar
     bar.clear()
