@@ -16,6 +16,7 @@ def _papers(*names: str) -> tuple[str, ...]:
 
 
 SHIPPED = "test_contract.py::test_shipped_metrics_are_those_recomputed"
+ROLES = "papers/test_birth_transformer_runs.py::test_heads_of_the_shipped_runs_do_what_the_paper_says"
 RUNS = (
     "test_runs_file.py",
     "test_runs_kept.py",
@@ -71,7 +72,7 @@ GROUPS = {
         ("regression/*.py", "papers/memformers/shared/first_order.py"),
         ("test_regression.py", *_papers("memformers_model")),
     ),
-    "metrics": Group(("papers/*/*/metrics.py",), (SHIPPED, *_papers("birth_claims", "metric_parts"))),
+    "metrics": Group(("papers/*/*/metrics.py",), (SHIPPED, ROLES, *_papers("birth_claims", "metric_parts"))),
     "findings": Group(
         ("findings.py", "claims.py"), ("test_findings.py", "test_claims.py", *_papers("birth_claims", "atlas_findings"))
     ),
