@@ -129,6 +129,7 @@ def test_the_best_rate_is_the_best():
         ]
         assert losses[1] == min(losses)
     assert construction.best_shared_eta(tasks, 1) == pytest.approx(eta, rel=1e-6)
+    assert construction.best_shared_eta(tasks, 3) == construction.best_shared_eta(tasks, 3, penalty=0.0)
 
 
 # The paper's formulas as printed, and what gives gradient descent

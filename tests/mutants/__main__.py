@@ -1,0 +1,100 @@
+"""Mutation testing: mutants of the code that numbers and files depend on, drawn by a fixed seed, and the tests on them.
+
+    python -m tests.mutants                     # all groups, some minutes each
+    python -m tests.mutants runs --count 60 --seed 1
+
+mutmut makes the mutants and runs on each the tests that reach it; this chooses files and tests, draws, and counts.
+What it needs lies in `.mutants/<group>`, so that a second run of a group starts sooner.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+from mutmut.mutation.file_mutation import mutate_file_contents
+from mutmut.utils.format_utils import get_mutant_name
+
+from tests.mutants.groups import GROUPS, Group
+
+ROOT = Path(__file__).parents[2]
+MUTMUT = Path(sys.executable).with_name("mutmut")
+NEEDED = ("artifacts", "pages", "app.py", "README.md", "requirements.txt", ".streamlit")  # by tests, beside the code
+KILLED = (1, 3, 24, -24, 36, 152, 255)  # a test failed, or the time was up
+
+
+def prepared(folder: Path, group: Group) -> Path:
+    """The folder in which mutmut is run: the project by links, and what of it is mutated and tested."""
+    (folder / "mutants").mkdir(parents=True, exist_ok=True)
+    links = {folder / name: ROOT / name for name in ("icl_core", "tests")}
+    links |= {folder / "mutants" / name: ROOT / name for name in NEEDED}
+    for link, target in links.items():
+        if not link.is_symlink():
+            link.symlink_to(target)
+    settings = {
+        "only_mutate": [f"icl_core/{pattern}" for pattern in group.files],
+        "pytest_add_cli_args_test_selection": [f"tests/{name}" for name in group.tests],
+    }
+    text = "".join(f"{name} = {json.dumps(value)}\n" for name, value in settings.items())
+    (folder / "pyproject.toml").write_text(f"{(ROOT / 'pyproject.toml').read_text()}{text}")
+    return folder
+
+
+def drawn(group: Group, count: int, seed: int) -> list[str]:
+    """The names of that many mutants, the same for the same code and seed."""
+    files = sorted({path.relative_to(ROOT) for pattern in group.files for path in (ROOT / "icl_core").glob(pattern)})
+    names = [
+        get_mutant_name(file, each)
+        for file in files
+        for each in mutate_file_contents(str(file), (ROOT / file).read_text()).mutant_names
+    ]
+    return sorted(random.Random(seed).sample(names, min(count, len(names))))
+
+
+def tested(folder: Path, names: list[str]) -> dict[str, int | None]:
+    """By mutant how its tests ended. None if they did not."""
+    environment = {**os.environ, "PYTHONPATH": ""}
+    said = subprocess.run(
+        [MUTMUT, "run", "--max-children", "1", *names], cwd=folder, env=environment, capture_output=True, text=True
+    )
+    found = [
+        json.loads(path.read_text())["exit_code_by_key"] for path in (folder / "mutants").rglob("icl_core/**/*.meta")
+    ]
+    codes = {name: code for each in found for name, code in each.items() if name in names}
+    if len(codes) < len(names) or None in codes.values():
+        sys.exit(f"mutmut came to no end in {folder}:\n{said.stdout[-6000:]}{said.stderr[-2000:]}")
+    return codes
+
+
+def changed(folder: Path, name: str) -> str:
+    """The lines that a mutant changes."""
+    said = subprocess.run([MUTMUT, "show", name], cwd=folder, capture_output=True, text=True).stdout
+    return "\n".join(
+        line for line in said.splitlines() if line.startswith(("#", "-", "+")) and line[:3] not in ("---", "+++")
+    )
+
+
+def main() -> None:
+    """Print how many were killed, and each that was not."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutants")
+    parser.add_argument("groups", nargs="*", choices=[[], *GROUPS], help=f"of {', '.join(GROUPS)}; else all")
+    parser.add_argument("--count", type=int, default=30, help="mutants a group")
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    tried = killed = 0
+    for name in asked.groups or GROUPS:
+        folder = prepared(ROOT / ".mutants" / name, GROUPS[name])
+        codes = tested(folder, drawn(GROUPS[name], asked.count, asked.seed))
+        survived = [each for each, code in codes.items() if code not in KILLED]
+        tried, killed = tried + len(codes), killed + len(codes) - len(survived)
+        print(f"{name}: {len(codes) - len(survived)} of {len(codes)} killed", flush=True)
+        for each in survived:
+            print(changed(folder, each), flush=True)
+    print(f"all: {killed} of {tried} killed, {killed / tried:.0%}")
+
+
+if __name__ == "__main__":
+    main()

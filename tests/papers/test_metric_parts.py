@@ -1,0 +1,113 @@
+"""What metrics make of numbers that shipped runs do not all have: crossings, powers, the seed that counts."""
+
+from importlib import import_module
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from test_birth_claims import made
+
+from icl_core.experiment import Run
+from icl_core.papers.birth.induction import claims
+from icl_core.papers.birth.laboratory.metrics import _farthest
+
+# Modules: an experiment's package has a function of that name.
+induction, comparison, layer, nonlinear, learned = (
+    import_module(f"icl_core.papers.{name}.metrics")
+    for name in ("birth.induction", "gdssm.comparison", "gdssm.layer", "gdssm.nonlinear", "memformers.learned")
+)
+
+
+@pytest.mark.parametrize("more", [True, False])
+def test_only_where_more_training_could_change_it_must_a_training_have_ended(more):
+    run = made(falling=True)
+    missed = induction._metric(run, claims.GLOBAL_FIRST, -1.0, 0.5, more=more, reason="so")
+    assert bool(missed.unfinished) == more and (missed.value, missed.error, missed.reason) == (-1.0, 0.5, "so")
+    kept = induction._metric(run, claims.GLOBAL_FIRST, 1.0, 0.5, more=more, reason="so")
+    assert (kept.value, kept.error, kept.unfinished, kept.reason) == (1.0, 0.5, "", "")
+
+
+def test_the_worst_seeds_accuracy_counts_with_its_own_error():
+    run = made()
+    run.tensors["evaluated/accuracy"][:] = (0.97, 0.2, 0.96)
+    run.tensors["evaluated/accuracy_error"][:] = (0.01, 0.02, 0.03)
+    for metric in induction._accuracy(run):
+        assert (metric.value, metric.error) == (0.2, 0.02)
+
+
+def test_the_width_where_the_mean_over_seeds_is_farthest_from_one_counts():
+    values = np.array([[1.1, 0.5, 1.3], [1.1, 0.9, 0.9], [0.8, 0.7, 1.0]])
+    np.testing.assert_array_equal(_farthest(values), values[:, 1])
+    np.testing.assert_array_equal(_farthest(values[:, ::-1]), values[:, 1])
+
+
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([0.5, 0.9, 1.3, 1.5], 1.25),  # from −0.1 to 0.3: a quarter of the way from 1 to 2
+        ([1.5, 0.9, 1.1, 1.5], 1.5),  # where it is crossed last
+        ([1.5, 1.2, 1.1, 1.5], 0.0),
+        ([0.5, 0.9, 0.8, 1.0], None),
+        ([1.0, 1.5, 1.5, 1.5], 0.0),
+    ],
+)
+def test_the_scale_from_which_on_a_loss_is_above_that_of_zero(losses, expected):
+    found = layer.crossing(np.arange(4.0), np.array(losses), np.ones(4))
+    assert np.isnan(found) if expected is None else found == pytest.approx(expected)
+
+
+def test_the_seed_that_is_farthest_from_one_counts_on_either_side():
+    for ratios, expected in (([1.1, 0.7, 1.2], -0.3), ([1.1, 0.9, 1.2], 0.2)):
+        assert layer.worst_ratio(Run(None, {"evaluated/ratio": np.array(ratios)})) == pytest.approx(expected)
+
+
+def test_of_rates_the_means_of_rows_are_compared_and_of_all_else_the_entries():
+    trained, constructed = torch.tensor([[[1.0, 3.0], [2.0, 2.0]]]), torch.full((1, 2, 2), 2.0)
+    entry = SimpleNamespace(name="Q", trained=trained, constructed=constructed, unit=0.5)
+    assert layer.farthest(entry) == 2.0
+    assert layer.farthest(SimpleNamespace(name="rate", trained=trained, constructed=constructed, unit=0.5)) == 0.0
+
+
+def test_a_power_is_that_of_the_mean_excess_and_its_error_the_jackknifes():
+    sizes = np.array([10.0, 100.0, 1000.0])
+    excess = np.stack([scale * sizes**-0.5 for scale in (1.0, 2.0, 4.0)])
+    tensors = {
+        "size/prompts": sizes,
+        "evaluated/loss": np.stack([np.full((3, 3), 9.0), excess + 1], -1),
+        "endless/loss": np.ones((3, 2)),
+    }
+    assert learned.power(Run(None, tensors), 2) == pytest.approx(-0.5)
+    assert learned.power_error(Run(None, tensors), 2) == pytest.approx(0.0, abs=1e-12)
+    tensors["evaluated/loss"][0, :, 1] = 1 + sizes**-1.0
+    slopes = [
+        np.polyfit(np.log(sizes), np.log(np.delete(tensors["evaluated/loss"][:, :, 1] - 1, seed, 0).mean(0)), 1)[0]
+        for seed in range(3)
+    ]
+    assert learned.power_error(Run(None, tensors), 2) == pytest.approx((2 * np.var(slopes)) ** 0.5)
+    fewer = {name: value[:2] if name != "size/prompts" else value for name, value in tensors.items()}
+    assert learned.power_error(Run(None, fewer), 2) is None
+    tensors["evaluated/loss"][:, 1:, 1] = 0.0  # of one size alone is there an excess
+    assert np.isnan(learned.power(Run(None, tensors), 2))
+
+
+def test_a_loss_over_anothers_has_an_error_by_pairs_of_seeds():
+    run = Run(None, {"evaluated/a": np.array([1.0, 2.0, 4.0]), "evaluated/b": np.array([1.0, 1.0, 2.0])})
+    value, error = nonlinear.over(run, "a", "b")
+    assert value == pytest.approx(7 / 4 - 1)
+    assert error == pytest.approx(np.std([0.0, 1.0, 2.0], ddof=1) / 3**0.5 / (4 / 3))
+    assert nonlinear.over(Run(None, {name: each[:1] for name, each in run.tensors.items()}), "a", "b") == (0.0, None)
+
+
+@pytest.mark.parametrize(
+    ("rate", "decided", "said"),
+    [(0.1, 1, "0.1, is the smallest"), (0.9, 1, "0.9, is the largest"), (0.5, 1, ""), (0.9, 0, "")],
+)
+def test_a_rate_at_the_edge_of_those_tried_is_said(rate, decided, said):
+    tensors = {
+        "chosen/rate": np.array([0.5, rate]),
+        "chosen/decided": np.array([1, decided]),
+        "tuned/rate": np.array([0.1, 0.5, 0.9]),
+    }
+    told = comparison.at_the_edge(Run(None, tensors), SimpleNamespace(place=1))
+    assert (said in told) if said else not told

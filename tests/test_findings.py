@@ -1,0 +1,185 @@
+"""What runs measured, as rows, tables and verdicts: every column, the order, what is not known."""
+
+import dataclasses
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from house import TOY, house
+
+from icl_core import findings, registry
+from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
+from icl_core.experiment import Run
+from icl_core.findings import Finding, Summary
+from icl_core.runs.header import Header
+
+
+def claims():
+    return registry.experiment(TOY).claims
+
+
+def header(origin="shipped", **info):
+    return Header(TOY, "0123456789abcdef", {}, info, "", origin, Path())
+
+
+def finding(verdict="reproduced", claim=None, at=None, **measured):
+    return Finding(TOY, Metric(**{"claim": claim or claims()[0], "value": 0.5, **measured}), verdict, at)
+
+
+def test_a_row_says_whose_claim_it_is_and_what_came_out_where():
+    claim = dataclasses.replace(claims()[0], at={"d": 8})
+    told = finding(claim=claim, at=header(presets=["classroom", "paper"]), value=0.99, error=0.25, reason="so")
+    assert told.row() == {
+        "paper": "toy",
+        "experiment": TOY,
+        "claim": "toy.recovered",
+        "label": "teacher found",
+        "kind": "paper",
+        "quote": "the student finds its teacher",
+        "setting": "inputs d = 8",
+        "preset": "classroom, paper",
+        "value": 0.99,
+        "error": 0.25,
+        "relation": "near",
+        "bound": 1.0,
+        "tolerance": 0.02,
+        "verdict": "reproduced",
+        "source": "Section 1",
+        "reason": "so",
+        "run": "0123456789abcdef",
+    }
+
+
+@pytest.mark.parametrize(
+    ("verdict", "measured", "reason"),
+    [
+        ("reproduced", {}, ""),
+        ("not reproduced", {}, "not known"),
+        ("not found here", {}, "not known"),
+        ("fails", {"reason": "of this"}, "of this"),
+        (NOT_DECIDED, {"unfinished": "still falling", "reason": "of this"}, "still falling"),
+        (NOT_RUN, {}, ""),
+    ],
+)
+def test_a_row_says_why_and_where_it_fails_that_nobody_knows(verdict, measured, reason):
+    assert finding(verdict, **measured).row()["reason"] == reason
+
+
+@pytest.mark.parametrize("value", [None, math.nan, math.inf, -math.inf])
+def test_what_is_no_number_is_none_in_rows_and_records(value):
+    row = finding(NOT_RUN, value=value, error=value).row()
+    assert (row["value"], row["error"], row["run"], row["preset"]) == (None, None, "", "")
+    (kept,) = findings.records(registry.experiment(TOY), [Metric(claims()[0], value, value)], None)
+    assert (kept["value"], kept["error"]) == (None, None)
+
+
+def test_a_record_keeps_all_that_was_measured_and_comes_back():
+    experiment = registry.experiment(TOY)
+    metric = Metric(claims()[1], -1.0, 0.25, "still falling", "of this")
+    kept = {"claim": "toy.exact", "kind": "theory", "value": -1.0, "error": 0.25, "unfinished": "still falling"}
+    assert findings.records(experiment, [metric], experiment.config()) == [
+        {**kept, "reason": "of this", "verdict": NOT_DECIDED}
+    ]
+    at = dataclasses.replace(header(metrics=findings.records(experiment, [metric], experiment.config())), config={})
+    assert findings.of_run(at) == [Finding(TOY, metric, NOT_DECIDED, at)]
+
+
+def test_a_run_is_measured_by_its_experiment_and_judged_at_its_settings():
+    experiment = registry.experiment(TOY)
+    tensors = {"final/weights": np.eye(2), "final/teacher": np.eye(2), "curve/loss": np.array([[1.0, 0.5]])}
+    found = findings.measure(experiment, Run(experiment.config(), tensors))
+    assert [(each["claim"], each["value"], each["verdict"]) for each in found] == [
+        ("toy.recovered", 1.0, "reproduced"),
+        ("toy.exact", 0.5, "fails"),
+    ]
+
+
+def test_a_record_of_a_claim_that_is_no_longer_declared_is_left_out_and_the_others_stay():
+    kept = {"value": 1.0, "error": None, "unfinished": "", "reason": "", "verdict": "reproduced"}
+    found = findings.of_run(header(metrics=[{**kept, "claim": "toy.gone"}, {**kept, "claim": "toy.recovered"}]))
+    assert [(each.metric.claim.id, each.verdict) for each in found] == [("toy.recovered", "reproduced")]
+    assert findings.of_run(header()) == []  # its metrics failed
+
+
+def test_the_least_favourable_verdict_comes_first_and_none_comes_last():
+    order = ["fails", NOT_DECIDED, "reproduced", NOT_RUN]
+    assert sorted([NOT_RUN, "reproduced", "fails", NOT_DECIDED], key=findings.rank) == order
+    assert findings.rank(ELSEWHERE) == findings.rank(NOT_RUN) > max(map(findings.rank, order[:3]))
+    here = tuple(finding(verdict, at=header()) for verdict in order[:3])
+    assert Summary(here, ()).verdict == "fails" and Summary((), here).verdict == NOT_RUN
+    assert Summary((), here).first is here[0] and Summary(here[1:], here).first is here[1]
+
+
+def test_a_summary_counts_shipped_runs_at_the_setting_and_those_made_here_where_there_is_none():
+    first, second = claims()
+    at_hand = [
+        finding("fails", second, header("local")),
+        finding(ELSEWHERE, second, header()),
+        finding("fails", first, header("local")),
+        finding("reproduced", first, header()),
+        finding(NOT_RUN, first),
+    ]
+    failing, kept = findings.summaries([at_hand[3], *at_hand])
+    assert (failing.here, failing.elsewhere) == ((at_hand[0],), (at_hand[1],)) and failing.verdict == "fails"
+    assert kept.here == (at_hand[3], at_hand[3]) and kept.elsewhere == (at_hand[4],)
+
+
+def test_a_claim_counts_once_at_its_worst_and_runs_made_here_do_not(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as runs:
+        assert findings.counts(runs) == {}
+        config = registry.experiment(TOY).config
+        verdicts = [("reproduced", "holds"), ("not decided", ELSEWHERE), ("reproduced", "holds")]
+        for seed, told in enumerate(verdicts):
+            records = [{"claim": c.id, "kind": c.kind, "verdict": v} for c, v in zip(claims(), told, strict=True)]
+            runs.ship(TOY, config(seed=seed), {}, {"metrics": records})
+        runs.ship(TOY, config(seed=8), {}, {"metrics": [{"claim": "toy.old", "kind": "ours"}]})
+        runs.save(TOY, config(seed=9), {}, {"metrics": [{"claim": "toy.exact", "kind": "theory", "verdict": "fails"}]})
+        assert findings.counts(runs) == {
+            "toy": {"paper": {"not decided": 1}, "theory": {"holds": 1}, "ours": {NOT_RUN: 1}}
+        }
+
+
+def test_every_claim_without_a_run_is_not_run(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as runs:
+        kept = {"claim": "toy.exact", "value": 0.0, "error": None, "unfinished": "", "reason": "", "verdict": "holds"}
+        runs.ship(TOY, registry.experiment(TOY).config(), {}, {"metrics": [kept]})
+        found = findings.of_experiment(TOY, runs)
+        assert [(each.metric.claim.id, each.verdict) for each in found] == [
+            ("toy.exact", "holds"),
+            ("toy.recovered", NOT_RUN),
+        ]
+        assert found[1].header is None and found[1].metric.value is None
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        ({"near": 1.0, "tolerance": 0.02}, "1 ± 0.02"),
+        ({"at_least": 0.95}, "≥ 0.95"),
+        ({"at_least": 0.95, "tolerance": 0.05}, "≥ 0.95 (0.9 counts)"),
+        ({"at_most": 0.0}, "≤ 0"),
+        ({"at_most": 0.0, "tolerance": 0.123456}, "≤ 0 (0.1235 counts)"),
+    ],
+)
+def test_a_table_has_columns_of_one_width_and_the_words_at_the_end(bound, said):
+    none = dict.fromkeys(("near", "at_least", "at_most"))
+    claim = dataclasses.replace(claims()[0], **{**none, "tolerance": 0.0, **bound})
+    rows = [
+        finding("not reproduced", claim, header(presets=["classroom"]), value=0.123456).row(),
+        finding(NOT_RUN, claims()[1], value=None).row(),
+        finding("holds", claims()[1], header(), value=0.0, reason="as proved").row(),
+    ]
+    head, *lines = findings.table(rows).splitlines()
+    width = max(len(said), len("≤ 0"), len("bound"))
+    assert head == (
+        f"experiment  preset     claim          value    {'bound':<{width}}  verdict         kind    "
+        "source; setting; quote; why"
+    )
+    assert lines == [
+        f"toy.walk    classroom  teacher found  0.1235   {said:<{width}}  not reproduced  paper   "
+        "Section 1; any setting; “the student finds its teacher”; not known",
+        f"toy.walk               last loss      not run  {'≤ 0':<{width}}  not run         theory  exact; any setting",
+        f"toy.walk    012345     last loss      0        {'≤ 0':<{width}}  holds           theory  "
+        "exact; any setting; as proved",
+    ]

@@ -1,0 +1,572 @@
+"""The parts of a job one by one: what its files may say, whose turn it is, when it is tried again, what is told."""
+
+import errno
+import json
+import math
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from house import TOY, house
+
+from icl_core import device, forms, registry
+from icl_core.jobs import (
+    cluster,
+    ends,
+    estimate,
+    folder,
+    parcel,
+    progress,
+    queue,
+    reading,
+    start,
+    terminal,
+    train,
+    turns,
+)
+from icl_core.jobs.code import differs
+from icl_core.jobs.estimate import FIGURES, MADE_HERE, NEAR
+from icl_core.jobs.folder import LONGEST_PAUSE, Job, held, jobs_folder, put_off
+from icl_core.jobs.shared import Shared
+from icl_core.runs import store
+from icl_core.runs.disk import write_whole
+from icl_core.runs.file import Damaged
+from icl_core.runs.header import plain
+
+REQUEST = {"experiment": TOY, "config": {"d": 1, "name": "x", "many": [1, 2.5]}, "asked": 1}
+NOW = 1_000_000.0
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+
+
+@pytest.fixture
+def now(monkeypatch):
+    """The clock, which goes only when it is set."""
+    clock = SimpleNamespace(time=NOW)
+    for module in (folder, train):
+        monkeypatch.setattr(module.time, "time", lambda: clock.time)
+    return clock
+
+
+def config(**values):
+    return registry.experiment(TOY).config(**{"steps": 20, **values})
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"experiment": "toy"},
+        {"experiment": "a.b.c"},
+        {"experiment": 3},
+        {"asked": "1"},
+        {"asked": 2**64},
+        {"version": None},
+        {"later": 1},
+        {"visitor": 7},
+        {"turn": -1},
+        {"turn": math.nan},
+        {"config": []},
+        {"config": {"d": {}}},
+        {"config": {"d": [1, [2]]}},
+        {"config": {"a": 1, "d": [{}]}},
+    ],
+    ids=str,
+)
+def test_a_request_of_another_form_is_none(part):
+    assert reading.is_request(REQUEST) and not reading.is_request({**REQUEST, **part})
+    assert reading.is_request({**REQUEST, "version": 2, "later": True, "visitor": "a", "turn": 0, "asked": -(2**63)})
+    assert not any(map(reading.is_request, ([], None, {}, {"experiment": TOY, "asked": 1})))
+
+
+@pytest.mark.parametrize("value", [-1, math.nan, math.inf, "1", None, 2**64, [1]], ids=str)
+@pytest.mark.parametrize("name", reading._COUNTS)
+def test_a_count_of_a_state_is_a_number_from_zero_on(name, value):
+    assert reading.is_state({"status": "running", name: 0}) and reading.is_state({"status": "running", name: 1.5})
+    assert not reading.is_state({"status": "running", name: value})
+
+
+@pytest.mark.parametrize(
+    ("told", "fits"),
+    [
+        *(({"status": status}, True) for status in ("queued", "interrupted", "running", "done", "failed", "left")),
+        ({"status": "cancelled", "loss": math.nan, "seconds_left": math.inf}, True),
+        ({"status": "running", "seconds_left": None, "message": "", "phase": "a"}, True),
+        ({"status": "running", "seconds_left": "soon"}, False),
+        ({"status": "running", "loss": None}, False),
+        ({"status": "running", "message": None}, False),
+        ({"status": "running", "phase": 1}, False),
+        ({"status": "cancelling"}, False),
+        ({}, False),
+        ([], False),
+    ],
+    ids=str,
+)
+def test_a_state_says_how_far_a_job_is(told, fits):
+    assert reading.is_state(told) == fits
+
+
+def test_a_file_that_does_not_fit_is_set_aside_under_the_name_of_its_job(runs, tmp_path):
+    path = tmp_path / "key" / "state.json"
+    assert reading.read_json(path, reading.is_state, "a state") is None and runs.messages() == []
+    write_whole(path, b'{"status": "queued"}')
+    assert reading.read_json(path, reading.is_state, "a state") == {"status": "queued"} and path.exists()
+    path.write_bytes(b"{")
+    assert reading.read_json(path, reading.is_state, "a state") is None and not path.exists()
+    (aside,) = (runs.local / "aside").iterdir()
+    assert aside.name.startswith("key-state-") and aside.suffix == ".json" and aside.read_bytes() == b"{"
+    assert runs.messages() == [f"{path} was set aside in {aside.parent}: expected a state, got something else."]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "later"),
+    [(-1.0, False), (0.0, False), (0.5, True), (LONGEST_PAUSE, True), (LONGEST_PAUSE + 1, False)],
+)
+def test_a_job_is_put_off_until_its_time_but_no_longer_than_any_pause(now, seconds, later):
+    """A time beyond that was told by a clock that has been set back."""
+    assert put_off(NOW + seconds) == later and not put_off(0.0)
+    key = queue.submit(TOY, config())
+    Job(key).tell(status="interrupted", retry_at=NOW + seconds)
+    assert Job(key).due() != later and start.ready(queue.state(key)) != later
+
+
+def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
+    key = queue.submit(TOY, config())
+    assert Job(key).due() and not Job("0" * 20).due()
+    for status in reading.ENDED:
+        Job(key).tell(status=status)
+        assert not Job(key).due()
+
+
+@pytest.mark.parametrize(("tries", "pause"), [(0, 15.0), (1, 30.0), (3, 120.0), (4, 240.0), (9, LONGEST_PAUSE)])
+def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(now, tries, pause):
+    job = Job(queue.submit(TOY, config()))
+    told = train.put_off(job, tries, OSError(errno.ENOSPC, "No space left on device"))
+    assert (told["tries"], told["retry_at"], told["status"]) == (tries + 1, NOW + pause, "interrupted")
+    assert told["seconds_left"] is None and "the disk is full; the run will be kept" in told["message"]
+
+
+@pytest.mark.parametrize(
+    ("number", "free", "full"),
+    [
+        (errno.ENOSPC, 2**30, True),
+        (errno.EDQUOT, 2**30, True),
+        (errno.EIO, 2**20 - 1, True),
+        (errno.EIO, 2**20, False),
+    ],
+)
+def test_why_nothing_could_be_written_is_said_in_words(monkeypatch, number, free, full):
+    monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
+    said = folder.trouble(OSError(number, "what it says"))
+    assert said == ("the disk is full" if full else f"nothing can be written: [Errno {number}] what it says")
+
+
+def test_who_is_asked_to_end_is_told_as_what():
+    job = Job(queue.submit(TOY, config()))
+    assert job.cancelled() == ""
+    for status in reading.CANCELLED:
+        job.give_up(status)
+        assert job.cancelled() == status
+    job.cancel.write_bytes(b"\xff half")
+    assert job.cancelled() == reading.CANCELLED[0]
+
+
+def test_what_has_ended_stays_as_it_ended_and_what_nobody_asked_for_stays_unknown():
+    key = queue.submit(TOY, config())
+    for status in reading.ENDED:
+        Job(key).tell(status=status)
+        assert queue.cancel(key) and queue.state(key).status == status
+    assert queue.cancel("0" * 20) and not Job("0" * 20).folder.joinpath("state.json").exists()
+    assert [known.key for known in queue.states()] == [key]
+
+
+def test_a_lock_is_held_by_one_and_told_to_all(tmp_path):
+    job = Job(queue.submit(TOY, config()))
+    assert not job.locked()
+    with held(job.folder / "lock") as mine:
+        assert mine and mine() and job.locked()
+        (job.folder / "lock").unlink()
+        assert not mine()
+    assert not job.locked()
+    (tmp_path / "lock").mkdir()
+    with held(tmp_path / "lock") as mine:
+        assert mine is None
+
+
+def test_asking_changes_a_number_and_a_reserve_shows_that_there_is_room():
+    assert folder.asked() == 0
+    queue.submit(TOY, config())
+    os.utime(jobs_folder() / folder.ASKED, ns=(5, 5))
+    assert folder.asked() == 5
+    assert folder.has_room() and (jobs_folder() / "reserve").stat().st_size == 2**16
+
+
+def job(visitor="", turn=1, later=False, status="queued"):
+    return SimpleNamespace(visitor=visitor, turn=turn, later=later, status=status, ended=status in reading.ENDED)
+
+
+@pytest.mark.parametrize(
+    ("jobs", "turn"),
+    [
+        ([], 1),
+        ([job("a", 3)], 4),
+        ([job("b", 3)], 3),
+        ([job("b", 3), job("b", 5)], 3),
+        ([job("b", 3, status="running"), job("b", 5, status="cancelling"), job("c", 2)], 5),
+        ([job("a", 9, status="done"), job("b", 7, later=True)], 1),
+        ([job("a", 2), job("a", 6), job("b", 3, status="running")], 7),
+        ([job("b", 0)], 1),
+    ],
+    ids=str,
+)
+def test_a_turn_is_one_after_the_visitors_last_and_never_before_that_being_served(jobs, turn):
+    assert turns.turn("a", False, jobs) == turn
+
+
+def test_a_visitors_runs_are_counted_until_they_have_ended():
+    jobs = [job("a"), job("a", later=True), job("a", status="running"), job("a", status="failed"), job("b")]
+    assert (turns.count("a", jobs), turns.count("b", jobs), turns.count("c", jobs)) == (3, 1, 0)
+
+
+def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
+    """By hand: each known run counts by the inverse square of its distance, one made here four times."""
+    experiment, asked, known = registry.experiment(TOY), config(d=10), [(config(d=2), 3.0), (config(d=30), 50.0)]
+    for (made, seconds), keep in zip(known, (runs.ship, runs.save), strict=True):
+        keep(TOY, made, {}, {"seconds": seconds, "device": device.describe()})
+    apart = [forms.distance(experiment.config, plain(asked), plain(made)) for made, _ in known]
+    weights = [each / (far + NEAR) ** 2 for each, far in zip((1.0, MADE_HERE), apart, strict=True)]
+    logs = [math.log(seconds / experiment.cost(made)) for made, seconds in known]
+    pace = math.exp(sum(map(lambda w, log: w * log, weights, logs)) / sum(weights))
+    assert estimate.estimate(TOY, asked) == pytest.approx(FIGURES + pace * experiment.cost(asked), rel=1e-9)
+
+
+def test_runs_made_together_do_not_count_for_one_that_goes_alone_where_others_are_known(runs):
+    kept = {"device": device.describe()}
+    runs.ship(TOY, config(seed=1), {}, {**kept, "seconds": 1.0, "together": 4})
+    assert estimate.estimate(TOY, config()) == pytest.approx(1.0 + FIGURES)
+    runs.ship(TOY, config(seed=2), {}, {**kept, "seconds": 9.0})
+    assert estimate.estimate(TOY, config()) == pytest.approx(9.0 + FIGURES)
+    (both,) = estimate.estimates(TOY, [config()])
+    assert both == pytest.approx(3.0 + FIGURES)  # the geometric mean
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"seconds": "x"}', b'{"seconds": null}'])
+def test_a_pace_that_cannot_be_read_is_none(content):
+    write_whole(jobs_folder() / "pace.json", content)
+    assert estimate.pace() is None
+
+
+def test_a_pace_is_measured_anew_after_a_day(monkeypatch):
+    paces = iter((1.0, 2.0))
+    monkeypatch.setattr(device, "pace", lambda: next(paces))
+    path = jobs_folder() / "pace.json"
+    for age, expected in ((0, 1.0), (estimate.OLD - 100, 1.0), (estimate.OLD + 100, 2.0)):
+        if path.exists():
+            changed = path.stat().st_mtime
+            monkeypatch.setattr(estimate.time, "time", lambda changed=changed, age=age: changed + age)
+        estimate.measure_pace()
+        assert estimate.pace() == expected
+
+
+def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
+    made, identity = Job(queue.submit(TOY, config())), {"experiment": TOY, "version": 1, "config": {}}
+    mine, other = Shared(made, identity), Shared(made, identity)
+    assert mine.untouched(["a", "b"]) == ["a", "b"] and mine.begin("a") and not other.begin("a")
+    mine.step("a", 7)
+    assert other.untouched(["a", "b"]) == ["b"] and (mine.steps(), other.steps()) == (0, 7)
+    mine.keep("a", {"x": np.ones(2)})
+    assert other.part("a")["x"].sum() == 2 and other.found("a") is None and other.part("b") == {}
+    mine.give("a", {"x": np.ones(3)}, 2.5)
+    assert other.part("a") == {} and not other.begin("a")
+    for _ in range(2):  # its seconds count once
+        assert other.found("a")["x"].sum() == 3 and other.seconds == 2.5
+    assert other.steps() == 0
+    assert Shared(made, {**identity, "version": 2}).found("a") is None
+
+
+def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
+    made = Job(queue.submit(TOY, config()))
+    clock = iter(range(100, 1000, 10))
+    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
+    told = progress.JobProgress(made, progress.identity_of(made.request()), 1, lambda: False, lambda: True)  # at 100
+    told._step, told.total, told.loss = 30, 120, 0.5
+    told.enter("walking", 20, 5)  # at 110
+    state = made.state()
+    assert (state["step"], state["total"], state["loss"], state["status"]) == (30, 120, 0.5, "running")
+    assert state["seconds_left"] == pytest.approx(10 * 90 / 30)
+    assert (state["phase"], state["phase_step"], state["phase_steps"]) == ("walking", 5, 5)
+    told._step = 10
+    told.tell()
+    assert made.state()["phase_step"] == 0 and made.state()["pid"] == os.getpid()
+    told._step = 500
+    told.tell()
+    assert (made.state()["step"], made.state()["seconds_left"]) == (120, 0)
+    told._step = 0
+    told.tell()
+    assert made.state()["seconds_left"] is None
+
+
+def test_what_a_training_took_is_told_with_what_it_made():
+    made = Job(queue.submit(TOY, config()))
+    identity = progress.identity_of(made.request())
+    told, other = progress.JobProgress(made, identity, 1, lambda: False, lambda: True), Shared(made, identity)
+    clock = iter((100.0, 103.5))
+    told._clock = lambda: next(clock)
+    assert told.take(["a"]).made is None
+    told.give("a", {"x": np.ones(1)})
+    assert other.found("a") and other.seconds == 3.5
+
+
+def test_a_longer_run_is_known_by_its_steps(monkeypatch):
+    asked = [each.steps for each in ends.longer(TOY, config(steps=30))]
+    assert asked == [60, 150, 300] and [each.steps for each in ends.longer(TOY, config(steps=200_000))] == [
+        400_000,
+        1_000_000,
+    ]
+    assert [each.steps for each in ends.shorter(TOY, config(steps=100))] == [50, 20, 10]
+    assert [each.steps for each in ends.shorter(TOY, config(steps=30))] == [15]  # 6 and 3 are below the range
+    assert [each.steps for each in ends.shorter(TOY, config(steps=155))] == [31]
+
+
+def test_the_ends_of_the_oldest_runs_go_first_and_the_newest_stay(monkeypatch):
+    monkeypatch.setattr(ends, "LARGEST", 25)
+    for number in range(4):
+        path = jobs_folder() / f"job{number}" / "ends" / "a.safetensors"
+        ends.write(path, bytes(10))
+        if path.exists():
+            os.utime(path.parent, (number, number))
+    assert sorted(path.parts[-3] for path in jobs_folder().glob("*/ends/*.safetensors")) == ["job2", "job3"]
+    ends.write(jobs_folder() / "job4" / "ends" / "a.safetensors", bytes(26))
+    assert not (jobs_folder() / "job4").exists()
+    ends.write(jobs_folder() / "job0" / "ends" / "a.safetensors", bytes(25))
+    assert [path.parts[-3] for path in jobs_folder().glob("*/ends/*.safetensors")] == ["job0"]
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """The commands of the workers that would have been started."""
+    commands = []
+    monkeypatch.setattr(start.subprocess, "Popen", lambda command, **options: commands.append((command, options)))
+    return commands
+
+
+def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew_when_it_is_long(started, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", "elsewhere")
+    monkeypatch.setattr(start, "_LONGEST_LOG", 10)
+    queue.submit(TOY, config())
+    log = jobs_folder() / "workers.log"
+    for content, left in ((None, b""), (b"x" * 10, b"x" * 10), (b"x" * 11, b"")):
+        if content:
+            log.write_bytes(content)
+        start._start_worker(3, "--server", "7")
+        assert log.read_bytes() == left
+    command, options = started[0]
+    assert command == [sys.executable, "-m", "icl_core", "work", "--slots", "3", "--server", "7"]
+    assert options["start_new_session"] and options["stdin"] == subprocess.DEVNULL
+    assert options["env"]["PYTHONPATH"] == os.pathsep.join([str(start.ROOT), "elsewhere"])
+    assert options["env"]["MALLOC_MMAP_MAX_"] == "0" and options["env"]["HOME"] == os.environ["HOME"]
+
+
+def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twice(started, monkeypatch):
+    assert start.ensure_workers(4) == 0  # nothing waits
+    for seed in range(3):
+        queue.submit(TOY, config(seed=seed))
+    with held(start.slot_lock(0)):
+        # a free worker, which trains nothing, will see one job by itself
+        assert start.ensure_workers(4) == 2 == len(started)
+    assert start.ensure_workers(4) == 0  # these may not have taken their slots yet
+    os.utime(jobs_folder() / start.STARTED, (0, 0))
+    assert start.ensure_workers(2) == 2 and start.trainings(7) == 7 and start.where() == "on this machine"
+
+
+def test_a_worker_is_kept_warm_unless_one_is_there(started, monkeypatch):
+    queue.submit(TOY, config())
+    monkeypatch.setattr(device, "workers", lambda: 2)
+    with held(start.slot_lock(1)):
+        start.warm()
+    assert started == []
+    start.warm()
+    assert started[0][0][-4:] == ["--slots", "2", "--server", str(os.getpid())]
+
+
+def test_a_job_of_what_is_not_here_or_not_yet_waits():
+    state = queue.JobState("k", TOY, {}, "queued", version=registry.version(TOY))
+    ready = [{}, {"status": "interrupted"}, {"version": 0}]
+    waits = [{"status": "running"}, {"status": "done"}, {"version": 2}, {"experiment": "no.such", "version": 1}]
+    assert [start.ready(queue.replace(state, **each)) for each in (*ready, *waits)] == [True] * 3 + [False] * 4
+
+
+@pytest.mark.parametrize(
+    ("told", "spare"),
+    [
+        ({"seconds_left": 5.1}, 2),
+        ({"seconds_left": 5.0}, 0),
+        ({"seconds_left": None}, 0),
+        ({"seconds_left": 60.0, "status": "queued"}, 0),
+    ],
+    ids=str,
+)
+def test_a_run_that_ends_soon_needs_no_other_worker(told, spare):
+    assert start._spare(queue.JobState("k", TOY, {}, **{"status": "running", "spare": 2, **told})) == spare
+
+
+def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
+    written = []
+    monkeypatch.setattr(terminal.tqdm, "write", lambda message, file: written.append((message, file is sys.stderr)))
+    monkeypatch.setattr(cluster, "told", lambda: cluster.Told(refused=["one was refused"]))
+    states = [
+        queue.JobState("a", TOY, {}, "queued", message="z is full"),
+        queue.JobState("b", TOY, {}, "interrupted", message="a is full"),
+        queue.JobState("c", TOY, {}, "done", message="its metrics failed"),
+        queue.JobState("d", TOY, {}, "queued"),
+    ]
+    said = set()
+    terminal.say(states, said)
+    terminal.say(states, said)
+    assert written == [("a is full", True), ("one was refused", True), ("z is full", True)]
+
+
+@pytest.fixture
+def bar(monkeypatch):
+    """What the bar in the terminal showed, look by look; a worker of this process trains in between."""
+    shown = []
+
+    class Bar:
+        def __init__(self, **options):
+            self.options, self.n, self.total = options, 0, None
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            return None
+
+        def set_postfix_str(self, text, refresh):
+            shown.append([self.options["desc"], text, refresh])
+
+        def update(self, more):
+            self.n += more
+            shown[-1] += [more, self.total]
+
+        refresh = staticmethod(lambda: None)
+        write = staticmethod(lambda *_, **__: None)
+
+    monkeypatch.setattr(terminal, "tqdm", Bar)
+    monkeypatch.setattr(terminal, "_PAUSE", 0.0)
+    return shown
+
+
+def test_a_terminal_waits_for_a_run_and_shows_how_far_it_is(bar, monkeypatch):
+    told = [
+        queue.JobState("k", TOY, {}, "queued"),
+        queue.JobState("k", TOY, {}, "running", step=30, total=120, loss=0.123456),
+        queue.JobState("k", TOY, {}, "interrupted", step=20, total=120, loss=0.5),
+        queue.JobState("k", TOY, {}, "done"),
+    ]
+    looked, asked = [], []
+    monkeypatch.setattr(queue, "state", lambda key: told.pop(0))
+    monkeypatch.setattr(queue, "look", lambda *of: looked.append(of))
+    monkeypatch.setattr(start, "ensure_workers", lambda *of: asked.append(of))
+    terminal._watch("k", TOY)
+    assert bar == [
+        [TOY, "queued", False, 0, None],
+        [TOY, "loss 0.1235", False, 30, 120],
+        [TOY, "loss 0.5", False, 0, 120],
+    ]
+    assert looked == [("k", f"terminal-{os.getpid()}")] * 3 and asked == [()] * 3
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ({"status": "cancelled", "message": ""}, "the training was cancelled"),
+        ({"status": "left", "message": ""}, "the training was cancelled"),
+        ({"status": "failed", "message": "it diverged"}, "the training failed: it diverged"),
+    ],
+)
+def test_a_terminal_says_how_a_training_ended(bar, monkeypatch, told, said):
+    monkeypatch.setattr(queue, "state", lambda key: queue.JobState(key, TOY, {}, **told))
+    with pytest.raises(terminal.Failed, match=f"^{said}$"):
+        terminal._watch("k", TOY)
+
+
+def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(runs, bar, monkeypatch):
+    def trained(*of):
+        runs.save(TOY, config(), {"x": np.ones(1)}, {})
+        Job(store.key_of(TOY, config())).tell(status="done")
+
+    monkeypatch.setattr(start, "ensure_workers", trained)
+    made = terminal.obtain(TOY, config())
+    assert made == runs.find(TOY, config()) and bar
+    bar.clear()
+    assert terminal.obtain(TOY, config()) == made and not bar
+    monkeypatch.setattr(runs, "find", lambda *of: None)
+    with pytest.raises(terminal.Failed, match="the run was made but is no longer in the cache"):
+        terminal.obtain(TOY, config())
+
+
+def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(bar, monkeypatch, capsys):
+    def interrupted(*of):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(start, "ensure_workers", interrupted)
+    for visitor, status in (("", "cancelled"), ("a", "queued")):
+        if visitor:
+            key = queue.submit(TOY, config(), visitor=visitor)
+        with pytest.raises(KeyboardInterrupt):
+            terminal.obtain(TOY, config())
+        key = store.key_of(TOY, config())
+        assert queue.state(key).status == status
+    said = capsys.readouterr().err
+    assert said == "cancelled\nit goes on for others who asked for it\n"
+
+
+def test_what_differs_is_said_in_order_and_what_is_missing_as_nothing():
+    wanted = {"torch": "2.13.0", "numpy": "2.0", "icl_core": "0123456789abcdef"}
+    assert differs(wanted, wanted) == ""
+    assert differs(wanted, {"torch": "2.12.1", "icl_core": "f" * 16}) == (
+        "torch 2.13.0 was expected, 2.12.1 came; numpy 2.0 was expected, nothing came; "
+        "icl_core 0123456789ab was expected, ffffffffffff came"
+    )
+
+
+def test_what_is_told_of_a_cluster_is_kept_for_its_scheduler_and_what_is_not_that_is_nothing(monkeypatch):
+    news = cluster.Told(3, "so", ["a", "b"])
+    cluster.tell(news)
+    assert cluster.told() == cluster.Told()  # none is in use
+    monkeypatch.setenv("ICL_SCHEDULER", " tcp://here ")
+    assert cluster.scheduler() == "tcp://here"
+    cluster.tell(news)
+    assert cluster.told() == news and start.where() == "on the cluster" and start.trainings() == 3
+    good = {"workers": 3, "message": "so", "refused": ["a", "b"]}
+    path = cluster.lock().with_suffix(".json")
+    assert json.loads(path.read_bytes()) == good
+    for bad in ({**good, "workers": "3"}, {**good, "message": 1}, {**good, "refused": [1]}, {"workers": 3}, []):
+        path.write_text(json.dumps(bad))
+        assert cluster.told() == cluster.Told() and start.trainings() == 1
+    monkeypatch.setenv("ICL_SCHEDULER", "tcp://there")
+    assert cluster.lock().with_suffix(".json") != path
+
+
+def test_a_run_goes_on_from_the_ends_of_one_that_differs_in_its_steps_alone():
+    of = {"experiment": TOY, "config": {"d": 1, "steps": 100}}
+    ten, three = {"d": 1, "steps": 10}, {"d": 1, "steps": 3}
+    assert parcel._goes_on(of, {**of, "config": ten}) and parcel._goes_on(of, {**of, "config": {"d": 1, "steps": 50}})
+    for other in ({**of, "config": three}, of, {**of, "config": {**ten, "d": 2}}, {"experiment": "x.y", "config": ten}):
+        assert not parcel._goes_on(of, other)
+
+
+def test_a_parcel_is_laid_out_where_it_belongs_or_not_at_all(runs):
+    files = {"jobs/a/state.json": b"{}", "x": b""}
+    placed = parcel.lay_out(parcel.unpack(parcel.pack(files)))
+    assert {path.relative_to(store.default().local).as_posix(): path.read_bytes() for path in placed} == files
+    with pytest.raises(Damaged, match=r"expected a path within the folder of the parcel, got '\.\./x'"):
+        parcel.lay_out({"../x": b""})
+    with pytest.raises(Damaged, match="expected a parcel"):
+        parcel.unpack(b"no parcel")

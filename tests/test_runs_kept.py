@@ -1,0 +1,249 @@
+"""Which run is shown where several could be, the form of a file to the byte, and which runs make room for others."""
+
+import dataclasses
+import json
+import os
+import sqlite3
+from types import SimpleNamespace
+
+import diskcache
+import numpy as np
+import pytest
+from house import TOY, house
+from test_store import INFO, TENSORS
+
+from icl_core import registry
+from icl_core.knobs import BadSetting
+from icl_core.runs import bytes_disk, documents, owners, room
+from icl_core.runs.atlas import Mapped, pack_atlas
+from icl_core.runs.cache import RunCache
+from icl_core.runs.disk import write_whole
+from icl_core.runs.file import Damaged, _seal, canonical, pack, read, unpack
+from icl_core.runs.header import plain
+
+RECORD = {"experiment": TOY, "version": 1, "config": {"rate": 0.5, "d": 2.0}, "metrics": [{"b": 1, "a": 2}]}
+
+
+@pytest.fixture
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        yield made
+
+
+def config(**values):
+    return registry.experiment(TOY).config(**values)
+
+
+def charted(runs, *configs):
+    """An atlas of these runs."""
+    base = plain(config())
+    packed = pack_atlas(TOY, base, [Mapped(plain(each), {"seconds": 1.0}, TENSORS) for each in configs], [])
+    write_whole(runs.atlases.path(TOY), packed)
+
+
+def test_of_runs_equally_near_a_shipped_one_is_shown_then_one_made_here_then_the_atlas(runs):
+    """Another seed is as far as any other, so that these are equally near."""
+    charted(runs, config(seed=1))
+    assert runs.nearest(TOY, config()).origin == "atlas"
+    runs.save(TOY, config(seed=2), TENSORS, INFO)
+    assert runs.nearest(TOY, config()).origin == "local"
+    runs.ship(TOY, config(seed=3), TENSORS, INFO)
+    assert runs.nearest(TOY, config()).origin == "shipped"
+    assert runs.nearest(TOY, config(seed=2)).config["seed"] == 2  # but nearer is nearer
+    assert [header.origin for header in runs.every(TOY)] == ["shipped", "local", "atlas"]
+
+
+@pytest.mark.parametrize("seeds", [range(1, 7), range(6, 0, -1)])
+def test_of_runs_equally_near_and_of_one_origin_it_is_always_the_same_in_whatever_order_they_came(runs, seeds):
+    made = [runs.save(TOY, config(seed=seed), TENSORS, INFO) for seed in seeds]
+    assert runs.nearest(TOY, config()).key == min(header.key for header in made)
+
+
+def test_a_file_is_the_same_in_whatever_order_its_parts_are_named():
+    nested = {**RECORD, "config": {"d": 2, "rate": 0.5}, "metrics": [{"a": 2, "b": 1}]}
+    assert canonical(RECORD) == canonical(nested)
+    assert pack(TENSORS, {**RECORD, "config": {"d": 2.0, "rate": 0.5}}) == pack(TENSORS, RECORD)
+    assert list(unpack(pack(TENSORS, RECORD))[1]) == sorted(TENSORS)
+
+
+def test_the_record_is_one_key_of_sorted_json_and_tensors_begin_where_they_can_be_mapped():
+    content = pack(TENSORS, RECORD)
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    (told,) = header.pop("__metadata__").values()
+    assert list(json.loads(told)) == sorted(json.loads(told)) and "\n" not in told
+    assert list(json.loads(told)["config"]) == ["d", "rate"] and list(json.loads(told)["metrics"][0]) == ["a", "b"]
+    assert length % 8 == 0
+    for name, entry in header.items():
+        start, end = entry["data_offsets"]
+        assert start % TENSORS[name].itemsize == 0 and end - start == TENSORS[name].nbytes
+        assert content[8 + length + start : 8 + length + end] == TENSORS[name].tobytes()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"b": 2.0, "a": (1, 0.5)}, '{"a":[1,0.5],"b":2}'),
+        ({1: True, "x": None}, '{"1":true,"x":null}'),
+        ([-0.0, 1e22, "ä"], '[0,10000000000000000000000,"\\u00e4"]'),
+    ],
+)
+def test_canonical_json_is_as_it_always_was(value, text):
+    """Keys and digests of all runs hang on it."""
+    assert canonical(value) == text
+
+
+@pytest.mark.parametrize("missing", ["experiment", "version", "config"])
+def test_a_file_without_what_names_a_run_is_none(missing):
+    content = pack(TENSORS, RECORD)
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    kept = json.loads(header["__metadata__"]["run"])
+    del kept[missing], kept["seal"]
+    header["__metadata__"]["run"] = json.dumps({**kept, "seal": _seal(kept)}, sort_keys=True)
+    packed = json.dumps(header).encode()
+    with pytest.raises(Damaged, match="expected a run's experiment, version, config in the metadata, got "):
+        unpack(len(packed).to_bytes(8, "little") + packed + content[8 + length :])
+
+
+@pytest.fixture
+def pauses(monkeypatch):
+    """How long a creation waited, without waiting."""
+    waited = []
+    monkeypatch.setattr(bytes_disk.time, "sleep", waited.append)
+    return waited
+
+
+def failing(monkeypatch, times, problem):
+    """The cache cannot be opened that many times."""
+    opened, tried = diskcache.Cache, []
+
+    def opens(*given, **options):
+        tried.append(options)
+        if len(tried) <= times:
+            raise sqlite3.OperationalError(problem)
+        return opened(*given, **options)
+
+    monkeypatch.setattr(diskcache, "Cache", opens)
+    return tried
+
+
+def test_a_cache_that_others_create_is_tried_ten_times_with_ever_longer_pauses(tmp_path, monkeypatch, pauses):
+    tried = failing(monkeypatch, 9, "database is locked")
+    bytes_disk.create(tmp_path / "runs", 1000).close()
+    assert len(tried) == 10 and pauses == [0.05 * 2**n for n in range(9)]
+    assert tried[-1]["disk"] is bytes_disk.BytesDisk and tried[-1]["size_limit"] == 1000
+
+
+@pytest.mark.parametrize(("problem", "tries"), [("database is locked", 10), ("unable to open database file", 1)])
+def test_a_cache_that_stays_locked_is_given_up_and_another_fault_at_once(tmp_path, monkeypatch, pauses, problem, tries):
+    tried = failing(monkeypatch, 99, problem)
+    with pytest.raises(sqlite3.OperationalError, match=problem):
+        bytes_disk.create(tmp_path / "runs", 1000)
+    assert len(tried) == tries and len(pauses) == tries - 1
+
+
+@pytest.fixture
+def cache(tmp_path):
+    told = []
+    made = RunCache(tmp_path / "runs", 30, told.append)
+    yield made
+    made.close()
+    assert told == []
+
+
+def test_only_as_many_runs_go_as_must_and_those_longest_unused(cache):
+    """diskcache's own culling would take ten at once."""
+    for number in range(3):
+        cache.put(f"run{number}", bytes(10))
+    assert list(cache.paths()) == ["run0", "run1", "run2"]  # they fill it to the byte
+    cache.use("run0")
+    cache.put("run3", bytes(10))
+    assert list(cache.paths()) == ["run2", "run0", "run3"]
+    cache.put("run4", bytes(11))
+    assert list(cache.paths()) == ["run3", "run4"]
+    assert sorted(path.name for path in cache.folder.glob("*.safetensors")) == sorted(
+        path.name for path in cache.paths().values()
+    )
+
+
+def test_a_run_that_is_kept_anew_takes_the_place_of_its_former_file(cache):
+    former = cache.put("run", bytes(10))
+    path = cache.put("run", bytes(20))
+    assert cache.paths() == {"run": path} and not former.exists() and path.stat().st_size == 20
+
+
+def test_the_run_just_kept_stays_though_a_clock_set_back_makes_it_the_oldest(cache, monkeypatch):
+    for number in range(3):
+        cache.put(f"run{number}", bytes(10))
+    monkeypatch.setattr(diskcache.core.time, "time", lambda: 1.0)
+    cache.put("late", bytes(10))
+    assert set(cache.paths()) == {"late", "run1", "run2"}
+
+
+def test_a_run_that_vanished_takes_no_room(cache):
+    for number in range(3):
+        cache.put(f"run{number}", bytes(10))
+    cache.paths()["run2"].unlink()
+    cache.put("run3", bytes(10))
+    assert set(cache.paths()) == {"run0", "run1", "run2", "run3"}
+
+
+def test_files_are_told_by_name_the_oldest_first_and_nothing_else_is(cache):
+    assert cache.files() == []
+    names = ["b-0000000a.safetensors", "a-0000000b.safetensors", "a-0000000a.safetensors"]
+    for age, name in enumerate([*names, "notes.txt", "a.safetensors", ".a-0000000a.safetensors"]):
+        write_whole(cache.folder / name, b"x")
+        os.utime(cache.folder / name, (1000 - min(age, 1), 1000 - min(age, 1)))
+    assert cache.files() == [(name[0], cache.folder / name) for name in (names[2], names[1], names[0])]
+
+
+def test_a_run_is_read_with_its_tensors_in_order_and_none_can_be_written(tmp_path):
+    (tmp_path / "x").write_bytes(pack(TENSORS, RECORD))
+    record, tensors = read(tmp_path / "x")
+    assert {name: record[name] for name in RECORD} == RECORD and not any(t.flags.writeable for t in tensors.values())
+    assert all(np.array_equal(tensors[n], TENSORS[n], equal_nan=n.startswith("curve")) for n in TENSORS)
+
+
+def test_settings_are_plain_in_whatever_form_they_come():
+    values = plain(config(seed=3))
+    for form in (values, SimpleNamespace(**values), config(seed=3)):
+        assert plain(form) == values and plain(form) is not form
+    assert plain(dataclasses.replace(config(), d=5))["d"] == 5
+
+
+def test_what_an_atlas_keeps_in_half_precision_comes_in_single_and_cannot_be_written(runs):
+    halves = {"final/W": np.linspace(0, 1, 8, dtype=np.float16), "final/a": np.arange(3)}
+    write_whole(
+        runs.atlases.path(TOY), pack_atlas(TOY, {}, [Mapped(plain(config(seed=1)), {"seconds": 1.0}, halves)], [])
+    )
+    run = runs.load(runs.find(TOY, config(seed=1)))
+    assert run["final/W"].dtype == np.float32 and run["final/a"].dtype == halves["final/a"].dtype
+    np.testing.assert_array_equal(run["final/W"], halves["final/W"])
+    assert not run["final/W"].flags.writeable and not run["final/a"].flags.writeable
+
+
+def test_the_least_size_is_that_of_the_largest_run_that_is_greater_in_nothing(runs):
+    sizes = [
+        runs.ship(TOY, config(d=d, seed=d), {"x": np.zeros(1000 * d)}, INFO).path.stat().st_size for d in (4, 5, 6)
+    ]
+    assert runs.least_size(TOY, config(d=5)) == sizes[1] and runs.least_size(TOY, config(d=3)) == 0
+    headers = runs.headers(TOY)
+    for header in headers:
+        header.path.unlink()
+    assert room.least_size(headers, plain(config(d=6))) == 0  # gone meanwhile
+
+
+def test_of_those_who_asked_the_oldest_are_forgotten_a_tenth_at_a_time(runs, monkeypatch):
+    monkeypatch.setattr(owners, "MOST", 20)
+    for number in range(21):
+        owners.add(f"{number:02}", "a")
+        os.utime(runs.local / "owners" / f"{number:02}", (number, number))
+    assert owners.of("00") == owners.of("02") == set() and owners.of("03") == {"a"}
+    assert len(list((runs.local / "owners").iterdir())) == 18  # so that not every one that comes makes room
+
+
+def test_so_much_room_is_said_to_be_missing():
+    documents._check("a run", [2**19, 2**19], 2**20)
+    with pytest.raises(BadSetting, match=r"^a run may take 1\.0 MB here, they would take 1\.5 MB with this one; "):
+        documents._check("a run", [2**20, 2**19], 2**20)
