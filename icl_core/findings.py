@@ -116,7 +116,8 @@ def of_run(header: Header, run: Run | None = None) -> list[Finding]:
     for record in records:
         if "verdict" in record and (claim := declared.get(record["claim"])):
             metric = Metric(claim, *(record[name] for name in ("value", "error", "unfinished", "reason")))
-            found.append(Finding(header.experiment, metric, metric.verdict(config), header))
+            verdict = record["verdict"] if metric.value is None else metric.verdict(config)  # it was infinite
+            found.append(Finding(header.experiment, metric, verdict, header))
     return found
 
 
@@ -131,8 +132,7 @@ def of_experiment(name: str, store: Store) -> list[Finding]:
 
 def of_atlas(name: str, store: Store) -> list[Finding]:
     """What all runs of an experiment's atlas have measured together. Imports it, hence torch."""
-    whole = store.atlases.whole(name)
-    return of_run(whole) if whole else []
+    return of_run(whole) if (whole := store.atlases.whole(name)) else []
 
 
 def collect(store: Store) -> list[Finding]:

@@ -85,6 +85,13 @@ def test_a_record_keeps_all_that_was_measured_and_comes_back():
     assert findings.of_run(at) == [Finding(TOY, metric, NOT_DECIDED, at)]
 
 
+def test_what_was_infinite_keeps_its_verdict_though_no_value_is_kept():
+    experiment = registry.experiment(TOY)
+    told = findings.records(experiment, [Metric(claims()[1], math.inf)], experiment.config())
+    (found,) = findings.of_run(header(metrics=told))
+    assert found.metric.value is None and found.verdict == told[0]["verdict"] == "fails"
+
+
 def test_a_run_is_measured_by_its_experiment_and_judged_at_its_settings():
     experiment = registry.experiment(TOY)
     tensors = {"final/weights": np.eye(2), "final/teacher": np.eye(2), "curve/loss": np.array([[1.0, 0.5]])}
