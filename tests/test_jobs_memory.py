@@ -8,6 +8,7 @@ from house import TOY, house
 from icl_core import device, registry
 from icl_core.jobs import memory, queue, start, worker
 from icl_core.jobs.folder import Job, held
+from pages.ui import training
 
 GiB = 2**30
 
@@ -40,7 +41,9 @@ def test_a_job_waits_until_it_fits_beside_what_others_have_in_hand(state):
         in_hand(other, big, **state)
         assert worker.work(once=True, slots=2) == 0 and queue.state(next_one).status == "queued"
         assert not memory.fits(next_one)
+        assert training.describe(queue.state(next_one)) == f"Waiting: {memory.WAITS}"
     assert worker.work(once=True, slots=2) == 1  # one that is alone is trained: it fits the machine
+    assert worker.work(once=True, slots=2) == 1 and not queue.state(next_one).message
 
 
 def test_nobody_overtakes_the_one_that_waits(monkeypatch):

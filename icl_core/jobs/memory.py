@@ -11,6 +11,8 @@ from icl_core.jobs import queue
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.reading import WAITING
 
+WAITS = "it needs more memory than is left beside what is in training"
+
 
 def fits(key: str, more: int = 1) -> bool:
     """Whether this machine has room for so many `more` trainings of the job. For the first of all there is: a setting
@@ -21,6 +23,12 @@ def fits(key: str, more: int = 1) -> bool:
         return True
     used = sum(needed(Job(known.key)) * _trainings(Job(known.key)) for known in queue.states() if _in_hand(known, key))
     return not used or used + more * needed(Job(key)) <= device.memory()
+
+
+def say_that_it_waits(known: queue.JobState) -> None:
+    """Have the page say why a job waits though a worker is free. Raises `OSError`."""
+    if known.status == "queued" and known.message != WAITS:
+        Job(known.key).tell(status="queued", message=WAITS)
 
 
 def needed(job: Job) -> int:

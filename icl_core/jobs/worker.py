@@ -118,6 +118,7 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
         first = None
         with suppress(OSError), queue_lock():  # two that look at once would both find room
             if not memory.fits(known.key):
+                memory.say_that_it_waits(known)
                 return 0
             first = take(known.key)
         if first:  # between the look and the lock another worker may have done it
