@@ -11,6 +11,7 @@ step takes when a setting doubles, the median of some steps of a run.
 import math
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -46,6 +47,17 @@ DOUBLED = {  # by experiment, fields that others need, and the settings that dou
     ),
 }
 STEPS = 40
+# a worker that has imported everything waits for a line; told are the experiment, and of how many workers it is one
+WORKER = """
+import sys
+from icl_core import device, registry
+from icl_core.jobs import worker
+device.set_threads(1)
+registry.experiment(sys.argv[1])
+print("ready", flush=True)
+sys.stdin.readline()
+worker.work(once=True, slots=int(sys.argv[2]))
+"""
 
 
 def rows() -> Iterator[Row]:
@@ -53,6 +65,7 @@ def rows() -> Iterator[Row]:
     device.set_threads(1)
     for name in SWEPT:
         yield from throughput(name)
+        yield from on_the_clock(name)
     for name, (fields, settings) in DOUBLED.items():
         for knob, values in settings.items():
             yield growth(name, fields, knob, values)
@@ -70,6 +83,30 @@ def throughput(name: str) -> Iterator[Row]:
         each = statistics.median(times[company])
         text = f"{60 / lone:.0f} runs a minute one by one, {60 / each:.0f} where {process} makes {company} as one"
         yield f"a sweep of {name}, {company} runs as one", f"{lone / each:.1f}", text
+
+
+def on_the_clock(name: str) -> Iterator[Row]:
+    """Runs a minute that a visitor sees, of one worker and of two; their start is not counted."""
+    fields, knob, values = SWEPT[name]
+    base = replace(registry.experiment(name).presets[0].config, **fields)
+    for count, said in ((1, "one process"), (2, "two processes")):
+        with _house(), ExitStack() as stack:
+            for value in values:
+                queue.submit(name, replace(base, **{knob: value}), later=True)
+            command = [sys.executable, "-c", WORKER, name, str(count)]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+            workers = [stack.enter_context(subprocess.Popen(command, **pipes)) for _ in range(count)]
+            for each in workers:
+                each.stdout.readline()
+            start = time.perf_counter()
+            for each in workers:  # both begin before either is waited for
+                print(file=each.stdin, flush=True)
+            for each in workers:
+                each.wait()
+            minutes = (time.perf_counter() - start) / 60
+            made = sum(known.status == "done" for known in queue.states())
+            remark = f"{made} of {len(values)} runs in {60 * minutes:.1f} s on the clock"
+            yield f"a sweep of {name}, {said}", f"{made / minutes:.0f} runs a minute", remark
 
 
 def _made(name: str, company: int, count: int) -> float:
