@@ -71,5 +71,5 @@ PRESETS = (
     Preset("classroom", "Six kinds of data", CLASSROOM, "Which data lets the head form soonest?", seeds=3),
     Preset("paper size", "Six kinds of data, T = 256", replace(CLASSROOM, T=256, batch=512, steps=600),
            "Figures 4 to 7 at their own size. Initial weights as in the authors' code.", group="Paper's setting",
-           seeds=3, shipped=False),
+           seeds=3),
 )  # fmt: skip

@@ -61,6 +61,5 @@ CLASSROOM = Config()
 PRESETS = (
     Preset("classroom", "Six widths", CLASSROOM, "How many dimensions does a memory of 65 pairs need?", seeds=3),
     Preset("paper size", "Six widths, T = 256", replace(CLASSROOM, T=256, batch=512),
-           "Figure 8 at its own size. Initial weights as in the authors' code.", group="Paper's setting", seeds=3,
-           shipped=False),
+           "Figure 8 at its own size. Initial weights as in the authors' code.", group="Paper's setting", seeds=3),
 )  # fmt: skip
