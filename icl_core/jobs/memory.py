@@ -14,15 +14,15 @@ from icl_core.jobs.reading import WAITING
 WAITS = "it needs more memory than is left beside what is in training"
 
 
-def fits(key: str, more: int = 1) -> bool:
-    """Whether this machine has room for so many `more` trainings of the job. For the first of all there is: a setting
-    that is larger than the machine is refused when it is made."""
+def fits(key: str) -> bool:
+    """Whether this machine has room for one more training of the job. For the first of all there is: a setting that is
+    larger than the machine is refused when it is made."""
     from icl_core import device  # imports torch
 
     if device.device().type != "cpu":
         return True
     used = sum(needed(Job(known.key)) * _trainings(Job(known.key)) for known in queue.states() if _in_hand(known, key))
-    return not used or used + more * needed(Job(key)) <= device.memory()
+    return not used or used + needed(Job(key)) <= device.memory()
 
 
 def say_that_it_waits(known: queue.JobState) -> None:
