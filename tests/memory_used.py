@@ -15,6 +15,7 @@ from typing import Any
 from icl_core import device, registry
 from icl_core.experiment import Run
 from icl_core.knobs import BadSetting, knobs, values
+from tests.recorder import Recorder
 
 STEPS = ("steps", "tuning", "gate_steps", "first_steps")
 FEW = 2
@@ -29,30 +30,10 @@ def largest(experiment: Any, **chosen: Any) -> Any:
     return experiment.config(**{**found, **chosen})
 
 
-class Silent:
-    """A progress that keeps nothing."""
-
-    def resume(self):
-        return None
-
-    def take(self, trainings):
-        from icl_core.experiment import Taken
-
-        return Taken(trainings[0])
-
-    def give(self, name, made):
-        pass
-
-    def earlier(self, name):
-        return {}
+class Silent(Recorder):
+    """Keeps no state of a training, which would count as the run's."""
 
     def end(self, name, state):
-        pass
-
-    def enter(self, what, first=0, steps=0):
-        pass
-
-    def report(self, done, total, loss, live, state):
         pass
 
 

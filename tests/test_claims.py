@@ -6,6 +6,7 @@ import pytest
 
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Claim, Metric
 from icl_core.knobs import Knob
+from pages.ui import verdicts
 
 HERE = SimpleNamespace(d=128, T=256, triggers="random")
 
@@ -100,3 +101,16 @@ def test_the_setting_is_said_in_words():
 def test_a_claim_has_one_bound_and_one_of_three_kinds(given):
     with pytest.raises(ValueError, match="claim c: one bound and a kind of paper, theory, ours expected"):
         claim(**given)
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "said"),
+    [
+        (78.84, 186.8, "78.8 ± 190"),
+        (1234.5, 0.5, "1,230 ± 0.5"),
+        (-0.0052, 0.0182, "−0.0052 ± 0.018"),
+        (3e-7, 0, "3e−07"),
+    ],
+)
+def test_a_measured_value_is_written_out_where_it_has_many_digits_before_its_point(value, error, said):
+    assert verdicts.measured(Metric(claim(at_least=0.0), value, error)) == said

@@ -29,7 +29,7 @@ def measured(metric: Metric) -> str:
     """The value with its error, or that there is none."""
     if metric.value is None or math.isnan(metric.value):
         return "not run"
-    error = f" ± {metric.error:.2g}" if metric.error else ""
+    error = f" ± {_number(metric.error, 2)}" if metric.error else ""
     return f"{_number(metric.value)}{error}"
 
 
@@ -57,7 +57,10 @@ def why(metric: Metric) -> str:
 
 
 def _number(value: float, digits: int = 3) -> str:
-    return f"{value:.{digits}g}".replace("-", "\N{MINUS SIGN}")
+    """So many digits that count; what has more before its point is written out, 190 and not 1.9e+02."""
+    rounded = float(f"{value:.{digits}g}")
+    whole = 10**digits <= abs(rounded) < 1e6
+    return (f"{rounded:,.0f}" if whole else f"{rounded:.{digits}g}").replace("-", "\N{MINUS SIGN}")
 
 
 def told(found: Iterable[Summary]) -> str:
