@@ -111,12 +111,15 @@ def _with_first_drawing(monkeypatch, id: str, draw) -> None:
     st.cache_resource.clear()
 
 
-def test_a_fault_in_a_drawing_is_shown_as_one_logged_and_takes_no_other_panel_with_it(monkeypatch, caplog) -> None:
-    _with_first_drawing(monkeypatch, "gdssm.corrections", lambda run, view: {}["a name"])
-    app = opened("gdssm", "experiment=corrections")
-    assert [error.value for error in app.error] == [
+@pytest.mark.parametrize("name", ["corrections", "layer"])  # a still panel, one that the clock moves
+def test_a_fault_in_a_drawing_is_shown_as_one_logged_and_takes_no_other_panel_with_it(
+    monkeypatch, caplog, name
+) -> None:
+    _with_first_drawing(monkeypatch, f"gdssm.{name}", lambda run, view: {}["a name"])
+    app = opened("gdssm", f"experiment={name}")
+    assert {error.value for error in app.error} == {
         "A fault of the program, not of your setting: KeyError. The log tells where."
-    ]
+    }
     assert not app.exception and not app.warning and len(app.get("plotly_chart")) >= 1
     assert "a name" in caplog.text and "Traceback" in caplog.text
 

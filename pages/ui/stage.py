@@ -139,7 +139,7 @@ def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
 def _films(setting: Setting, drawings: Sequence[Drawing], run: Run, place: Any) -> None:
     with place:
         for drawing in drawings:
-            with panels.telling(setting, drawing.name):
+            with panels.telling(setting, f"film of {drawing.name}"):  # its seat says what cannot be drawn at all
                 clock.send(drawing.name, _states(*_of(setting, drawing, run))[1])
 
 
