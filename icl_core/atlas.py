@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from icl_core import findings, forms, registry
@@ -38,6 +38,7 @@ def ready(experiment_id: str, config: Any) -> dict[str, list[Any]]:
     return found
 
 
+@lru_cache(2**12)
 def _key(experiment_id: str, config: Any, field: str, value: Any) -> str:
     """The key of `config` with another value of a field; empty if the experiment refuses that."""
     try:

@@ -6,6 +6,7 @@ These have the same methods and do neither; a contract test has plotly check eve
 
 import base64
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -101,8 +102,11 @@ def merge(into: dict[str, Any], given: Mapping[str, Any]) -> None:
 
 
 def sendable(value: Any) -> Any:
-    """A copy in which numbers in arrays are base64, as plotly.js reads them, and all else is JSON."""
+    """A copy in which numbers in arrays are base64, as plotly.js reads them, and all else is JSON, which has no number
+    that is not finite."""
     if isinstance(value, (str, float, int)):  # most are: asked first
+        if isinstance(value, float) and not isfinite(value):
+            return None
         return value.item() if isinstance(value, np.generic) else value
     if isinstance(value, Mapping):
         return {key: sendable(item) for key, item in value.items() if item is not None}

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Diverged
+from icl_core.training import diverging
 from icl_core.training.several_seeds import padded
 
 Measures = Mapping[str, Any]  # numbers, or one for each seed: [seeds]
@@ -153,7 +153,7 @@ def train(
             return state
         gradients, measures = problem.gradient(step)
         record(state.batch, measures)
-        check(step, measures[problem.loss], gradients, problem.ceiling)
+        diverging.check(step, measures[problem.loss], gradients, problem.ceiling)
         for name, parameter in problem.parameters.items():
             parameter.grad = gradients.get(name)  # torch's optimisers pass over a parameter without gradient
         for group, rate in zip(optimiser.param_groups, rates, strict=True):
@@ -166,16 +166,6 @@ def record(rows: dict[str, list[Any]], measures: Measures) -> None:
     """Add what was measured to the rows so far."""
     for name, value in measures.items():
         rows.setdefault(name, []).append(np.asarray(value, float).tolist())
-
-
-def check(step: int, loss: Any, gradients: Mapping[str, Tensor], ceiling: float) -> None:
-    """Raise `Diverged` where the loss or its gradient is no longer finite, or the loss above the ceiling."""
-    largest = float(np.max(loss))
-    finite = all(bool(torch.isfinite(gradient.sum())) for gradient in gradients.values())
-    if not finite or largest == float("inf"):
-        raise Diverged(f"the training diverged at step {step}: the loss or its gradient is no longer finite")
-    if largest > ceiling:
-        raise Diverged(f"the training diverged at step {step}: the loss is {largest:.3g}, above {ceiling:.3g}")
 
 
 def save(problem: Problem, optimiser: torch.optim.Optimizer, state: State) -> dict[str, np.ndarray]:

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
@@ -62,19 +61,32 @@ def plain(key: str) -> bool:
     return bool((st.session_state.get(key) or {}).get("plain"))
 
 
-def told(panel: Panel, snapshot: int) -> Panel:
-    """The panel, with its figure told which snapshot it shows: the browser asks it."""
+def told(panel: Panel, film: str, snapshot: int | None = None) -> Panel:
+    """The panel, with its figure told which film it is of, and which snapshot of it: the browser asks it."""
     if panel.figure is not None:
-        panel.figure.update_layout(meta={"snapshot": snapshot, "domains": domains(panel.figure.layout)})
+        shown = {} if snapshot is None else {"snapshot": snapshot}
+        panel.figure.update_layout(meta={"film": film, **shown, "domains": domains(panel.figure.layout)})
     return panel
 
 
-def packed(name: str, run: str, panels: Sequence[Panel]) -> bytes:
-    """What a panel of the stage shows at each snapshot, as the browser reads it."""
+def packed(name: str, run: str, film: str, panels: Sequence[Panel]) -> bytes:
+    """What a panel of the stage shows at each snapshot of a run, as the browser reads it."""
     shown = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
-    return json.dumps({"name": name, "run": run, "frames": frames(shown), "titles": [p.title for p in panels]}).encode()
+    said = {"name": name, "run": run, "film": film, "titles": [panel.title for panel in panels]}
+    return json.dumps(said | {"frames": frames(shown)}, allow_nan=False).encode()
 
 
-def send(name: str, states: Any) -> None:
+def whole(name: str, run: str, film: str, panel: Panel) -> bytes:
+    """A panel's figure as a whole, which takes the place of another film's, as the browser reads it."""
+    said = {"name": name, "run": run, "film": film, "caption": panel.caption}
+    return json.dumps(said | {"whole": panel.figure and panel.figure.to_dict()}, allow_nan=False).encode()
+
+
+def send(name: str, states: bytes) -> None:
     """Give the browser what `packed` made."""
     _FRAMES(key=f"frames {name}", data=states)
+
+
+def send_whole(name: str, figure: bytes) -> None:
+    """Give the browser what `whole` made."""
+    _FRAMES(key=f"whole {name}", data=figure)

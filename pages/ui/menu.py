@@ -8,6 +8,7 @@ from icl_core import limits, registry
 from pages.ui import style
 
 _ROOT = Path(__file__).parents[2]
+_DAY = 86400.0  # seconds
 
 
 def frame(title: str, projector: bool = False) -> None:
@@ -22,6 +23,14 @@ def frame(title: str, projector: bool = False) -> None:
             link(name, short_title(name))
         if limits.read_only():
             st.caption("Read-only: this server shows runs and trains none.")
+        _comes_back()
+
+
+@st.fragment(run_every=_DAY)
+def _comes_back() -> None:
+    # Draws nothing. But a page with a fragment that runs again is run as a whole once it finds a server again, and
+    # only what has run knows its widgets: a new server would not hear the first move.
+    return
 
 
 def short_title(name: str) -> str:

@@ -84,5 +84,5 @@ def _drawn(
 def _seat(film: str, name: str, run: Run, opening: Opening, dark: bool) -> _Seat:
     shown = [opening.panels[name](run, index) for index in range(len(run.snapshot_steps))]
     shown = [replace(each, figure=each.figure and figures.themed(each.figure, dark)) for each in shown]
-    shown = [clock.told(each, index) for index, each in enumerate(shown)]
-    return name, shown, clock.packed(name, film, shown)
+    shown = [clock.told(each, film, index) for index, each in enumerate(shown)]
+    return name, shown, clock.packed(name, film, film, shown)

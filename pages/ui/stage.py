@@ -12,14 +12,10 @@ from icl_core import knobs
 from icl_core.experiment import Drawing, Panel, Run
 from icl_core.findings import Summary
 from icl_core.script import Beat
-from pages.ui import address, asked, cells, clock, drawers, growing, outline, panels, script, training
+from pages.ui import address, asked, cells, clock, drawers, films, growing, outline, panels, script, training
 from pages.ui.address import Setting
 from pages.ui.chart import seated
-from pages.ui.kept import kept
-from pages.ui.style import Look, look
 from pages.ui.training import Pending
-
-FILMS = 128 * 2**20  # bytes of all that the clocks of the pages seen last play
 
 
 @st.fragment
@@ -34,8 +30,8 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending 
     grows = pending.key if pending and training.growing(job) else ""
     _head(setting, run, at, pending, grows, beat)
     with panels.telling(setting, "script"):
-        script.show(replace(setting, view=_at(setting.view, at)), run, told)
-    here = replace(setting, view=_at(setting.view, at))
+        script.show(replace(setting, view=films.at(setting.view, at)), run, told)
+    here = replace(setting, view=films.at(setting.view, at))
     with st.container(key="faded" if pending and not training.given_up(job) else "current"):
         cell = None
         with panels.telling(setting, "cell"):
@@ -61,7 +57,7 @@ def _head(setting: Setting, run: Run, at: int, pending: Pending | None, grows: s
 def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:
     """The index of the snapshot that the address asks for: the last one not beyond its step, else the beat's."""
     steps, wanted = run.snapshot_steps, st.query_params.get("step", "")
-    if not moves(setting, run):
+    if not films.moves(setting, run):
         return 0
     if wanted.isdecimal() and len(wanted) < address.DIGITS:
         return max(0, bisect_right(steps, int(wanted)) - 1)
@@ -69,22 +65,13 @@ def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:
     return run.snapshot_at(setting.view) if played is None else played
 
 
-def moves(setting: Setting, run: Run) -> bool:
-    """Whether there is a training to be played."""
-    return bool(run.snapshot_steps) and "snapshot" in knobs.knobs(setting.experiment.view)
-
-
-def _at(view: Any, index: int) -> Any:
-    return replace(view, snapshot=index) if "snapshot" in knobs.knobs(type(view)) else view
-
-
 def _clock(setting: Setting, run: Run, at: int, headline: bool, still: bool, beat: str, marks: tuple[str, ...]) -> None:
-    steps = run.snapshot_steps if moves(setting, run) else [0]
-    said = [setting.experiment.headline(run, _at(setting.view, index)) for index in range(len(steps))]
+    steps = run.snapshot_steps if films.moves(setting, run) else [0]
+    said = [setting.experiment.headline(run, films.at(setting.view, index)) for index in range(len(steps))]
     projector = "projector" in st.query_params
     shown = clock.Shown(headline, still, projector, beat=beat, marks=marks)
     milestones = setting.experiment.milestones(run)
-    clock.clock(_key(setting), _name(run), steps, said, at, lambda: _rested(setting, steps), shown, milestones)
+    clock.clock(_key(setting), films.run_name(run), steps, said, at, lambda: _rested(setting, steps), shown, milestones)
 
 
 def _key(setting: Setting) -> str:
@@ -98,73 +85,41 @@ def _rested(setting: Setting, steps: Sequence[int]) -> None:
     address.write("step", step, steps[min(base.snapshot, len(steps) - 1)])
 
 
-def _name(run: Run) -> str:
-    return f"{run.digest[:16]} {look().name}"
-
-
 def _panels(setting: Setting, run: Run, grows: str) -> None:
     """The panels, and what the clock moves them by: at the end of a training that follows them, as it is not missed."""
     shown = panels.on_stage(setting, run)
     seats = sum(2 if each.wide else 1 for each in shown)  # a wide panel takes two
     rows = 1 if seats <= 3 else 2
-    filmed = [each for each in shown if _filmed(setting, each, run) and not (grows and each.live)]
-    films, at_end = st.container(key="films"), getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
+    moved = [] if clock.plain(_key(setting)) else [each for each in shown if not (grows and each.live)]
+    films.keep(setting, moved)
+    place, at_end = st.container(key="films"), getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
     if not at_end:
-        _films(setting, filmed, run, films)
+        _films(setting, moved, run, place)
     with st.container(key=f"stage-{rows}x{-(-seats // rows)}"):
         for drawing in shown:
             seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
             with st.container(key=seat), panels.telling(setting, drawing.name):
                 before = partial(_panel, setting, drawing, run)
-                growing.grow(setting, drawing, grows, partial(_put, drawing), before)
+                growing.grow(setting, drawing, grows, partial(_put, setting, drawing), before)
     if at_end:
-        _films(setting, filmed, run, films)
-
-
-def _filmed(setting: Setting, drawing: Drawing, run: Run) -> bool:
-    """Whether the clock moves a panel in the browser."""
-    return drawing.moving and moves(setting, run) and not clock.plain(_key(setting))
+        _films(setting, moved, run, place)
 
 
 def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
-    """A panel as it is in the end; the clock brings it to where it stands."""
-    if not _filmed(setting, drawing, run):
+    """A panel, for the browser to move; where it cannot, as it is."""
+    if clock.plain(_key(setting)):
         return seated(panels.drawn(setting, drawing, run), drawing.name)
-    of = _of(setting, drawing, run)
-    panel, at = _last(*of), setting.view.snapshot
-    title = panel.title if at == len(run.snapshot_steps) - 1 else _states(*of)[0][at]
-    seated(replace(panel, title=title), drawing.name)
+    films.seat(setting, drawing, run)
 
 
 def _films(setting: Setting, drawings: Sequence[Drawing], run: Run, place: Any) -> None:
     with place:
-        for drawing in drawings:
+        for drawing in (each for each in drawings if each.moving and films.moves(setting, run)):
             with panels.telling(setting, f"film of {drawing.name}"):  # its seat says what cannot be drawn at all
-                clock.send(drawing.name, _states(*_of(setting, drawing, run))[1])
+                films.send(setting, drawing, run)
 
 
-def _put(drawing: Drawing, panel: Panel) -> None:
+def _put(setting: Setting, drawing: Drawing, panel: Panel) -> None:
     """Seat a panel of a run that is still going."""
+    films.let_go(setting, drawing)
     seated(panel, drawing.name, live=True)
-
-
-def _of(setting: Setting, drawing: Drawing, run: Run) -> tuple:
-    """What the snapshots of a panel depend on: the name by which they are kept, then what they are drawn of."""
-    view = panels.seen_by(setting.experiment, drawing, _at(setting.view, 0))
-    return panels.name_of(setting, drawing, run, view), run, drawing, view, look()
-
-
-@st.cache_resource(max_entries=200, show_spinner=False)
-def _last(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look) -> Panel:
-    """A panel at the last snapshot."""
-    last = len(_run.snapshot_steps) - 1
-    return clock.told(panels.draw(_run, _drawing, _at(_view, last), _seen), last)
-
-
-@kept(FILMS, lambda states: len(states[1]))
-def _states(name: str, run: Run, drawing: Drawing, view: Any, seen: Look) -> tuple[list[str], bytes]:
-    """The titles, and what changes in a panel from snapshot to snapshot."""
-    before = range(len(run.snapshot_steps) - 1)
-    shown = [clock.told(panels.draw(run, drawing, _at(view, index), seen), index) for index in before]
-    shown.append(_last(name, run, drawing, view, seen))
-    return [each.title for each in shown], clock.packed(drawing.name, _name(run), shown)

@@ -21,6 +21,8 @@ PAGES = ("", "birth", "memformers", "gdssm")
 STAGES = ("birth", "gdssm", "memformers", "memformers?experiment=convergence")
 GRAFT = "birth?drawer=Graft"
 VIEW_KNOB = knobs(registry.experiment("birth.induction").view)["strength"].label
+ATLAS, MOVES = "birth?experiment=induction&d=32&T=32", 9
+ATLAS_KNOB = knobs(registry.experiment("birth.induction").config)["T"].label
 TRAINING_KNOB = knobs(registry.experiment("gdssm.layer").config)["penalty"].label
 KEYS = 3 * ["ArrowRight"] + 6 * ["ArrowLeft"]  # to both ends of the knob
 TRAININGS = 3
@@ -39,6 +41,20 @@ DRAG = """async () => {
             while (!moving.every(chart => chart.layout.meta.snapshot === at)) await frame();
         }
     return [count / (performance.now() - start) * 1000, moving.length];
+}"""
+# from a key to all charts of another run
+MOVED = """() => {
+    const charts = [...document.querySelectorAll('[class*="st-key-chart-"] .js-plotly-plot')];
+    const before = charts.map(chart => chart.layout.meta.film);
+    const there = () => charts.map((chart, at) => chart.layout.meta.film !== before[at]);
+    const look = (start, first, done) => {
+        first ||= there().some(Boolean) ? performance.now() - start : 0;
+        if (there().every(Boolean)) done([first, performance.now() - start]);
+        else requestAnimationFrame(() => look(start, first, done));
+    };
+    const once = {once: true, capture: true};
+    window.benchMoved = new Promise(done =>
+        window.addEventListener('keydown', () => look(performance.now(), 0, done), once));
 }"""
 
 
@@ -101,6 +117,20 @@ def knob_rows(browser: Browser, address: str, process: psutil.Process) -> Iterat
     yield "one knob move: bytes", kilobytes(statistics.median(sent)), f"/{GRAFT}, a view knob"
 
 
+def atlas_row(browser: Browser, address: str) -> Row:
+    """A knob of the atlas from run to run: the first time, when the server draws them, and again."""
+    waits = []
+    with window(browser, f"{address}/{ATLAS}") as (page, _):
+        for move in range(MOVES):
+            page.evaluate(MOVED)
+            page.get_by_role("slider", name=ATLAS_KNOB).press("ArrowLeft" if move % 2 else "ArrowRight")
+            waits.append(page.evaluate("window.benchMoved"))
+            page.wait_for_timeout(SETTLED)
+    firsts, every = zip(*waits, strict=True)
+    again = f"their first after {said(statistics.median(firsts) / 1e3)}; the first move {said(every[0] / 1e3)}"
+    return "a slider in the atlas to all charts", said(statistics.median(every) / 1e3), f"median of {MOVES}; {again}"
+
+
 def training(page: Page) -> tuple[float, float]:
     """Seconds from a slider's release to the first curve of the training that it begins, and to all its figures."""
     page.wait_for_timeout(SETTLED)
@@ -125,6 +155,7 @@ def rows() -> Iterator[Row]:
                 yield from clock_rows(chromium, address, name)
             yield step_row(chromium, address)
             yield from knob_rows(chromium, address, process)
+            yield atlas_row(chromium, address)
             with window(chromium, f"{address}/gdssm") as (page, _):
                 firsts, ends = zip(*(training(page) for _ in range(TRAININGS)), strict=True)
             remark = f"its first curve after {said(statistics.median(firsts))}; /gdssm, {load}"

@@ -66,13 +66,11 @@ def servers() -> Iterator[dict[str, subprocess.Popen]]:
 
 
 @pytest.fixture(scope="session")
-def serve(site: Path, environment: dict[str, str], servers: dict[str, subprocess.Popen]) -> Callable[[], str]:
-    """Start another server; gives its address."""
+def serve(site: Path, environment: dict[str, str], servers: dict[str, subprocess.Popen]) -> Callable[..., str]:
+    """Start another server, at a free port if at none that is named; gives its address."""
 
-    def start() -> str:
-        with socket.socket() as free:
-            free.bind(("localhost", 0))
-            port = free.getsockname()[1]
+    def start(port: int = 0) -> str:
+        port = port or free_port()
         command = [
             sys.executable,
             "-m",
@@ -150,6 +148,13 @@ def until(condition: Callable[[], bool], what: str) -> None:
     while not condition():
         assert time.monotonic() < end, f"timed out: {what}"
         time.sleep(0.1)
+
+
+def free_port() -> int:
+    """A port at which nobody listens."""
+    with socket.socket() as free:
+        free.bind(("localhost", 0))
+        return free.getsockname()[1]
 
 
 def _healthy(port: int, server: subprocess.Popen) -> bool:

@@ -214,27 +214,31 @@ class Clock {
     this.open();
     const mine = [...stage.panels].filter(([, panel]) => panel.run === this.data.run);
     const charts = mine.map(([name, panel]) => [name, panel, chart(name)]);
+    for (const [, panel, plot] of charts) describe(plot, panel);
     const seen = charts.filter(([, , plot]) => plot?.layout && inSight(plot)); // all of them before any is changed
     for (const [name, panel, plot] of seen) this.bring(name, panel, plot);
   }
 
   async bring(name, panel, plot) {
     const index = this.index;
-    const shown = plot.layout.meta?.snapshot; // a chart that grows has none: it is of another run
-    const there = shown === undefined || (shown === index && (this.moving || !plot.iclPainted));
-    if (this.drawing.has(name) || there || !panel.frames[index]) return;
+    const { film, snapshot } = plot.layout.meta ?? {};
+    if (film === undefined || this.drawing.has(name)) return; // without one it grows: it is of another run
+    const other = film !== panel.film;
+    const there = snapshot === index && (this.moving || !plot.iclPainted);
+    if (other ? !panel.whole : there || !panel.frames?.[index]) return;
     this.drawing.add(name);
     try {
-      plot.iclPainted = this.moving && paint(plot, panel.frames[index]);
-      if (!plot.iclPainted) await window.Plotly.update(plot, ...changes(panel.frames[index]));
+      plot.iclPainted = !other && this.moving && paint(plot, panel.frames[index]);
+      if (other) await replace(plot, panel, index);
+      else if (!plot.iclPainted) await window.Plotly.update(plot, ...changes(panel.frames[index]));
       const title = document.querySelector(`[data-title="${CSS.escape(name)}"]`);
-      if (title && panel.titles[index]) title.textContent = panel.titles[index];
+      if (title && panel.titles?.[index]) title.textContent = panel.titles[index];
     } catch (error) {
       if (error) console.warn(`The panel ${name} was not drawn:`, error);
     } finally {
       this.drawing.delete(name);
     }
-    if (index !== this.index) this.draw();
+    if (index !== this.index || panel.film !== stage.panels.get(name)?.film) this.draw();
   }
 
   end() {

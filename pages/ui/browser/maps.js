@@ -27,7 +27,7 @@ function keepMaps() {
     plot.iclEars = plot._ev;
     plot.iclFitting = false;
     plot.iclFit = "";
-    plot.on("plotly_afterplot", () => keepMap(plot));
+    plot.on("plotly_afterplot", () => (keepMap(plot), keepFilm(plot)));
     keepMap(plot);
   }
 }
@@ -62,4 +62,25 @@ const changes = (frame) => {
   const { traces, data, layout } = structuredClone(frame); // plotly.js keeps what it is given, and writes into it
   const { type, ...keys } = Object.assign({}, ...data);
   return [Object.fromEntries(Object.keys(keys).map((key) => [key, data.map((trace) => trace[key])])), layout, traces];
+};
+
+/* Another figure in a chart, at one of its snapshots: a chart made anew takes several times as long. */
+const replace = (plot, { film, whole, frames }, index) => {
+  const { data, layout } = structuredClone(whole);
+  const frame = structuredClone(frames?.[index] ?? { traces: [], data: [], layout: {} });
+  frame.traces.forEach((trace, place) => Object.assign(data[trace], frame.data[place]));
+  const { width, height } = plot.layout; // of its box
+  plot.iclFilm = film;
+  return window.Plotly.react(plot, data, { ...layout, ...frame.layout, width, height });
+};
+
+/* Streamlit draws a chart that changes its size of the figure that it was told. */
+const keepFilm = (plot) => {
+  if (!plot.iclFilm || plot.iclFilm === plot.layout.meta?.film) return;
+  window.setTimeout(() => window.dispatchEvent(new Event("icl-panel"))); // when it is drawn
+};
+
+/* What a screen reader says of a chart, also of one that is not in sight and so still shows another figure. */
+const describe = (plot, { whole, caption }) => {
+  if (whole) plot?.closest("[data-testid=stPlotlyChart]")?.setAttribute("aria-label", caption);
 };

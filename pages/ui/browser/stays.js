@@ -11,5 +11,9 @@ export default function ({ parentElement, setTriggerValue }) {
     link.dispatchEvent(new KeyboardEvent("keyup", { key: "Escape", code: "Escape", keyCode: 27, bubbles: true })); // closes its menu
   };
   window.addEventListener("click", follow, true);
-  return (parentElement.iclStays = () => window.removeEventListener("click", follow, true));
+  const unwatch = holdStill();
+  return (parentElement.iclStays = () => {
+    window.removeEventListener("click", follow, true);
+    unwatch();
+  });
 }

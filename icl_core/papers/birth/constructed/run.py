@@ -9,7 +9,7 @@ import torch
 from icl_core.experiment import Progress, Tensors, names
 from icl_core.papers.birth.constructed import evaluated
 from icl_core.papers.birth.constructed.evaluated import ERRORS, MEASURES, MEMORIES, READ, measured
-from icl_core.papers.birth.constructed.settings import Config
+from icl_core.papers.birth.constructed.settings import SEQUENCES, WIDTHS, Config
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.construction import CROSS_TALK, construct
 from icl_core.papers.birth.shared.model import TRAINED, Weights, initialise
@@ -20,8 +20,6 @@ from icl_core.training import phases
 from icl_core.training.loop import State
 from icl_core.training.phases import Phase
 
-WIDTHS = (16, 32, 64, 128, 256, 512)
-SEQUENCES = 256  # held out, on which a construction is evaluated
 KEPT = ("final/", "frozen/")  # of the first trained model
 
 

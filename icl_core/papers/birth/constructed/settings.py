@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 
+from icl_core import device
 from icl_core.experiment import Preset
 from icl_core.knobs import BadSetting, choice, settings, slider, text, toggle
 from icl_core.papers.birth.shared import own_text
 from icl_core.papers.birth.shared.own_text import size_field, text_field
-from icl_core.papers.birth.shared.settings import TRIGGERS
+from icl_core.papers.birth.shared.settings import TRIGGERS, memory
 
 TASK, BUILT, BESIDE = "the task", "the construction", "the trained model, repetition"
 EMBEDDINGS = {"random": "random, nearly orthogonal", "orthonormal": "orthonormal (needs d ≥ 2N + T)"}
+WIDTHS = (16, 32, 64, 128, 256, 512)  # of the constructions, beside d
+SEQUENCES = 256  # held out, on which a construction is evaluated
 TALK = {
     "kept": "as in eqs. 7 and 8",
     "within": "exact on its stored pairs",
@@ -53,7 +56,9 @@ class Config:
 
     def check(self) -> None:
         """Refuse what the text cannot give. Orthonormal rows need as many dimensions as there are rows; the model
-        trained beside has neither these nor W_F, so it would compare unlike things."""
+        trained beside has neither these nor W_F, so it would compare unlike things. And refuse what does not fit the
+        memory: an evaluation at the largest width, some hundred matrices of it, what the sequences are drawn from, and
+        their logits with all that W_F may read."""
         own_text.check(self)
         if self.d < self.least_width:
             raise BadSetting(
@@ -61,6 +66,10 @@ class Config:
             )
         if self.beside and (self.feed_forward or self.embeddings == "orthonormal"):
             raise BadSetting(f"beside must be 0 with W_F or orthonormal embeddings, got {self.beside}")
+        widest, drawn = WIDTHS[-1], 32 * SEQUENCES * self.T
+        logits = 8 * SEQUENCES * self.T * self.N if self.feed_forward else 0
+        needed = memory(self.T, widest, 4 * SEQUENCES) + 4 * (100 * widest**2 + 10 * drawn + logits)
+        device.check_memory(needed, f"T {self.T}, N {self.N}")
 
     @property
     def alphabet(self) -> int:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from icl_core import device
 from icl_core.experiment import Preset
 from icl_core.knobs import choice, settings, slider
 from icl_core.papers.birth.shared import settings as one
@@ -31,8 +32,14 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse what the training at the largest width refuses."""
-        training(self, widths_of(self)[-1], 0)
+        """Refuse what the training at the largest width refuses, and what does not fit the memory: at the positions in
+        context, about 3 K / (3 K + N) of all, what W_O2 reads, four times; and fourteen times in the scratch memory
+        that the products keep, whose shapes change with the number of these positions."""
+        d = widths_of(self)[-1]
+        training(self, d, 0)
+        asked = self.batch * self.T * 3 * self.K / (3 * self.K + self.N)
+        needed = int(4 * asked * (18 * d + 3 * len(FACTORS) * self.N)) + one.memory(self.T, d, self.batch)
+        device.check_memory(needed, f"batch {self.batch}, T {self.T}, K {self.K}")
 
 
 @settings

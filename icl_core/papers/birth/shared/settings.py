@@ -4,6 +4,7 @@ from icl_core import device
 from icl_core.knobs import BadSetting, choice, settings, slider, toggle
 from icl_core.papers.birth.shared import own_text, uploaded
 from icl_core.papers.birth.shared.own_text import size_field, text_field
+from icl_core.training import loop
 
 TASK, MODEL, TRAINING, FREEZING, REPEATS = "the task", "the model", "the training", "freezing", "repetition"
 TRIGGERS = {
@@ -14,6 +15,7 @@ TRIGGERS = {
 OUTPUTS = {"uniform": "uniform over the vocabulary", "bigram": "as often as each follows the trigger"}
 SCALES = {"paper": "N(0, 1/d), as the paper says", "code": "N(0, 1), as the authors' code"}
 POSITIONS = {"in_context": "in-context positions", "all": "all positions"}
+EVALUATIONS = 2, 30  # every so many steps at first, and so many of these
 OPTIMISERS = {"adamw": "AdamW", "sgd": "SGD with momentum 0.9"}
 
 
@@ -67,14 +69,14 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS, shown_if="trains")
 
     def check(self) -> None:
-        """Refuse what the text cannot give, freezing beyond the end, and what does not fit the memory: two T × T maps a
-        sequence held at once, the batch, the matrices with their optimiser's state."""
+        """Refuse what the text cannot give, freezing beyond the end, and what does not fit the memory."""
         own_text.check(self)
         uploaded.check(self)
         if self.freeze_until > self.steps:
             raise BadSetting(f"freeze_until must be at most steps, {self.steps}, got {self.freeze_until}")
-        cached = max(1, 2**12 // self.T)  # sequences held at once
-        needed = 4 * (12 * cached * self.T * (self.T + self.d) + 16 * self.batch * self.T + 60 * self.d**2)
+        needed = (
+            memory(self.T, self.d, self.batch) + 4 * 4 * len(loop.evaluations(self.steps, *EVALUATIONS)) * self.d**2
+        )
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
 
     @property
@@ -96,3 +98,11 @@ class Config:
     def alphabet(self) -> int:
         """How many different characters the text has."""
         return own_text.alphabet(self)
+
+
+def memory(T: int, d: int, batch: int) -> int:
+    """Estimated bytes of one training: twenty T × T maps and streams of the sequences held at once, a third of them in
+    the scratch memory that products keep for their shapes; the batch; the matrices with their optimiser's state. The
+    matrices of every evaluation come on top, where they are kept."""
+    at_once = max(1, 2**12 // T)
+    return 4 * (20 * at_once * T * (T + d) + 16 * batch * T + 16 * d**2)

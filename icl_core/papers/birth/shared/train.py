@@ -13,12 +13,11 @@ from icl_core.experiment import Tensors
 from icl_core.papers.birth.shared import gradient, probes
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.model import Weights, initialise
-from icl_core.papers.birth.shared.settings import Config
+from icl_core.papers.birth.shared.settings import EVALUATIONS, Config
 from icl_core.papers.birth.shared.task import Batch, Task, counts_of, make_task, sample
 from icl_core.training import loop, phases
 
 FROZEN = ("W_E", "P", "W_U", "R1", "V2")
-EVALUATIONS = 2, 30  # every so many steps at first, and so many of these
 RECORDED = ("in_context_accuracy", "in_context_loss", "global_loss")  # of every fresh batch
 WATCHED = 256  # held-out sequences at each evaluation during training
 EVALUATED = 1024  # held-out sequences at the end

@@ -13,14 +13,13 @@ from icl_core.experiment import Progress, Tensors, names
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.full.looking import head_names, look
 from icl_core.papers.birth.shared.full.probes import recalls
-from icl_core.papers.birth.shared.full.settings import Config
+from icl_core.papers.birth.shared.full.settings import EVALUATIONS, Config
 from icl_core.papers.birth.shared.full.train import begun, problem
 from icl_core.papers.birth.shared.train import EVALUATED, WATCHED, held_out, task_of
 from icl_core.papers.birth.transformer.reading import attending, example_readings, head_effects
 from icl_core.training import loop, phases
 from icl_core.training.several_seeds import padded
 
-EVALUATIONS = 5, 20  # every so many steps at first, and so many of these
 ONE_LAYER, FIRST = "one_layer", "seed 0"
 # of every head at every evaluation; `_even` is what a uniform attention would have there
 BEHAVIOUR = ("previous", "triggers", "others", "uniformity", "triggers_even", "others_even")

@@ -61,7 +61,8 @@ class Config:
     def check(self) -> None:
         """Refuse what the model does not have, and what does not fit the memory: in training the windows, and for every
         seed and every application of a state to a vector the products that automatic differentiation keeps; the test
-        set; and sensitivities, taken with f copies of some tasks, and what moves with them."""
+        set; and sensitivities, taken with f copies of some tasks, and what moves with them. Of several layers all that
+        half as much again: what they free leaves holes in the heap, in each run others."""
         if self.model == "1-D" and self.skip:
             raise BadSetting("skip must be off in the 1-D model, got on")
         if self.model == "1-D" and self.several and self.recurrence != "scalar":  # of Z but one row is asked for
@@ -70,9 +71,14 @@ class Config:
             raise BadSetting("recurrence must be scalar or row in the 1-D model and with several layers, got full")
         applied = (2 * self.layers - 1) * (8 if self.recurrence == "full" else 4)
         trained = self.batch * self.N * (self.f + 3) * (20 + self.seeds * applied)
-        tasks = max(256, min(TEST_SET[0], TEST_SET[1] // (self.N * self.f)))
-        tested = tasks * (3 * (self.N + 1) * self.f + self.f**2)  # x, y, a product of the two, and W
+        tested = tested_with(self.f, self.N)
         derived = self.seeds * self.N * self.f * DERIVED * self.f * (18 if self.several else 4)
         numbers = trained + tested + derived
         what = f"batch {self.batch}, N {self.N}, f {self.f}, layers {self.layers}, seeds {self.seeds}"
-        device.check_memory(4 * numbers, what)
+        device.check_memory(numbers * (6 if self.several else 4), what)
+
+
+def tested_with(f: int, N: int) -> int:
+    """Numbers that a test set takes: x, y, a product of the two, and W."""
+    tasks = max(256, min(TEST_SET[0], TEST_SET[1] // (N * f)))
+    return tasks * (3 * (N + 1) * f + f**2)

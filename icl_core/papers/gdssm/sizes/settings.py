@@ -1,9 +1,10 @@
 """The settings of the experiment on sizes: which are trained, and what is drawn of them."""
 
+from icl_core import device
 from icl_core.experiment import Preset
 from icl_core.knobs import choice, settings, slider, text, toggle
 from icl_core.number_lists import whole_numbers
-from icl_core.papers.gdssm.shared.settings import MODEL, MODELS, REPEATS, TASK, TRAINING
+from icl_core.papers.gdssm.shared.settings import MODEL, MODELS, REPEATS, TASK, TRAINING, tested_with
 from icl_core.papers.gdssm.shared.settings import Config as Layer
 
 BASE = 10  # the number of examples at which dimensions are tried, and of dimensions at which examples are
@@ -23,9 +24,11 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse lists that hold no sizes, and what does not fit the memory."""
+        """Refuse lists that hold no sizes, and what does not fit the memory: every layer by itself; and, as what one
+        test set leaves free is no place for the next, larger one, all of them together."""
         for f, N in sizes_of(self):
             layer_of(self, f, N)
+        device.check_memory(4 * sum(tested_with(f, N) for f, N in sizes_of(self)), "all sizes together")
 
 
 def sizes_of(config: Config) -> list[tuple[int, int]]:

@@ -42,7 +42,8 @@ class Config(Task):
 
     def check(self) -> None:
         """Refuse a list that holds no numbers of prompts, a spectrum that is none, and what does not fit the memory."""
-        model_of(self, max(sizes_of(self)))
+        for prompts in (max(sizes_of(self)), None):
+            model_of(self, prompts)
 
 
 def sizes_of(config: Config) -> list[int]:

@@ -8,12 +8,9 @@ import torch
 from torch import Tensor
 
 from icl_core import device
-from icl_core.papers.memformers.mixture.settings import Config, Distribution, mixture_of
+from icl_core.papers.memformers.mixture.settings import CHUNK, POOL, Config, Distribution, mixture_of
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.task import Batch, gaussian
-
-POOL = 2**16  # prompts of each distribution that batches are cut from
-CHUNK = 2**14  # prompts drawn at a time; fixed, since it decides which prompts come
 
 
 def tokens(of: Distribution, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from icl_core import device
 from icl_core.experiment import Preset
 from icl_core.knobs import choice, settings, slider, text
 from icl_core.number_lists import numbers, shares
@@ -13,6 +14,8 @@ PROMPTS = {
     "tokens": "every token from the mixture",
 }
 MOST = 4  # components
+POOL = 2**16  # prompts of each distribution that batches are cut from, where tokens mix
+CHUNK = 2**14  # prompts drawn at a time; fixed, since it decides which prompts come
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,15 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse lists that make no mixture."""
-        mixture_of(self)
+        """Refuse lists that make no mixture, and what does not fit the memory: of every token of every row's batch what
+        a layer leaves for its gradient, nine numbers, and as many of the batch itself; where tokens mix, a prompt is a
+        single number, and what its tokens are drawn from is the most."""
+        heads, prompts = len(mixture_of(self).means), max(self.batch, self.gate_prompts)
+        rows = self.seeds * max(2, heads)
+        numbers = rows * (self.n + 1) * prompts * 9 * (self.layers + 1)
+        if self.prompts == "tokens":
+            numbers = 6 * CHUNK * self.n + (heads + 1) * 8 * max(POOL, self.batch * self.seeds)
+        device.check_memory(4 * numbers, f"batch {self.batch}, gate_prompts {self.gate_prompts}, n {self.n}")
 
 
 def mixture_of(config: Config) -> Distribution:

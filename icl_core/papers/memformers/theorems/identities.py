@@ -24,9 +24,9 @@ from icl_core.papers.memformers.shared.baselines import BETA, MOMENTUM, NESTEROV
 from icl_core.papers.memformers.shared.settings import Model
 from icl_core.papers.memformers.shared.task import covariances
 from icl_core.papers.memformers.shared.token_form import forward
+from icl_core.papers.memformers.theorems.settings import AT_ONCE
 from icl_core.regression import product
 
-AT_ONCE = 2**21  # numbers of attention held at a time
 SPREAD = 0.5  # of the random coefficients, about those of gradient descent
 
 Given = Mapping[str, Tensor]

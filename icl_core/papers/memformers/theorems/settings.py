@@ -8,6 +8,7 @@ from icl_core.knobs import choice, settings, slider
 from icl_core.papers.memformers.shared.settings import MODEL, REPEATS, TASK, Task
 from icl_core.papers.memformers.shared.task import eigenvalues_of
 
+AT_ONCE = 2**21  # numbers of attention held at a time
 # every method that is put into tokens: its name, and the model that it is put into
 METHODS = {
     "cgd": "CGD, each prompt's own α, γ",
@@ -37,9 +38,11 @@ class Config(Task):
     seed: int = slider("seed of prompts and U", 0, 99, default=0, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse a spectrum that is none, and more prompts than the memory holds."""
+        """Refuse a spectrum that is none, and what does not fit the memory: S of the prompts four
+        times, or before that of the tokens held at once some twenty registers of the size of their attention."""
         eigenvalues_of(self)
-        device.check_memory(8 * 4 * 2**self.pool * self.d**2, f"2^{self.pool} prompts of d {self.d}")
+        tokens = min(AT_ONCE, self.prompts * self.d * (self.n + 1) ** 2 * self.layers)
+        device.check_memory(8 * max(4 * 2**self.pool * self.d**2, 20 * tokens), f"2^{self.pool} prompts of d {self.d}")
 
 
 @settings

@@ -15,6 +15,9 @@ from icl_core.papers.birth.shared.settings import (
     TRAINING,
     TRIGGERS,
 )
+from icl_core.training import loop
+
+EVALUATIONS = 5, 20  # every so many steps at first, and so many of these
 
 
 @settings
@@ -59,13 +62,16 @@ class Config:
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
-        """Refuse what the text cannot give, heads of a broken width, and what does not fit the memory."""
+        """Refuse what the text cannot give, heads of a broken width, and what does not fit the memory: of the sequences
+        held at once ten maps of every head, between which the measures of those before lie, so that four times as much
+        is taken, and the streams; the weights with their optimiser's state, and those of every evaluation."""
         own_text.check(self)
         if self.d % self.heads:
             raise BadSetting(f"heads must divide the width, {self.d}, got {self.heads}")
         at_once = max(1, 2**11 // self.T)  # sequences
-        maps = 4 * at_once * self.T * self.layers * (6 * self.heads * self.T + 24 * self.d)
-        needed = maps + 4 * 80 * self.parameters + 4 * 16 * self.batch * self.T
+        maps = 4 * at_once * self.T * self.layers * (40 * self.heads * self.T + 30 * self.d)
+        kept = 8 + len(loop.evaluations(self.steps, *EVALUATIONS))
+        needed = maps + 4 * kept * self.parameters + 4 * 16 * self.batch * self.T
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")
 
     @property

@@ -26,7 +26,7 @@ from icl_core.training.compiled import compiled
 from icl_core.training.phases import Report
 
 TUNED_ON, WATCHED, TEST_SET = (101, 2**11), (102, 2**9), (103, 2**13)  # seed and number of held-out tasks
-CHUNK = 512  # tasks evaluated at a time
+CHUNK = 128  # tasks evaluated at a time: more would need more memory than a usual batch does in training
 EVALUATIONS, WARM_UP, SLOWER = 30, 0.05, 1 / 3
 CEILING = 1e8  # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
 Levels = tuple[float, float, float]  # predicting zero, the best step of gradient descent, the best two

@@ -1,0 +1,24 @@
+"""A training that has left what can be computed with: found at once, and said with what to try."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icl_core.experiment import Diverged
+
+
+def check(step: int, loss: Any, gradients: Mapping[str, Tensor], ceiling: float) -> None:
+    """Raise `Diverged` where the loss or its gradient is no longer finite, or the loss above the ceiling."""
+    largest = float(np.max(loss))
+    finite = all(bool(torch.isfinite(gradient.sum())) for gradient in gradients.values())
+    if not finite or largest == float("inf"):
+        why = "the loss or its gradient is no longer finite"
+    elif largest > ceiling:
+        why = f"the loss is {largest:.3g}, above {ceiling:.3g}"
+    else:
+        return
+    smaller = "a smaller learning rate" if step else "fewer layers or smaller numbers, as this is before any step"
+    raise Diverged(f"the training diverged at step {step}: {why}; try {smaller}")

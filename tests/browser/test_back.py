@@ -1,0 +1,38 @@
+"""A page that loses its server, and finds another at the same address."""
+
+from collections.abc import Callable
+from subprocess import Popen
+
+from driver import go, settled, step
+from playwright.sync_api import Browser, expect
+
+# whether nothing can be moved once the page is enabled again
+CONNECTED = """() => {
+    const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]");
+    const look = () => {
+        if (app.dataset.testConnectionState === "CONNECTED") setTimeout(() => (window.held ??= main.inert));
+    };
+    new MutationObserver(look).observe(app, {attributes: true});
+}"""
+
+
+def test_a_page_goes_on_with_a_new_server_from_the_first_move(
+    serve: Callable[..., str], servers: dict[str, Popen], browser: Browser
+) -> None:
+    address = serve()
+    tab = browser.new_page()  # a window of the others' would count what it complains of
+    go(tab, f"{address}/toy?at_once=false&d=12")
+    expect(tab.get_by_role("slider", name="inputs d")).to_be_enabled()
+    tab.wait_for_load_state("networkidle")  # what it has not loaded yet it could not load any more
+    servers[address].kill()
+    servers[address].wait(timeout=20)
+    expect(tab.get_by_role("slider", name="inputs d")).to_be_disabled()
+    tab.evaluate(CONNECTED)
+    serve(int(address.rpartition(":")[2]))
+    tab.wait_for_function("window.held !== undefined")
+    assert tab.evaluate("window.held"), "a move would be lost that is made before the server has run the page"
+    tab.wait_for_function("!document.querySelector('[data-testid=stMain]').inert")
+    settled(tab)
+    step(tab, "inputs d", "ArrowRight")
+    tab.wait_for_url("**d=13*")
+    tab.close()
