@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -91,12 +92,15 @@ class Trip:
     def _relay(self, news: parcel.Files) -> None:
         """Keep the files as if the job were done here. What cannot be written comes again."""
         with suppress(OSError):
-            for name, path in ((parcel.CHECKPOINT, self.job.checkpoint), (parcel.LIVE, self.job.live)):
-                if name in news and self._mine() and self._is_ours(news[name]):
-                    write_whole(path, news[name])
+            self._write(parcel.CHECKPOINT, self.job.checkpoint, news)
             told = self._state(news[parcel.STATE]) if parcel.STATE in news else {}
             if told.get("status") == "running" and self._mine():  # of the end we tell once we have all of it
                 self.job.tell(**told)
+            self._write(parcel.LIVE, self.job.live, news)  # a job that has curves is no longer told to be waiting
+
+    def _write(self, name: str, path: Path, news: parcel.Files) -> None:
+        if name in news and self._mine() and self._is_ours(news[name]):
+            write_whole(path, news[name])
 
     def _is_ours(self, content: bytes) -> bool:
         """Whether the bytes are a whole file of this job."""

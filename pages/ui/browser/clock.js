@@ -31,6 +31,7 @@ class Clock {
       [window, "scroll", () => this.draw(), true],
       [window, "resize", () => this.draw()],
       [window, "icl-panel", () => this.draw()],
+      [window, "icl-reach", (event) => ((this.wanted = [event.detail]), this.later())],
     ];
     for (const [where, what, hear, capture] of this.ears) where.addEventListener(what, hear, capture);
     this.watch = new MutationObserver(() => this.later());
@@ -185,7 +186,7 @@ class Clock {
     document.querySelector(".st-key-drawers").scrollIntoView({ block: "start", behavior });
   }
 
-  /* What the script speaks of comes into sight, once it is there. */
+  /* What the script speaks of, or a box of the diagram opens, comes into sight, once it is there. */
   reach() {
     const panel = this.wanted?.map(panelOf).find(Boolean);
     if (!panel) return;

@@ -1,15 +1,4 @@
-/* A model's diagram: a click or a key on a box tells the server which, and its panel comes into sight. */
-
-const panel = (name) => {
-  const places = ["seat", "seat-wide", "panel-half", "panel-wide"];
-  return document.querySelector(places.map((place) => `[class~="st-key-${place}-${CSS.escape(name)}"]`).join(", "));
-};
-
-const reach = (name, tries = 30) => {
-  const found = panel(name);
-  if (found) found.scrollIntoView({ block: "center" });
-  else if (tries) window.setTimeout(() => reach(name, tries - 1), 200); // its drawer is still to be drawn
-};
+/* A model's diagram: a click or a key on a box tells the server which, and the clock that its panel is to be seen. */
 
 export default function ({ parentElement, data, setTriggerValue }) {
   const root = parentElement.querySelector(".diagram");
@@ -20,7 +9,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     event.preventDefault();
     event.stopPropagation(); // a space would play the clock
     setTriggerValue("opened", box.dataset.box);
-    reach(data.panels[box.dataset.box]);
+    window.dispatchEvent(new CustomEvent("icl-reach", { detail: data.panels[box.dataset.box] }));
   };
   root.onclick = root.onkeydown = opened;
 }
