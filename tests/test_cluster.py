@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -101,7 +102,8 @@ def test_a_scheduler_that_is_not_there_is_named_and_the_job_waits(tmp_path, monk
     monkeypatch.setattr(dispatch, "_signals", lambda: lambda: False)
     with house(tmp_path, monkeypatch):
         key = queue.submit(TOY, config())
-        dispatch.dispatch()
+        with ThreadPoolExecutor() as beside:  # a browser of other tests may have this thread's event loop
+            beside.submit(dispatch.dispatch).result()
         known = queue.state(key)
         assert (known.status, known.position) == ("queued", 1)
         assert known.message.startswith("expected a Dask scheduler at tcp://127.0.0.1:9, got: Timed out")
