@@ -1,4 +1,5 @@
-"""Each kind of fault, injected a few times; fifty times each are `pytest -m long`, or `python -m tests.faults`."""
+"""Each kind of fault, injected once; fifty times each, by a chance of its own each time, are `pytest -m long`, or
+`python -m tests.faults`."""
 
 import subprocess
 import sys
@@ -19,7 +20,7 @@ def inject(*more: str) -> None:
 
 def test_nothing_is_lost_whatever_happens():
     """One process for all, of its own: it forks, and imports once."""
-    inject("--times", "1")
+    inject("--times", "1", "--seed", "3711464")  # which once found a worker that hangs
 
 
 @pytest.mark.long

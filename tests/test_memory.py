@@ -43,8 +43,6 @@ CASES = {
 # MiB said and used, where they are further apart; why is not known, where it is not said
 OFF = {
     "birth.constructed": "452, and 259 to 478",
-    "gdssm.learns": "938, and 431: three learning rates are counted, and one is trained at",
-    "memformers.speed": "460, and 257: a test set is counted that is not evaluated",
 }
 SMALL = {"birth.laboratory": {"N": 128, "seeds": 2}}  # at its largest, but for seeds, which go one by one
 

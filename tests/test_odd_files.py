@@ -44,7 +44,7 @@ def test_in_place_of_what_a_job_is_held_and_ended_by(make, name):
 
 
 @ODD
-@pytest.mark.parametrize("name", ["queue.lock", "slot-0.lock", "reserve", "workers.log"])
+@pytest.mark.parametrize("name", ["queue.lock", "slot-0.lock", "reserve", "workers.log", "pace.json", folder.ASKED])
 def test_in_place_of_what_all_jobs_share(make, name, monkeypatch):
     key, started = queue.submit(TOY, config()), []
     path = folder.jobs_folder() / name
@@ -87,6 +87,7 @@ def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same()
 def test_in_place_of_the_database(runs, make, name):
     kept = runs.save(TOY, config(), TENSORS, INFO)
     runs.close()
+    make(runs.local / "index.lock")
     path = runs.local / "runs" / name
     path.unlink(missing_ok=True)
     make(path)

@@ -16,6 +16,7 @@ from typing import Any
 from icl_core import forms, registry
 from icl_core.experiment import Experiment
 from icl_core.jobs.folder import jobs_folder
+from icl_core.jobs.reading import plain_file, read_json
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.header import Header, plain, typed_config
@@ -75,9 +76,14 @@ def _cost(cost: Callable[[Any], float], config: Any) -> float:
 
 def pace() -> float | None:
     """CPU seconds that `device.pace` took here when a worker last asked; None if none has."""
-    with suppress(OSError, ValueError, TypeError, KeyError):
-        return float(json.loads((jobs_folder() / "pace.json").read_bytes())["seconds"])
-    return None
+    told = read_json(jobs_folder() / "pace.json", _is_pace, "what a pace measured here is")
+    return float(told["seconds"]) if told else None
+
+
+def _is_pace(value: Any) -> bool:
+    return (
+        isinstance(value, dict) and isinstance(value.get("seconds"), (int, float)) and 0 < value["seconds"] < math.inf
+    )
 
 
 def measure_pace() -> None:
@@ -86,5 +92,5 @@ def measure_pace() -> None:
 
     path = jobs_folder() / "pace.json"
     with suppress(OSError):
-        if not path.exists() or time.time() - path.stat().st_mtime > OLD:
+        if not plain_file(path) or time.time() - path.stat().st_mtime > OLD:
             write_whole(path, json.dumps({"seconds": device.pace(), "device": device.describe()}).encode())

@@ -13,6 +13,7 @@ from safetensors.numpy import load, save
 
 from icl_core.jobs import ends
 from icl_core.jobs.folder import Job, jobs_folder
+from icl_core.jobs.reading import plain_file
 from icl_core.runs import documents, store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged
@@ -39,7 +40,8 @@ def outward(job: Job) -> Files:
     root, found = store.default().local, {}
     for path in _needed(job):
         with suppress(OSError):  # not there, most often
-            found[path.relative_to(root).as_posix()] = path.read_bytes()
+            if plain_file(path):
+                found[path.relative_to(root).as_posix()] = path.read_bytes()
     return found
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from icl_core import limits
 from icl_core.runs import store
+from icl_core.runs.disk import odd
 
 WAITING = ("queued", "interrupted")
 CANCELLED = ("cancelled", "left")  # by a visitor; by nobody's watching it any more
@@ -52,13 +53,10 @@ def plain_file(path: Path) -> bool:
 
 def set_odd_aside(path: Path) -> bool:
     """Whether a link, a pipe or a folder lay there, which no file of a job is. It is set aside."""
-    try:
-        odd = not stat.S_ISREG(path.lstat().st_mode)
-    except OSError:
-        return False
-    if odd:
+    found = odd(path)
+    if found:
         _set_aside(path, "a file")
-    return odd
+    return found
 
 
 def drop(path: Path) -> None:

@@ -6,7 +6,6 @@ The files say themselves what they are, in name and content, so the index can be
 import os
 import re
 import sqlite3
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ import diskcache
 from diskcache.core import MODE_BINARY
 
 from icl_core.runs.bytes_disk import Refused, checked_key, create, within
-from icl_core.runs.disk import identity, write_whole
+from icl_core.runs.disk import identity, odd, write_whole
 
 FAILED = (sqlite3.Error, diskcache.Timeout)
 _FILE = re.compile(r"([0-9A-Za-z][0-9A-Za-z._-]*)-[0-9a-f]{8}\.safetensors")
@@ -121,12 +120,7 @@ class RunCache:
             return database.execute(question).fetchall()
 
     def _odd(self) -> bool:
-        """Whether a link, a pipe, on which a reader would wait for ever, or a folder lies in place of its files."""
-        for path in (self.database, *(self.folder / f"cache.db-{each}" for each in ("wal", "shm"))):
-            with suppress(OSError):
-                if not stat.S_ISREG(path.lstat().st_mode):
-                    return True
-        return False
+        return any(map(odd, (self.database, *(self.folder / f"cache.db-{each}" for each in ("wal", "shm")))))
 
     def _check(self) -> None:
         if self._odd():

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 import threading
 import time
 from contextlib import suppress
@@ -52,6 +53,13 @@ def sweep(folder: Path) -> None:
         with suppress(OSError):
             if match and (not psutil.pid_exists(int(match[1])) or time.time() - path.stat().st_mtime > _OLD):
                 path.unlink()
+
+
+def odd(path: Path) -> bool:
+    """Whether a link, a pipe, on which a reader would wait for ever, or a folder lies there: no file of ours is one."""
+    with suppress(OSError):
+        return not stat.S_ISREG(path.lstat().st_mode)
+    return False
 
 
 def unwritable(folder: Path) -> Path | None:

@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from icl_core import limits
 from icl_core.runs.cache import FAILED, RunCache, told
-from icl_core.runs.disk import private_folder, sweep, unwritable
+from icl_core.runs.disk import odd, private_folder, sweep, unwritable
 from icl_core.runs.file import Damaged, Record, pack, read_record
 from icl_core.runs.header import Header, header_of, key_in
 from icl_core.runs.room import too_large
@@ -89,7 +89,10 @@ class LocalRuns:
 
     def _renew(self) -> None:
         """Set a damaged index aside and make it anew from the files."""
-        with FileLock(self.folder / "index.lock", mode=0o600):
+        lock = self.folder / "index.lock"
+        if odd(lock):
+            self._moved(lock)
+        with FileLock(lock, mode=0o600):
             if self._cache.damaged():  # else another process was quicker
                 self._cache.close()
                 for file in self._cache.folder.glob("cache.db*"):

@@ -22,8 +22,8 @@ from icl_core.papers.gdssm.shared.sequence_models import MODELS, train
 from icl_core.papers.gdssm.shared.sequence_models.ends import FALLING, FLAT, LOST, ZERO, end, late
 from icl_core.papers.gdssm.shared.sequence_models.learners import learners, sequence
 from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer
-from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED
-from icl_core.papers.gdssm.shared.sequence_models.train import CHUNK, evaluate, gradient, held_out, tasks
+from icl_core.papers.gdssm.shared.sequence_models.settings import EVALUATED, UNDECIDED
+from icl_core.papers.gdssm.shared.sequence_models.train import evaluate, gradient, held_out, tasks
 from icl_core.papers.gdssm.shared.task import Tasks, loss
 from icl_core.runs import store
 from icl_core.training import loop
@@ -81,7 +81,7 @@ def test_a_seeds_weights_do_not_depend_on_those_beside_it():
 
 
 def test_evaluating_in_chunks_is_evaluating_at_once():
-    many = tasks(SMALL, CHUNK + 3, generator())
+    many = tasks(SMALL, EVALUATED + 3, generator())
     for each in learners(SMALL):
         weights = each.initial([0, 1])
         at_once = loss(each.predict(weights, many), many.y[-1])

@@ -4,8 +4,7 @@ from icl_core.experiment import Preset
 from icl_core.knobs import BadSetting, choice, settings, slider, text
 from icl_core.number_lists import numbers, pieces
 from icl_core.papers.gdssm.shared.sequence_models import MODELS
-from icl_core.papers.gdssm.shared.sequence_models.settings import NORMS, TOKENS
-from icl_core.papers.gdssm.shared.sequence_models.settings import Config as Setting
+from icl_core.papers.gdssm.shared.sequence_models.settings import NORMS, TOKENS, Setting
 from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
 
 ALL = "all"

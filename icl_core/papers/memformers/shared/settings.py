@@ -4,6 +4,7 @@ from typing import Any
 
 from icl_core import device
 from icl_core.knobs import BadSetting, choice, knobs, settings, slider, text
+from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.task import BLOCKS, FEWEST, POOL, SPECTRA, eigenvalues_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
@@ -80,6 +81,11 @@ class Training(Task):
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
+    @property
+    def tested(self) -> int:
+        """How many prompts its models are evaluated on."""
+        return test_set.PROMPTS
+
     def check(self) -> None:
         """Refuse a spectrum that is none, and what does not fit the memory: then say which batch would."""
         eigenvalues_of(self)
@@ -113,7 +119,7 @@ def memory(config: Any, prompts: int) -> int:
     by_token, moving = (4 if variant.has_one_w else 6 * config.n), 12 * config.d
     kept = config.layers * config.d * (moving if variant.moves_covariates else by_token)
     # the test set in both coordinates, and the examples of a block of it, turned for each seed
-    evaluated = 2**16 * 2 * config.d**2 + 2**12 * one * (1 + 2 * config.seeds)
+    evaluated = config.tested * 2 * config.d**2 + 2**12 * one * (1 + 2 * config.seeds)
     if fresh:  # a pool, and what is drawn of one however small the batch is
         a_prompt = one + config.d**2 / BLOCKS if variant.needs_examples else config.d**2
         held = BLOCKS * prompts * config.seeds * a_prompt + min(FEWEST * a_prompt, POOL)

@@ -3,6 +3,7 @@
 from icl_core.experiment import Preset
 from icl_core.knobs import choice, settings, slider, text
 from icl_core.number_lists import numbers
+from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.settings import MODEL, REPEATS, TRAINING, Model, Task, task_of
 from icl_core.papers.memformers.speed.models import MODELS, Timed
 
@@ -34,16 +35,26 @@ class Config(Task):
         model_of(self, MODELS[0], "original", max(rates_of(self)))
 
 
+@settings
+class Training(Model):
+    """One training, evaluated while it goes on and no more."""
+
+    @property
+    def tested(self) -> int:
+        """How many prompts its model is evaluated on."""
+        return test_set.WATCHED
+
+
 def rates_of(config: Config) -> list[float]:
     """The learning rates, ascending, each once."""
     return sorted(set(numbers("rates", config.rates, 1, 6, 0.001, 1.0)))
 
 
-def model_of(config: Config, model: Timed, coordinates: str, rate: float) -> Model:
+def model_of(config: Config, model: Timed, coordinates: str, rate: float) -> Training:
     """One training: a model, the coordinates that it learns in and its learning rate."""
     own = {name: getattr(config, name) for name in ("layers", "steps", "batch", "seed", "seeds")}
     how = {"schedule": "constant", "learning_rate": rate, "coordinates": coordinates}
-    return Model(variant=model.variant, **how, **own, **task_of(config))
+    return Training(variant=model.variant, **how, **own, **task_of(config))
 
 
 @settings

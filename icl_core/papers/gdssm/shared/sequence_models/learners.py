@@ -14,7 +14,7 @@ from icl_core.papers.gdssm.shared.sequence_models import MODELS, Model
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import Shape
 from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters
 from icl_core.papers.gdssm.shared.sequence_models.match_sizes import Size, count, matched
-from icl_core.papers.gdssm.shared.sequence_models.settings import Config
+from icl_core.papers.gdssm.shared.sequence_models.settings import Setting
 from icl_core.papers.gdssm.shared.settings import Config as Layer
 from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, interleaved
 
@@ -32,14 +32,14 @@ class Learner:
 
 
 @cache
-def learners(config: Config) -> tuple[Learner, ...]:
+def learners(config: Setting) -> tuple[Learner, ...]:
     """Every model of the comparison. The tokens of the 1-D layer do not hold the whole of ∑ x xᵀ, which a second step
     needs: no second layer there."""
     every = [model for model in MODELS.values() if model.baseline or model.layers == 1 or config.model == "N-D"]
     return tuple((_baseline if model.baseline else _gd_ssm)(config, model) for model in every)
 
 
-def _gd_ssm(config: Config, model: Model) -> Learner:
+def _gd_ssm(config: Setting, model: Model) -> Learner:
     recurrence = "row" if model.layers == 1 else "scalar"
     layer = Layer(config.model, recurrence, model.layers, f=config.f, N=config.N, batch=config.batch)
     like = any_layer.initial(layer, [0])
@@ -54,7 +54,7 @@ def _gd_ssm(config: Config, model: Model) -> Learner:
     return Learner(model, Size(0, 0, count(like.tensors())), initial, predict)
 
 
-def _baseline(config: Config, model: Model) -> Learner:
+def _baseline(config: Setting, model: Model) -> Learner:
     size, draw = (_plain if config.plain else _authors)(config, model)
     module, slow = (model.plain, ()) if config.plain else (model.authors, model.authors.SLOW)
     forward = module.forward if config.plain else partial(module.forward, last=True)
@@ -74,19 +74,19 @@ def _baseline(config: Config, model: Model) -> Learner:
 Drawn = Callable[[Generators], Parameters]
 
 
-def _plain(config: Config, model: Model) -> tuple[Size, Drawn]:
+def _plain(config: Setting, model: Model) -> tuple[Size, Drawn]:
     """The plain form, at the number of parameters asked for."""
     size = matched(model, config.features, config.parameters, config.positions, config.hidden)
     return size, lambda generators: model.draw(config.features, size.width, size.state, generators, config.positions)
 
 
-def _authors(config: Config, model: Model) -> tuple[Size, Drawn]:
+def _authors(config: Setting, model: Model) -> tuple[Size, Drawn]:
     """The authors' form, at the width asked for."""
     shape = Shape(config.features, config.hidden, model.layers, config.positions, config.norm == "authors")
     drawn = partial(model.authors.parameters, shape)
     return Size(shape.width, model.authors.state(shape), count(drawn([torch.Generator().manual_seed(0)]))), drawn
 
 
-def sequence(config: Config, tasks: Tasks) -> Float[Tensor, "tasks T features"]:
+def sequence(config: Setting, tasks: Tasks) -> Float[Tensor, "tasks T features"]:
     """What every model reads: the constructed tokens, or x and y in turn."""
     return (constructed_tokens if config.model == "1-D" else interleaved)(tasks).movedim(-1, 0)

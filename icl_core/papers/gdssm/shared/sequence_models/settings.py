@@ -11,13 +11,14 @@ FORMS = {"authors": "as their authors build them", "plain": "plain, with equal p
 NORMS = {"authors": "as their authors", "none": "none"}
 NARROWEST = 4  # a head of one number each
 PAPERS_WIDTH = 20  # of the plain form
+EVALUATED = 128  # tasks at a time: more would need more memory than a usual batch does in training
+BESIDE = 83 * 2**20  # bytes that PyTorch came to need for itself in the smallest training of all models
 
 
 @settings
-class Config:
-    """What is trained; Figures 4 C (1-D) and 6 (N-D). Every model reads the same tokens in the same order and trains
-    alike. The rate is the best of those that were tried with the first seed, if one of them had left predicting zero
-    by then; else it is .003 for all."""
+class Setting:
+    """What is trained, at a rate that is given; Figures 4 C (1-D) and 6 (N-D). Every model reads the same tokens in the
+    same order and trains alike."""
 
     model: str = choice("tokens", TOKENS, default="N-D", group=TASK)
     f: int = slider("features, f", 1, 20, default=3, group=TASK)
@@ -37,22 +38,26 @@ class Config:
     )  # fmt: skip
     batch: int = slider("tasks a batch", 16, 2048, default=128, step=16, group=TRAINING)
     steps: int = slider("steps", 10, 50000, default=500, log=True, group=TRAINING)
-    tuning: int = slider("steps for each rate tried", 10, 20000, default=100, log=True, group=TRAINING)
     seed: int = slider("seed", 0, 99, default=0, group=REPEATS)
     seeds: int = slider("number of seeds", 1, 5, default=1, group=REPEATS)
 
     def check(self) -> None:
         """Refuse widths that leave the heads nothing, and what does not fit the memory: the hidden numbers of the
-        widest model at every token, for all seeds or all learning rates at once."""
+        widest model at every token, for all that trains or is evaluated at once, and what PyTorch needs."""
         if self.hidden < NARROWEST:
             raise BadSetting(f"width must make at least {NARROWEST} hidden numbers, got {self.width:g} × {self.base}")
         if self.plain:
-            rows, each, size = len(RATES["plain"]), 40 * self.parameters**0.5 * (self.N + 8), self.parameters
+            each, size = 40 * self.parameters**0.5 * (self.N + 8), self.parameters
         else:
-            rows, each, size = len(RATES["authors"]), 256 * self.hidden + 40 * self.positions, self.width
-        numbers = each * max(self.seeds, rows) * self.batch * self.positions
+            each, size = 256 * self.hidden + 40 * self.positions, self.width
+        numbers = each * self.rows * max(self.batch, EVALUATED) * self.positions
         what = f"batch {self.batch}, N {self.N}, {'parameters' if self.plain else 'width'} {size:g}, "
-        device.check_memory(int(4 * numbers), f"{what}seeds {self.seeds}")
+        device.check_memory(int(4 * numbers) + BESIDE, f"{what}seeds {self.seeds}")
+
+    @property
+    def rows(self) -> int:
+        """How many trainings of a model go on at once."""
+        return self.seeds
 
     @property
     def plain(self) -> bool:
@@ -83,6 +88,19 @@ class Config:
     def positions(self) -> int:
         """Tokens of a prompt."""
         return self.N if self.model == "1-D" else 2 * self.N + 1
+
+
+@settings
+class Config(Setting):
+    """What is trained, at the best rate of those that are tried with the first seed, if one of them had left predicting
+    zero by then; else it is .003 for all."""
+
+    tuning: int = slider("steps for each rate tried", 10, 20000, default=100, log=True, group=TRAINING)
+
+    @property
+    def rows(self) -> int:
+        """How many trainings of a model go on at once: of the rates, then of the seeds."""
+        return max(self.seeds, len(self.rates))
 
     @property
     def rates(self) -> tuple[float, ...]:

@@ -19,37 +19,36 @@ from icl_core.experiment import Diverged, Tensors
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.sequence_models.initial import Parameters
 from icl_core.papers.gdssm.shared.sequence_models.learners import Learner
-from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED, Config
+from icl_core.papers.gdssm.shared.sequence_models.settings import EVALUATED, UNDECIDED, Config, Setting
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.training import loop, several_seeds
 from icl_core.training.compiled import compiled
 from icl_core.training.phases import Report
 
 TUNED_ON, WATCHED, TEST_SET = (101, 2**11), (102, 2**9), (103, 2**13)  # seed and number of held-out tasks
-CHUNK = 128  # tasks evaluated at a time: more would need more memory than a usual batch does in training
 EVALUATIONS, WARM_UP, SLOWER = 30, 0.05, 1 / 3
 CEILING = 1e8  # a loss beyond it has diverged; linear transformers come back from 1e4, as gradients are clipped
 Levels = tuple[float, float, float]  # predicting zero, the best step of gradient descent, the best two
 
 
-def tasks(config: Config, count: int, generator: torch.Generator) -> Tasks:
+def tasks(config: Setting, count: int, generator: torch.Generator) -> Tasks:
     """Fresh tasks of the setting, on the device."""
     return sample(config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f).to(device.device())
 
 
-def held_out(config: Config, which: tuple[int, int]) -> Tasks:
+def held_out(config: Setting, which: tuple[int, int]) -> Tasks:
     """Tasks that no model is trained on."""
     return tasks(config, which[1], torch.Generator().manual_seed(2**31 + which[0]))
 
 
-def levels(config: Config, which: tuple[int, int]) -> Levels:
+def levels(config: Setting, which: tuple[int, int]) -> Levels:
     """On some of the held-out tasks, which are too few to lie at the expectation."""
     on = held_out(config, which)
     one, two = (construction.best_mixture(on, steps)[1] for steps in (1, 2))
     return float(on.y[-1].square().mean()) / 2, one, two
 
 
-def named_levels(config: Config, name: str, which: tuple[int, int]) -> dict[str, np.ndarray]:
+def named_levels(config: Setting, name: str, which: tuple[int, int]) -> dict[str, np.ndarray]:
     """The levels as a run holds them, [1] each: `name`/zero, /one and /two."""
     found = zip(("zero", "one", "two"), levels(config, which), strict=True)
     return {f"{name}/{each}": np.array([level]) for each, level in found}
@@ -58,7 +57,7 @@ def named_levels(config: Config, name: str, which: tuple[int, int]) -> dict[str,
 @torch.no_grad()
 def evaluate(each: Learner, weights: Parameters, on: Tasks) -> np.ndarray:
     """The losses [seeds], infinite where the weights went astray."""
-    parts = [each.predict(weights, on.part(start, start + CHUNK)) for start in range(0, len(on), CHUNK)]
+    parts = [each.predict(weights, on.part(start, start + EVALUATED)) for start in range(0, len(on), EVALUATED)]
     losses = loss(torch.cat(parts, -1), on.y[-1]).cpu().numpy()
     return np.where(np.isfinite(losses), losses, np.float32(np.inf))
 
@@ -105,7 +104,9 @@ def groups(each: Learner, parameters: Parameters, rate: float) -> list[dict[str,
     return [{"params": others, "lr": rate}, *([{"params": slow, "lr": SLOWER * rate}] if slow else [])]
 
 
-def _fresh(config: Config, steps: int, trained: Parameters, slope: Callable[[Tasks], Any], **more: Any) -> loop.Problem:
+def _fresh(
+    config: Setting, steps: int, trained: Parameters, slope: Callable[[Tasks], Any], **more: Any
+) -> loop.Problem:
     """What the loop trains, on fresh tasks that are equal for every model and learning rate."""
     generator = torch.Generator().manual_seed(20_000 + config.seed)
     return loop.Problem(
@@ -159,7 +160,7 @@ def train(config: Config, each: Learner, tuning: Tensors, resumed: Tensors, repo
     return {**made, "tuned": tuned, "rate": np.array(rate), "decided": np.array(int(decided), np.int8)}
 
 
-def at_rate(config: Config, each: Learner, rate: float, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+def at_rate(config: Setting, each: Learner, rate: float, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
     """Train all seeds, then evaluate: what `curves` gives and `evaluated` [seeds]; `final/…`, the first seed's weights,
     of a model that `is_kept`. Where one seed diverges all losses are infinite, and no weights are kept."""
     reached, made = loop.State(), {"evaluated": np.full(config.seeds, np.inf, np.float32)}
@@ -179,18 +180,18 @@ def at_rate(config: Config, each: Learner, rate: float, resumed: Tensors, report
     return {**curves(each.model.id, reached), **made}
 
 
-def is_kept(config: Config, id: str) -> bool:
+def is_kept(config: Setting, id: str) -> bool:
     """Whether a model's weights are kept: of the one that is shown beside its construction."""
     return config.plain and config.model == "1-D" and id == "linear-1"
 
 
-def _evaluations(config: Config) -> list[int]:
+def _evaluations(config: Setting) -> list[int]:
     """Evenly over the training, which the cosine makes one of so many steps, and a few early ones."""
     evenly = np.linspace(0, config.steps, min(EVALUATIONS, max(2, config.steps // 20)) + 1).round().astype(int)
     return sorted({*evenly.tolist(), *(step for step in (1, 2, 5) if step < config.steps)})
 
 
-def problem(config: Config, each: Learner, weights: Parameters, learning_rate: float) -> loop.Problem:
+def problem(config: Setting, each: Learner, weights: Parameters, learning_rate: float) -> loop.Problem:
     """What the loop trains at the end; `weights` change in place."""
     watched, gradients = held_out(config, WATCHED), partial(gradient, each, weights)
 
