@@ -57,7 +57,7 @@ class Config:
     def check(self) -> None:
         """Refuse what the text cannot give. Orthonormal rows need as many dimensions as there are rows; the model
         trained beside has neither these nor W_F, so it would compare unlike things. And refuse what does not fit the
-        memory: an evaluation at the largest width, some hundred matrices of it, what the sequences are drawn from, and
+        memory: an evaluation at the largest width, some sixty matrices of it, what the sequences are drawn from, and
         their logits with all that W_F may read."""
         own_text.check(self)
         if self.d < self.least_width:
@@ -68,7 +68,7 @@ class Config:
             raise BadSetting(f"beside must be 0 with W_F or orthonormal embeddings, got {self.beside}")
         widest, drawn = WIDTHS[-1], 32 * SEQUENCES * self.T
         logits = 8 * SEQUENCES * self.T * self.N if self.feed_forward else 0
-        needed = memory(self.T, widest, 4 * SEQUENCES) + 4 * (100 * widest**2 + 10 * drawn + logits)
+        needed = memory(self.T, widest, 4 * SEQUENCES) + 4 * (60 * widest**2 + 10 * drawn + logits)
         device.check_memory(needed, f"T {self.T}, N {self.N}")
 
     @property
