@@ -75,7 +75,7 @@ def test_an_unknown_experiment_or_preset_is_named(server: str, window: Window) -
 def test_a_preset_is_chosen_by_its_pill(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?d=11")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()  # until then the sidebar is still moving
-    tab.locator("summary").get_by_text("Paper's setting", exact=True).click()
+    tab.get_by_role("radio", name="Paper's setting").click()
     tab.get_by_role("radio", name="As in the paper").or_(
         tab.get_by_role("button", name="As in the paper")
     ).first.click()
