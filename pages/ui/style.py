@@ -7,7 +7,13 @@ import streamlit as st
 
 _CSS = """
 .block-container { padding: 1.1rem 2.5rem 3rem; max-width: 110rem; }
-h1, h2 { padding: 0 !important; }
+h1, h2:not([slot="title"]) { padding: 0 !important; }
+/* What Streamlit says where it is lost names another script. */
+div:has(+ [data-testid="stErrorCodeBlock"]), [data-testid="stErrorCodeBlock"] code { font-size: 0 !important; }
+div:has(+ [data-testid="stErrorCodeBlock"])::after { font-size: 1rem;
+  content: "The dashboard does not answer. This page goes on by itself as soon as it does. Start it again with:"; }
+[data-testid="stErrorCodeBlock"] code::after { font-size: .9rem; content: "streamlit run app.py"; }
+[data-testid="stErrorCodeBlock"] [data-testid="stElementToolbarButton"] { display: none; }
 @media (max-width: 640px) { .block-container { padding: 4rem 1rem 3rem; } }
 [data-testid="stSidebarUserContent"] { padding-bottom: 0; }
 [data-testid="stSidebar"] .stSlider, [data-testid="stSidebar"] .stPills { margin-bottom: -.5rem; }

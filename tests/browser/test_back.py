@@ -27,6 +27,8 @@ def test_a_page_goes_on_with_a_new_server_from_the_first_move(
     servers[address].kill()
     servers[address].wait(timeout=20)
     expect(tab.get_by_role("slider", name="inputs d")).to_be_disabled()
+    script = tab.get_by_role("dialog").locator("code")
+    assert script.evaluate("told => getComputedStyle(told, '::after').content") == '"streamlit run app.py"'
     tab.evaluate(CONNECTED)
     serve(int(address.rpartition(":")[2]))
     tab.wait_for_function("window.held !== undefined")
