@@ -5,7 +5,7 @@ import streamlit as st
 from icl_core import findings, registry
 from icl_core.findings import Summary
 from icl_core.runs import store
-from pages.ui import menu, verdicts
+from pages.ui import menu, stays, verdicts
 
 
 def show() -> None:
@@ -24,6 +24,7 @@ def show() -> None:
             _section(paper, mine)
     if not found:
         st.info("No claim has this verdict.")
+    stays.listen()
 
 
 def _filtered(found: list[Summary]) -> list[Summary]:

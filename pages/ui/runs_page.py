@@ -9,7 +9,7 @@ from icl_core import forms, limits, registry
 from icl_core.jobs import queue
 from icl_core.knobs import BadSetting
 from icl_core.runs import owners, store
-from pages.ui import address, given, menu, training, visitors
+from pages.ui import address, given, menu, stays, training, visitors
 from pages.ui.plain import plain
 
 
@@ -30,6 +30,7 @@ def show() -> None:
     if not limits.read_only():
         given.show({_title(header): header.config for header in made})
     _runs("Included", [header for header in headers if header.origin == "shipped"])
+    stays.listen()
 
 
 def _runs(title: str, headers: Sequence[store.Header]) -> None:

@@ -24,17 +24,23 @@ def test_a_page_goes_on_with_a_new_server_from_the_first_move(
     go(tab, f"{address}/toy?at_once=false&d=12")
     expect(tab.get_by_role("slider", name="inputs d")).to_be_enabled()
     tab.wait_for_load_state("networkidle")  # what it has not loaded yet it could not load any more
+    other = browser.new_page()
+    go(other, f"{address}/claims").wait_for_load_state("networkidle")
     servers[address].kill()
     servers[address].wait(timeout=20)
     expect(tab.get_by_role("slider", name="inputs d")).to_be_disabled()
     script = tab.get_by_role("dialog").locator("code")
     assert script.evaluate("told => getComputedStyle(told, '::after').content") == '"streamlit run app.py"'
-    tab.evaluate(CONNECTED)
+    for page in (tab, other):
+        expect(page.get_by_role("dialog")).to_be_visible()
+        page.evaluate(CONNECTED)
     serve(int(address.rpartition(":")[2]))
-    tab.wait_for_function("window.held !== undefined")
-    assert tab.evaluate("window.held"), "a move would be lost that is made before the server has run the page"
-    tab.wait_for_function("!document.querySelector('[data-testid=stMain]').inert")
+    for page in (tab, other):
+        page.wait_for_function("window.held !== undefined")
+        assert page.evaluate("window.held"), "a move would be lost that is made before the server has run the page"
+        page.wait_for_function("!document.querySelector('[data-testid=stMain]').inert")
     settled(tab)
     step(tab, "inputs d", "ArrowRight")
     tab.wait_for_url("**d=13*")
+    other.close()
     tab.close()
