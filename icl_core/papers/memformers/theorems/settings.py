@@ -42,7 +42,9 @@ class Config(Task):
         times, or before that of the tokens held at once some twenty registers of the size of their attention."""
         eigenvalues_of(self)
         tokens = min(AT_ONCE, self.prompts * self.d * (self.n + 1) ** 2 * self.layers)
-        device.check_memory(8 * max(4 * 2**self.pool * self.d**2, 20 * tokens), f"2^{self.pool} prompts of d {self.d}")
+        pool, held = 4 * 2**self.pool * self.d**2, 20 * tokens
+        what = f"2^{self.pool} prompts" if pool > held else f"layers {self.layers}, n {self.n}, {self.prompts} prompts"
+        device.check_memory(8 * max(pool, held), f"{what}, d {self.d}")
 
 
 @settings
