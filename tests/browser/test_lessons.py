@@ -86,6 +86,7 @@ def test_a_matrix_of_the_diagram_opens_its_panel(server: str, window: Window) ->
     tab.wait_for_url("**marks=learned*")
     expect(tab.locator(".st-key-seat-learned")).to_have_css("outline-style", "solid")
     tab.wait_for_function("document.querySelector('[data-testid=stMain]').scrollTop === 0")  # no click while it scrolls
+    settled(tab)
     diagram.get_by_role("button", name="A₃").click()
     tab.wait_for_url("**drawer=Trained+beside+constructed*layer=3*")
     panel = tab.locator(".st-key-panel-wide-preconditioner")
