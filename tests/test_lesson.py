@@ -128,6 +128,16 @@ def opened(page: str, link: dict[str, str]) -> AppTest:
     return app.run()
 
 
+def sliders(app: AppTest) -> list:
+    """Those drawn, and those of each further group of settings, opened one after the other."""
+    found = list(app.select_slider)
+    if any(each.label == "More settings" for each in app.pills):
+        for group in next(each for each in app.pills if each.label == "More settings").options:
+            next(each for each in app.pills if each.label == "More settings").set_value(group).run()
+            found += app.select_slider
+    return found
+
+
 def warned(app: AppTest) -> list[str]:
     return [re.sub(r"\\(\W)", r"\1", warning.value) for warning in app.warning]  # without escapes
 
@@ -142,19 +152,19 @@ def test_whatever_a_link_says_the_lesson_holds(name: str):
     assert len(warned(app)) == 1 + len(held) + len(fixed)
     assert all(said.startswith("In this lesson ") and said.endswith("is not used.") for said in warned(app))
     assert not any("nearest one" in each.value for each in app.markdown)  # the lesson's own run is on screen
-    knobs = [each for each in app.select_slider if each.key.rpartition(":")[2] in (*held, *fixed)]
-    assert knobs or "settings" in found.hidden
-    assert all(each.disabled for each in knobs)
+    knobs = {each.key.rpartition(":")[2]: each.disabled for each in sliders(app)}
+    assert "settings" in found.hidden or {*held, *fixed} & knobs.keys()
+    assert all(disabled for field, disabled in knobs.items() if field in (*held, *fixed))
 
 
 def test_a_lesson_survives_what_leaves_all_other_settings_and_not_another_experiment():
     app = opened("gdssm", {"lesson": "state-is-gradient", "seed": "3", "at_once": "false"})
-    assert next(each for each in app.select_slider if each.label.startswith("context pairs")).disabled
+    assert next(each for each in sliders(app) if each.label.startswith("context pairs")).disabled
     next(each for each in app.button if each.label == "Back to the preset").click().run()
     assert app.query_params["lesson"] == "state-is-gradient" and "seed" not in app.query_params
     next(each for each in app.button if each.label == "Leave the lesson").click().run()
     assert "lesson" not in app.query_params and app.query_params["experiment"] == "layer"
-    assert not any(each.disabled for each in app.select_slider)
+    assert not any(each.disabled for each in sliders(app))
 
 
 @pytest.mark.parametrize(("page", "asked"), [("birth", "nothing"), ("memformers", "induction-head")])
