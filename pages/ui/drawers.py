@@ -36,7 +36,8 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], cell: Cell | None
     """The row of drawers, and what is in the open one: of the stage's numbers that in `cell`; `grows` is the key of the
     run whose curves grow in it."""
     titles, asked = names(setting, run), opened()
-    key = f"{setting.id}:drawer"
+    # of this beat: an answer that left the browser before the drawer of the beat arrived does not close it
+    key = f"{setting.id}:drawer {st.query_params.get('beat', '')}"
     st.session_state[key] = asked if asked in titles else None
     with st.container(key="drawers"):
         st.pills("More", titles, key=key, on_change=_opened, args=(key,), label_visibility="collapsed")

@@ -43,7 +43,6 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(server: str, windo
         expect(tab.locator(".st-key-next button").first).to_contain_text("Next" if index + 1 < len(stops) else "Done")
         if beat.ask:
             says(tab, beat.ask.ask)
-            settled(tab)  # the drawer that the beat opens has reached the browser
             tab.locator(".st-key-choices button").first.click()
             says(tab, "You said")
         for mark in beat.marks:

@@ -31,7 +31,7 @@ class Clock {
       [window, "scroll", () => this.draw(), true],
       [window, "resize", () => this.draw()],
       [window, "icl-panel", () => this.draw()],
-      [window, "icl-reach", (event) => ((this.wanted = [event.detail]), this.later())],
+      [window, "icl-reach", (event) => ((this.wanted = this.chosen = [event.detail]), this.later())],
     ];
     for (const [where, what, hear, capture] of this.ears) where.addEventListener(what, hear, capture);
     this.watch = new MutationObserver(() => this.later());
@@ -43,7 +43,11 @@ class Clock {
     const other = !this.data || this.data.run !== data.run;
     const asked = other || this.data.at !== data.at;
     const turned = !other && data.beat && data.beat !== this.data.beat;
-    if (String(data.marks) !== String(this.data?.marks)) this.wanted = data.marks;
+    if (String(data.marks) !== String(this.data?.marks)) {
+      const chosen = String(data.marks).replaceAll(" ", "-") === String(this.chosen); // it is in sight by now
+      if (!chosen) this.wanted = data.marks;
+      this.chosen = null;
+    }
     this.data = data;
     this.tell = tell;
     this.track.max = data.steps.length - 1;
