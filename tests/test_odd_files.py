@@ -83,7 +83,7 @@ def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same()
 
 
 @ODD
-@pytest.mark.parametrize("name", ["cache.db", "cache.db-shm"])
+@pytest.mark.parametrize("name", ["cache.db", "cache.db-journal", "cache.db-shm"])
 def test_in_place_of_the_database(runs, make, name):
     kept = runs.save(TOY, config(), TENSORS, INFO)
     runs.close()

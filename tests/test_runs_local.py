@@ -3,8 +3,11 @@
 import dataclasses
 import os
 import shutil
+import sqlite3
 import stat
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -177,3 +180,54 @@ def test_a_damaged_stray_beside_a_whole_run_takes_it_not_away(runs, configs):
     runs = afresh(runs)
     assert keys(runs) == {saved.key} and runs.load(runs.headers(TOY)[0]) is not None
     assert len(list((runs.local / "aside").glob("*.safetensors"))) == 1
+
+
+def test_an_index_that_is_cut_off_in_use_ends_no_process(runs, configs):
+    """What is mapped into memory would end it, as the system has nothing to give for what is missing."""
+    kept = runs.save(TOY, configs[0], TENSORS, INFO)
+    files = list((runs.local / "runs").glob("cache.db*"))
+    assert {file.name for file in files} == {"cache.db", "cache.db-journal"}
+    for file in files:
+        os.truncate(file, 0)
+    assert runs.load(kept) is not None and keys(runs) == {kept.key}
+    runs.save(TOY, configs[1], TENSORS, INFO)
+    assert len(keys(runs)) == 2
+
+
+def test_an_index_of_an_earlier_version_is_used_as_it_is_while_that_has_it_open(runs, configs):
+    runs.save(TOY, configs[0], TENSORS, INFO)
+    runs.close()
+    database = runs.local / "runs" / "cache.db"
+    with closing(sqlite3.connect(database)) as earlier:
+        assert earlier.execute("PRAGMA journal_mode = wal").fetchone() == ("wal",)
+        runs.save(TOY, configs[1], TENSORS, INFO)
+        assert earlier.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert len(keys(runs)) == earlier.execute("SELECT count(*) FROM Cache").fetchone()[0] == 2
+    runs = afresh(runs)
+    runs.save(TOY, configs[2], TENSORS, INFO)
+    assert len(keys(runs)) == 3 and not list(database.parent.glob("cache.db-[ws]*"))
+
+
+def test_a_change_that_was_cut_short_is_no_damage(runs, configs):
+    """A process that is killed as it writes leaves half a change, and beside it what was there before."""
+    saved = [runs.save(TOY, config, TENSORS, INFO) for config in configs[:2]]
+    runs.close()
+    database = runs.local / "runs" / "cache.db"
+    whole = database.read_bytes()
+    with closing(sqlite3.connect(database, isolation_level=None)) as killed:
+        killed.execute("PRAGMA cache_size = 1")  # so that it writes before it is told to
+        killed.execute("BEGIN IMMEDIATE")
+        killed.execute("CREATE TABLE filler (content)")
+        killed.executemany("INSERT INTO filler VALUES (?)", [("x" * 4096,)] * 50)
+        journal = Path(f"{database}-journal").read_bytes()
+        half = database.read_bytes()
+        killed.execute("ROLLBACK")
+    assert half != whole and journal
+    database.write_bytes(half)
+    Path(f"{database}-journal").write_bytes(journal)
+    runs = afresh(runs)
+    assert keys(runs) == {header.key for header in saved} and runs.load(saved[0])
+    runs.save(TOY, configs[2], TENSORS, INFO)
+    assert len(keys(runs)) == 3 and not (runs.local / "aside").exists()
+    with closing(sqlite3.connect(database)) as read:
+        assert not read.execute("SELECT name FROM sqlite_master WHERE name = 'filler'").fetchall()

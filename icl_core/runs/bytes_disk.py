@@ -7,7 +7,7 @@ folder could so run code in the dashboard. `BytesDisk` refuses pickles both ways
 import re
 import sqlite3
 import time
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,15 +69,32 @@ def within(filename: Any) -> str:
 
 
 def create(folder: Path, limit: int) -> diskcache.Cache:
-    """Open the cache in `folder`. Several processes that create it at once lock each other out: they try again."""
+    """Open the cache in `folder`. Several processes that create it at once lock each other out: they try again.
+
+    No part of it is mapped into memory: a process dies of SIGBUS where what it has mapped is cut off.
+    """
     private_folder(folder).chmod(0o700)
-    (folder / "cache.db").touch(mode=0o600)  # the files that SQLite puts beside it take its mode
+    database = folder / "cache.db"
+    database.touch(mode=0o600)  # the files that SQLite puts beside it take its mode
     options = {"eviction_policy": "least-recently-used", "cull_limit": 0, "disk_min_file_size": 0}
     for attempt in range(10):
         try:
+            options |= {"sqlite_mmap_size": 0, "sqlite_journal_mode": _journal(database)}
             return diskcache.Cache(str(folder), disk=BytesDisk, size_limit=limit, **options)
         except sqlite3.OperationalError as problem:
             if "locked" not in str(problem) or attempt == 9:
                 raise
             time.sleep(0.05 * 2**attempt)
     raise AssertionError("unreachable")
+
+
+def _journal(database: Path) -> str:
+    """How the database keeps what it is about to change: in a file, if no other process has it open in memory (wal), as
+    earlier versions did."""
+    with closing(sqlite3.connect(database, timeout=0)) as opened:
+        try:
+            return opened.execute("PRAGMA journal_mode = truncate").fetchone()[0]
+        except sqlite3.OperationalError as problem:
+            if "locked" not in str(problem):
+                raise
+            return "wal"

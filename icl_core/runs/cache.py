@@ -35,7 +35,7 @@ class RunCache:
         self._opened: tuple[int, int] | None = None  # identity of the database
 
     def paths(self) -> dict[str, Path]:
-        """The file of every key. Looks into the database read-only, so that looking is no use of a run.
+        """The file of every key. Looks into the database by itself, so that looking is no use of a run.
 
         Raises `sqlite3.DatabaseError` if the database is none.
         """
@@ -116,11 +116,12 @@ class RunCache:
         self._check()
         if not os.path.exists(self.database):
             return []
-        with closing(sqlite3.connect(f"{self.database.resolve().as_uri()}?mode=ro", uri=True)) as database:
+        # "rw", though it only reads: what a killed process has half changed is brought back, where that may be written
+        with closing(sqlite3.connect(f"{self.database.resolve().as_uri()}?mode=rw", uri=True)) as database:
             return database.execute(question).fetchall()
 
     def _odd(self) -> bool:
-        return any(map(odd, (self.database, *(self.folder / f"cache.db-{each}" for each in ("wal", "shm")))))
+        return any(map(odd, (self.database, *(self.folder / f"cache.db-{each}" for each in ("journal", "wal", "shm")))))
 
     def _check(self) -> None:
         if self._odd():

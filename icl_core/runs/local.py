@@ -80,7 +80,7 @@ class LocalRuns:
         target = self._moved(path)
         if target is not None:
             self._tell(f"{path} was set aside as {target}: {problem}. The run is offered anew.")
-            if self._cache.paths().get(key) == path:  # else it was a stray beside the whole run
+            if self.paths().get(key) == path:  # else it was a stray beside the whole run
                 self._cache.remove(key)
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
 """Files that are damaged, cut, swapped, replaced by a link, a pipe or a folder, at rest or under a worker's hands."""
 
 import os
-import signal
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -72,8 +71,7 @@ WAYS: tuple[Callable[[Bed, Path, Path], None], ...] = (_flip, _cut, _nest, _swap
 
 
 def _damaged(kind: str, bed: Bed) -> str:
-    """By design, a run whose own file is damaged is set aside and can be made anew; and a worker dies of it, as of a
-    kill, if what it has mapped of the database is cut off."""
+    """By design, a run whose own file is damaged is set aside and can be made anew."""
     for seed in ASKED[:2]:
         bed.act(submit, seed)
     worker = Halted(bed, bed.chance.choice(["training", "checkpoint", "metrics", "save", "last state"]))
@@ -83,9 +81,11 @@ def _damaged(kind: str, bed: Bed) -> str:
     _inject(kind, bed)
     left = FINISHED if kind != "run" else ()
     bed.begin(check, bed, left).result()
-    died = not at_rest and worker.died_of(signal.SIGBUS)
+    if not at_rest:
+        worker.go_on()
+        worker.end()
     outcome = finish(bed, ASKED[:2] if kind != "run" else (*ASKED[:2], *FINISHED), left)
-    return GIVEN_UP if died or (kind == "run" and any((bed.cache / "aside").glob("*.safetensors"))) else outcome
+    return GIVEN_UP if kind == "run" and any((bed.cache / "aside").glob("*.safetensors")) else outcome
 
 
 def _inject(kind: str, bed: Bed) -> None:

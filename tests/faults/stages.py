@@ -87,14 +87,6 @@ class Halted:
             self._worker.result()
         self._ended = True
 
-    def died_of(self, number: int) -> bool:
-        """Let it go on to its end, a good one or that by this signal; whether it was that."""
-        self.go_on()
-        code = self._worker.exit()
-        if code not in (0, -number):
-            raise bed.Wrong(f"a worker ended with exit code {code}")
-        return code != 0
-
     def kill(self) -> None:
         """SIGKILL it."""
         self._worker.kill()
