@@ -13,6 +13,7 @@ from icl_core.jobs.estimate import estimate
 from icl_core.knobs import BadSetting
 from pages.ui import visitors
 from pages.ui.address import Setting
+from pages.ui.heard import heard
 
 LONGEST = 5.0  # seconds that may be spent on a visitor who has not asked for them
 _FIELD, _CHOSEN, _BEGUN = "at_once", "at once", "begun at once"
@@ -22,7 +23,7 @@ def switch() -> None:
     """The switch; what it was set to holds for the visit, and stands in the address where it is off."""
     st.session_state["switch"] = on()
     help = f"Settings that train in less than about {LONGEST:.0f} s start as soon as you choose them"
-    st.toggle("Train at once", key="switch", help=help, on_change=_switched)
+    st.toggle("Train at once", help=help, **heard("switch", _switched))
 
 
 def on() -> bool:

@@ -14,6 +14,7 @@ from icl_core.knobs import BadSetting
 from pages.ui import address, making, panels
 from pages.ui.address import Setting
 from pages.ui.cell_address import MOST, Cell, Maps, joined, read, several, written
+from pages.ui.heard import heard
 from pages.ui.plain import plain
 
 _JS, _CSS = ((Path(__file__).parent / "browser" / f"links.{end}").read_text(encoding="utf-8") for end in ("js", "css"))
@@ -122,13 +123,11 @@ def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
     chosen = every[cell.name][cell.map]
     for key, value in zip(keys, ((cell.name, cell.map), cell.row + 1, cell.column + 1), strict=True):
         st.session_state[key] = value
-    st.selectbox(
-        "Map", list(titles), format_func=titles.__getitem__, key=keys[0], on_change=_other, args=(keys[0], every)
-    )
+    st.selectbox("Map", list(titles), format_func=titles.__getitem__, **heard(keys[0], _other, keys[0], every))
     sizes = zip(chosen.sides, chosen.matrix.shape, (chosen.rows, chosen.columns), (cell.row, cell.column), strict=True)
     for key, kind, (side, size, labels, at) in zip(keys[1:], ("Row", "Column"), sizes, strict=True):
         label = f"{kind} of {size}" + (f": {plain(side)}" if side else "")
-        st.number_input(label, 1, size, step=1, key=key, on_change=_moved, args=(keys, every))
+        st.number_input(label, 1, size, step=1, **heard(key, _moved, keys, every))
         if labels[at] != str(at + 1):
             st.caption(plain(f"On the map: {labels[at]}"))
 

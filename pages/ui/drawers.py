@@ -11,6 +11,7 @@ from icl_core.findings import Summary
 from pages.ui import address, cells, growing, lesson, panels, rules, scheme, sweep, verdicts, widgets
 from pages.ui.address import Setting
 from pages.ui.cells import Cell
+from pages.ui.heard import heard
 from pages.ui.plain import plain
 
 VIEW, NUMBERS, EVIDENCE, WHY = "View", "Numbers", "Evidence", "Why"
@@ -40,7 +41,7 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], cell: Cell | None
     key = f"{setting.id}:drawer {st.query_params.get('beat', '')}"
     st.session_state[key] = asked if asked in titles else None
     with st.container(key="drawers"):
-        st.pills("More", titles, key=key, on_change=_opened, args=(key,), label_visibility="collapsed")
+        st.pills("More", titles, **heard(key, _opened, key), label_visibility="collapsed")
         if asked in titles:
             with st.container(key="drawer"):
                 if asked == NUMBERS:

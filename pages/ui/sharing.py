@@ -8,6 +8,7 @@ from icl_core import knobs
 from icl_core.runs.store import Header
 from pages.ui import address
 from pages.ui.address import Setting
+from pages.ui.heard import heard
 
 
 def tools(setting: Setting, shown: Header | None) -> None:
@@ -24,8 +25,7 @@ def tools(setting: Setting, shown: Header | None) -> None:
     st.session_state["projector"] = on
     st.toggle(
         "Projector",
-        key="projector",
-        on_change=_projector,
+        **heard("projector", _projector),
         help="The stage alone, larger; m brings this menu back, Page Up and Page Down walk the script",
     )
 

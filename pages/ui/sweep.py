@@ -15,6 +15,7 @@ from icl_core.sweeps.grid import Grid
 from icl_core.sweeps.sweep import DONE, FAILED, MISSING, RUNNING, Look, Sweep
 from pages.ui import address, panels, sweep_choice, training, visitors
 from pages.ui.address import Setting
+from pages.ui.heard import heard
 from pages.ui.plain import plain
 from pages.ui.style import look as style_of
 
@@ -112,8 +113,7 @@ def _metric(setting: Setting, look: Look) -> str:
     asked, first = st.query_params.get(METRIC, ""), next(iter(titles))
     key = f"{setting.id}:sweep metric"
     st.session_state[key] = asked if asked in titles else first
-    say = {"format_func": titles.__getitem__, "key": key, "on_change": _measured, "args": (key,)}
-    return st.selectbox("Number shown", list(titles), **say)
+    return st.selectbox("Number shown", list(titles), format_func=titles.__getitem__, **heard(key, _measured, key))
 
 
 def _measured(key: str) -> None:
@@ -138,7 +138,7 @@ def _open(setting: Setting, grid: Grid, look: Look) -> None:
     key = f"{setting.id}:sweep cell"
     st.session_state[key] = next((i for i in titles if grid.cells[i].config == setting.config), None)
     told = {"index": None, "placeholder": "choose one, or click on it", "format_func": titles.__getitem__}
-    st.selectbox("Run on the stage", list(titles), key=key, on_change=_chosen, args=(key, setting, grid), **told)
+    st.selectbox("Run on the stage", list(titles), **heard(key, _chosen, key, setting, grid), **told)
 
 
 def _named(at: Mapping[str, Any], grid: Grid) -> str:

@@ -10,6 +10,7 @@ from icl_core.sweeps import grid
 from icl_core.sweeps.grid import Grid
 from pages.ui import address, widgets
 from pages.ui.address import Setting
+from pages.ui.heard import heard
 from pages.ui.plain import plain
 
 AXES, SEEDS = "sweep", "sweep_seeds"  # in the address
@@ -57,18 +58,19 @@ def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: in
     titles = {name: knob.label for name, knob in known.items()}
     st.session_state[keys[0]] = field if field in known else None
     label = "Sweep over" if number == 0 else "and over"
-    how = {"key": keys[0], "on_change": _other, "args": (setting, words, number, keys)}
+    how = heard(keys[0], _other, setting, words, number, keys)
     empty = {"index": None, "placeholder": "nothing else"} if number else {}
     st.selectbox(label, list(titles), format_func=titles.__getitem__, **empty, **how)
     if field not in known:
         return
-    knob, changed = known[field], {"key": keys[1], "on_change": _moved, "args": (words, number, field, keys[1])}
-    if knob.kind == "slider":
-        st.session_state[keys[1]] = given.replace(",", ", ")
+    knob = known[field]
+    slides, named = knob.kind == "slider", knob.options if knob.kind == "choice" else {"false": "off", "true": "on"}
+    chosen = [value for value in given.split(",") if value in named]
+    st.session_state[keys[1]] = given.replace(",", ", ") if slides else chosen
+    changed = heard(keys[1], _moved, words, number, field, keys[1])
+    if slides:
         st.text_input(f"Values, from {knob.low:g} to {knob.high:g}", max_chars=200, **changed)
     else:
-        named = knob.options if knob.kind == "choice" else {"false": "off", "true": "on"}
-        st.session_state[keys[1]] = [value for value in given.split(",") if value in named]
         st.pills("Values", list(named), format_func=dict(named).__getitem__, selection_mode="multi", **changed)
 
 
@@ -107,7 +109,7 @@ def _seeds(setting: Setting) -> int | None:
     key, base = f"{setting.id}:sweep seeds", setting.config.seeds
     asked = st.query_params.get(SEEDS, "")
     st.session_state[key] = int(asked) if asked.isdecimal() and knob.low <= int(asked[:9]) <= knob.high else base
-    st.number_input("Seeds of each run", int(knob.low), int(knob.high), key=key, on_change=_reseeded, args=(key, base))
+    st.number_input("Seeds of each run", int(knob.low), int(knob.high), **heard(key, _reseeded, key, base))
     return st.session_state[key]
 
 

@@ -10,6 +10,7 @@ import streamlit as st
 from icl_core.knobs import Knob, knobs
 from pages.ui import address, documents, own_matrices, own_text, rules
 from pages.ui.address import Setting
+from pages.ui.heard import heard
 
 _MOST_STOPS = 300
 _GIVE = {"text": own_text.GIVE, "matrices": own_matrices.GIVE}
@@ -18,14 +19,14 @@ _GIVE = {"text": own_text.GIVE, "matrices": own_matrices.GIVE}
 def pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
     """Pills that leave all settings but `now`'s for another value of `field`; each value has its title."""
     st.session_state[key] = now[field] if now[field] in titles else None
-    st.pills(label, list(titles), format_func=titles.__getitem__, key=key, on_change=_go, args=(key, field, now))
+    st.pills(label, list(titles), format_func=titles.__getitem__, **heard(key, _go, key, field, now))
 
 
 def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
     """A list that leaves all settings but `now`'s for another value of `field`; each value has its title."""
     st.session_state[key] = now[field]
     shown = {"format_func": titles.__getitem__, "label_visibility": "collapsed", "width": 340}
-    st.selectbox(label, list(titles), key=key, on_change=_go, args=(key, field, now), **shown)
+    st.selectbox(label, list(titles), **heard(key, _go, key, field, now), **shown)
 
 
 def _go(key: str, field: str, now: dict[str, str]) -> None:
@@ -60,8 +61,7 @@ def draw(setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: 
     st.session_state[key] = value
     locked = field in rules.fixed(setting.lesson, setting.preset)
     told = f"{rules.LOCKED} {knob.help}".strip() if locked else knob.help or None
-    common: dict[str, Any] = {"key": key, "help": told, "on_change": _changed, "args": (key, field, base)}
-    common["disabled"] = locked
+    common = {**heard(key, _changed, key, field, base), "help": told, "disabled": locked}
     if knob.kind == "document":
         documents.draw(setting, field, knob, value, locked, _GIVE[knob.of])
     elif knob.kind == "toggle":

@@ -1,0 +1,22 @@
+"""What a visitor has changed, told from what a browser still sends of widgets that the page has dropped.
+
+Streamlit forgets a widget as soon as a run of the page has gone without it; a browser sends it with whatever is clicked
+on until it has heard of that. Its value then counts as changed, and what it writes would undo where the visitor went.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import streamlit as st
+
+
+def heard(key: str, act: Callable[..., None], *given: Any) -> dict[str, Any]:
+    """What a widget is told: its key, under which the session holds what it shows, and to do `act` once it changes."""
+    return {"key": key, "on_change": _hear, "args": (key, [st.session_state[key]], act, given)}
+
+
+def _hear(key: str, shown: list[Any], act: Callable[..., None], given: tuple[Any, ...]) -> None:
+    value = st.session_state[key]
+    if value != shown[0]:
+        shown[0] = value  # it may change back before it is drawn again
+        act(*given)
