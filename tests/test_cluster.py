@@ -3,6 +3,7 @@
 One worker is killed in mid-run; the run that comes of it is the one that is trained here, bit for bit.
 """
 
+import itertools
 import json
 import os
 import shutil
@@ -14,6 +15,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
+import distributed
 import numpy as np
 import pytest
 from house import EXTRA, ROOT, TOY, house
@@ -107,10 +109,29 @@ def test_a_scheduler_that_is_not_there_is_named_and_the_job_waits(tmp_path, monk
         known = queue.state(key)
         assert (known.status, known.position) == ("queued", 1)
         assert known.message.startswith("expected a Dask scheduler at tcp://127.0.0.1:9, got: Timed out")
+
         assert training.describe(known) == f"Waiting: {known.message}"
         assert known.message in capsys.readouterr().err
         monkeypatch.delenv("ICL_SCHEDULER")
         assert queue.state(key).message == "" and worker.work(once=True, slots=1) == 1
+
+
+def test_a_scheduler_that_hangs_up_is_named_once(tmp_path, monkeypatch, capsys):
+    """One that wants TLS, say. Dask's message holds a port that is another each time."""
+    tries = itertools.count(40_000)
+
+    async def fails(*_, **__):
+        raise OSError(f"in <TCP (closed) local=tcp://127.0.0.1:{next(tries)}>: ConnectionResetError: reset by peer")
+
+    monkeypatch.setattr(distributed.Client, "_start", fails)
+    monkeypatch.setenv("ICL_SCHEDULER", "tcp://127.0.0.1:9")
+    monkeypatch.setattr(dispatch, "PAUSE", 0.01)
+    monkeypatch.setattr(dispatch, "PATIENCE", 0.1)
+    monkeypatch.setattr(dispatch, "_signals", lambda: lambda: next(tries) > 40_010)
+    with house(tmp_path, monkeypatch), ThreadPoolExecutor() as beside:
+        beside.submit(dispatch.dispatch).result()
+    said = "expected a Dask scheduler at tcp://127.0.0.1:9, got: ConnectionResetError: reset by peer\n"
+    assert capsys.readouterr().err == said
 
 
 def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machines):
