@@ -20,7 +20,7 @@ from tests.bench.dashboard import ROOT, browser, server, turn, window
 from tests.bench.timing import Row
 
 VISITORS = 5
-WIDTH, WIDTHS = knobs(registry.experiment("birth.induction").config)["d"].label, (32, 64)
+LENGTH, LENGTHS = knobs(registry.experiment("birth.induction").config)["T"].label, (32, 64)
 WARM_UP, FEW, MANY = 20, 100, 1000  # reruns
 
 
@@ -66,8 +66,8 @@ def heap() -> Iterator[Row]:
 
     def move(times: int) -> None:
         for index in range(times):
-            slider = next(each for each in app.select_slider if each.label == WIDTH)
-            slider.set_value(WIDTHS[index % 2]).run()
+            slider = next(each for each in app.select_slider if each.label == LENGTH)
+            slider.set_value(LENGTHS[index % 2]).run()
 
     move(WARM_UP)
     count = MANY if timing.thorough else FEW
