@@ -1,5 +1,5 @@
 """Links to another state of the same page, without loading it anew: what was said in this visit is kept. And a page
-that finds a server again holds still until that has run it."""
+that finds a server again holds still until that has run it; one without a network says so."""
 
 from html import escape
 from pathlib import Path
@@ -8,14 +8,14 @@ from urllib.parse import parse_qsl, urlencode
 import streamlit as st
 
 _BROWSER = Path(__file__).parent / "browser"
-_JS = "".join((_BROWSER / name).read_text(encoding="utf-8") for name in ("back.js", "stays.js"))
+_JS = "".join((_BROWSER / name).read_text(encoding="utf-8") for name in ("back.js", "offline.js", "stays.js"))
 _STAYS = st.components.v2.component("icl_stays", html="<span hidden></span>", js=_JS)
 _KEY = "stays"
 
 
 def listen() -> None:
-    """Follow the links of this page that stay on it, and hold it still where a move would be lost. Without this they
-    are links as any other. One component for both: each costs every move some time."""
+    """Follow the links of this page that stay on it, hold it still where a move would be lost, and say where none is
+    heard. Without this they are links as any other. One component for all: each costs every move some time."""
     _STAYS(key=_KEY, on_asked_change=_go)
 
 

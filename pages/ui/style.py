@@ -14,6 +14,8 @@ div:has(+ [data-testid="stErrorCodeBlock"])::after { font-size: 1rem;
   content: "The dashboard does not answer. This page goes on by itself as soon as it does. Start it again with:"; }
 [data-testid="stErrorCodeBlock"] code::after { font-size: .9rem; content: "streamlit run app.py"; }
 [data-testid="stErrorCodeBlock"] [data-testid="stElementToolbarButton"] { display: none; }
+.offline:not(:empty) { position: fixed; inset: auto 0 0; z-index: 999999; padding: .6rem 1rem; text-align: center;
+  background: #FFF3D6; color: #1D2126; border-top: 3px solid #E69F00; }
 @media (max-width: 640px) { .block-container { padding: 4rem 1rem 3rem; } }
 [data-testid="stSidebarUserContent"] { padding-bottom: 0; }
 [data-testid="stSidebar"] .stSlider, [data-testid="stSidebar"] .stPills { margin-bottom: -.5rem; }

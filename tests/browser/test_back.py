@@ -44,3 +44,19 @@ def test_a_page_goes_on_with_a_new_server_from_the_first_move(
     tab.wait_for_url("**d=13*")
     other.close()
     tab.close()
+
+
+def test_a_page_without_a_network_says_so_and_hears_what_was_changed(server: str, browser: Browser) -> None:
+    far = server.replace("localhost", "localhost.")  # with its dot it is the name of some machine
+    for address, said in ((server, ""), (far, "No network.")):
+        visit = browser.new_context()
+        tab = go(visit.new_page(), f"{address}/toy?at_once=false&d=12")
+        tab.wait_for_load_state("networkidle")
+        visit.set_offline(True)
+        told = tab.locator(".offline")
+        expect(told).to_contain_text(said)
+        step(tab, "inputs d", "ArrowRight")
+        visit.set_offline(False)
+        expect(told).to_be_empty()
+        tab.wait_for_url("**d=13*")
+        visit.close()

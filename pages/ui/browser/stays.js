@@ -11,9 +11,9 @@ export default function ({ parentElement, setTriggerValue }) {
     link.dispatchEvent(new KeyboardEvent("keyup", { key: "Escape", code: "Escape", keyCode: 27, bubbles: true })); // closes its menu
   };
   window.addEventListener("click", follow, true);
-  const unwatch = holdStill();
+  const ends = [holdStill(), tellOffline()];
   return (parentElement.iclStays = () => {
     window.removeEventListener("click", follow, true);
-    unwatch();
+    for (const end of ends) end();
   });
 }
