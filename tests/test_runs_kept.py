@@ -116,7 +116,7 @@ def pauses(monkeypatch):
 
 def failing(monkeypatch, times, problem):
     """The cache cannot be opened that many times."""
-    opened, tried = diskcache.Cache, []
+    opened, tried = bytes_disk.Index, []
 
     def opens(*given, **options):
         tried.append(options)
@@ -124,7 +124,7 @@ def failing(monkeypatch, times, problem):
             raise sqlite3.OperationalError(problem)
         return opened(*given, **options)
 
-    monkeypatch.setattr(diskcache, "Cache", opens)
+    monkeypatch.setattr(bytes_disk, "Index", opens)
     return tried
 
 

@@ -5,17 +5,20 @@ import os
 import shutil
 import sqlite3
 import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+import diskcache
 import numpy as np
 import pytest
-from house import TOY, house
+from house import ROOT, TOY, house
 from test_store import INFO, TENSORS
 
 from icl_core import registry
-from icl_core.runs import store
+from icl_core.runs import bytes_disk, store
 
 
 @pytest.fixture
@@ -182,9 +185,11 @@ def test_a_damaged_stray_beside_a_whole_run_takes_it_not_away(runs, configs):
     assert len(list((runs.local / "aside").glob("*.safetensors"))) == 1
 
 
-def test_an_index_that_is_cut_off_in_use_ends_no_process(runs, configs):
+@pytest.mark.parametrize("seen", [False, True], ids=["not yet seen", "seen"])
+def test_an_index_that_is_cut_off_in_use_ends_no_process_and_loses_no_run(runs, configs, seen):
     """What is mapped into memory would end it, as the system has nothing to give for what is missing."""
     kept = runs.save(TOY, configs[0], TENSORS, INFO)
+    assert not seen or keys(runs) == {kept.key}
     files = list((runs.local / "runs").glob("cache.db*"))
     assert {file.name for file in files} == {"cache.db", "cache.db-journal"}
     for file in files:
@@ -194,18 +199,42 @@ def test_an_index_that_is_cut_off_in_use_ends_no_process(runs, configs):
     assert len(keys(runs)) == 2
 
 
+def as_before(runs) -> Path:
+    """The index as an earlier version left it, which mapped its journal."""
+    runs.close()
+    folder = runs.local / "runs"
+    with closing(diskcache.Cache(str(folder), disk=bytes_disk.BytesDisk)) as earlier:
+        assert earlier._sql("PRAGMA journal_mode").fetchone() == ("wal",)
+    return folder
+
+
 def test_an_index_of_an_earlier_version_is_used_as_it_is_while_that_has_it_open(runs, configs):
     runs.save(TOY, configs[0], TENSORS, INFO)
-    runs.close()
-    database = runs.local / "runs" / "cache.db"
-    with closing(sqlite3.connect(database)) as earlier:
-        assert earlier.execute("PRAGMA journal_mode = wal").fetchone() == ("wal",)
+    folder = as_before(runs)
+    with closing(sqlite3.connect(folder / "cache.db")) as earlier:
+        assert earlier.execute("SELECT count(*) FROM Cache").fetchone() == (1,)
         runs.save(TOY, configs[1], TENSORS, INFO)
         assert earlier.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert len(keys(runs)) == earlier.execute("SELECT count(*) FROM Cache").fetchone()[0] == 2
     runs = afresh(runs)
     runs.save(TOY, configs[2], TENSORS, INFO)
-    assert len(keys(runs)) == 3 and not list(database.parent.glob("cache.db-[ws]*"))
+    assert len(keys(runs)) == 3 and not list(folder.glob("cache.db-[ws]*"))
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["new", "of an earlier version"])
+def test_processes_that_open_an_index_together_do_not_wait_for_each_other(runs, configs, before):
+    folder = as_before(runs) if before else runs.local / "runs"
+    code = (
+        "import sys; from pathlib import Path; from icl_core.runs import bytes_disk\nsys.stdin.read(1)\n"
+        f"for _ in range(20): bytes_disk.create(Path({str(folder)!r}), 10**6).close()\n"
+    )
+    opening = [subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, cwd=ROOT) for _ in range(3)]
+    for each in opening:
+        each.stdin.write(b".")
+        each.stdin.flush()
+    assert [each.wait(timeout=30) for each in opening] == [0, 0, 0]
+    runs.save(TOY, configs[0], TENSORS, INFO)
+    assert not list(folder.glob("cache.db-[ws]*"))
 
 
 def test_a_change_that_was_cut_short_is_no_damage(runs, configs):

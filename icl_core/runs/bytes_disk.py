@@ -7,12 +7,12 @@ folder could so run code in the dashboard. `BytesDisk` refuses pickles both ways
 import re
 import sqlite3
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import diskcache
-from diskcache.core import MODE_BINARY
+from diskcache.core import ENOVAL, MODE_BINARY
 
 from icl_core.runs.disk import private_folder
 
@@ -54,6 +54,19 @@ class BytesDisk(diskcache.Disk):
             super().remove(within(file_path))
 
 
+class Index(diskcache.Cache):
+    """A diskcache of which no part is mapped into memory: a process dies of SIGBUS where what is mapped is cut off."""
+
+    def reset(self, key: str, value: Any = ENOVAL, update: bool = True) -> Any:
+        """As it was, but for the journal, which diskcache would map ("wal"), and would ask for until it is so: two
+        processes that have one open in memory would wait for each other. Here it is asked once to be a file."""
+        if key != "sqlite_journal_mode":
+            return super().reset(key, value, update)
+        with suppress(sqlite3.OperationalError):  # others have it open, or write: it stays as it is meanwhile
+            self._sql("PRAGMA journal_mode = truncate").fetchall()
+        return value
+
+
 def checked_key(key: Any) -> str:
     """`key` if it is a plain word; raises `Refused` else."""
     if not isinstance(key, str) or not _NAME.fullmatch(key):
@@ -69,32 +82,17 @@ def within(filename: Any) -> str:
 
 
 def create(folder: Path, limit: int) -> diskcache.Cache:
-    """Open the cache in `folder`. Several processes that create it at once lock each other out: they try again.
-
-    No part of it is mapped into memory: a process dies of SIGBUS where what it has mapped is cut off.
-    """
+    """Open the cache in `folder`. Several processes that create it at once lock each other out: they try again."""
     private_folder(folder).chmod(0o700)
-    database = folder / "cache.db"
-    database.touch(mode=0o600)  # the files that SQLite puts beside it take its mode
+    (folder / "cache.db").touch(mode=0o600)  # the files that SQLite puts beside it take its mode
     options = {"eviction_policy": "least-recently-used", "cull_limit": 0, "disk_min_file_size": 0}
+    # Nothing waits for the disk: after a power cut the index is looked over, or made anew from the files.
+    options |= {"sqlite_mmap_size": 0, "sqlite_synchronous": 0}
     for attempt in range(10):
         try:
-            options |= {"sqlite_mmap_size": 0, "sqlite_journal_mode": _journal(database)}
-            return diskcache.Cache(str(folder), disk=BytesDisk, size_limit=limit, **options)
+            return Index(str(folder), disk=BytesDisk, size_limit=limit, **options)
         except sqlite3.OperationalError as problem:
             if "locked" not in str(problem) or attempt == 9:
                 raise
             time.sleep(0.05 * 2**attempt)
     raise AssertionError("unreachable")
-
-
-def _journal(database: Path) -> str:
-    """How the database keeps what it is about to change: in a file, if no other process has it open in memory (wal), as
-    earlier versions did."""
-    with closing(sqlite3.connect(database, timeout=0)) as opened:
-        try:
-            return opened.execute("PRAGMA journal_mode = truncate").fetchone()[0]
-        except sqlite3.OperationalError as problem:
-            if "locked" not in str(problem):
-                raise
-            return "wal"

@@ -33,6 +33,7 @@ class RunCache:
         self.database = folder / "cache.db"
         self._cache: diskcache.Cache | None = None
         self._opened: tuple[int, int] | None = None  # identity of the database
+        self.begun = False  # whether an empty index was begun here: it may lack files that were there before
 
     def paths(self) -> dict[str, Path]:
         """The file of every key. Looks into the database by itself, so that looking is no use of a run.
@@ -116,7 +117,8 @@ class RunCache:
         self._check()
         if not os.path.exists(self.database):
             return []
-        # "rw", though it only reads: what a killed process has half changed is brought back, where that may be written
+        # "rw", though it only reads: what a killed process has half changed is brought back, where that may be written,
+        # also by a server that is told to keep nothing
         with closing(sqlite3.connect(f"{self.database.resolve().as_uri()}?mode=rw", uri=True)) as database:
             return database.execute(question).fetchall()
 
@@ -160,6 +162,7 @@ class RunCache:
         self._check()
         if self._cache is None or self._opened != identity(self.database):
             self.close()
+            self.begun |= not self.database.exists() or not self.database.stat().st_size
             self._cache = create(self.folder, self.limit)
             self._opened = identity(self.database)
         return self._cache

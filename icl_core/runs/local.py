@@ -43,7 +43,9 @@ class LocalRuns:
     def paths(self) -> dict[str, Path]:
         """The file of every run's key; the files are looked through once a process, and when the index is lost."""
         try:
-            if not self._mended:
+            if not self._mended and self._cache.damaged():  # by a power cut, say
+                self._renew()
+            elif not self._mended or self._cache.begun:
                 self._mend()
             return self._cache.paths()
         except (*FAILED, OSError):
@@ -80,8 +82,9 @@ class LocalRuns:
         target = self._moved(path)
         if target is not None:
             self._tell(f"{path} was set aside as {target}: {problem}. The run is offered anew.")
-            if self.paths().get(key) == path:  # else it was a stray beside the whole run
-                self._cache.remove(key)
+            with suppress(*FAILED, OSError):  # of an index that cannot be read
+                if self._cache.paths().get(key) == path:  # else it was a stray beside the whole run
+                    self._cache.remove(key)
 
     def close(self) -> None:
         """Close the database."""
@@ -95,7 +98,8 @@ class LocalRuns:
         with FileLock(lock, mode=0o600):
             if self._cache.damaged():  # else another process was quicker
                 self._cache.close()
-                for file in self._cache.folder.glob("cache.db*"):
+                # the database last: what is beside it would be taken for that of the next one
+                for file in sorted(self._cache.folder.glob("cache.db*"), reverse=True):
                     self._moved(file)
                 self._tell(f"{self._cache.database} was damaged and set aside; the index was made anew from the runs.")
         self._mend()
@@ -106,6 +110,7 @@ class LocalRuns:
         if not self.unwritable():
             sweep(self._cache.folder)
             self._cache.adopt(self._whole)
+            self._cache.begun = False
 
     def _whole(self, key: str, path: Path) -> bool:
         try:
