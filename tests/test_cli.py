@@ -96,7 +96,7 @@ def test_bad_values_are_said_on_stderr(capsys, arguments, message):
 
 def test_a_training_that_fails_exits_with_1(capsys):
     assert main(["run", TOY, "--set", "rate=10", "steps=200"]) == 1
-    assert "the training failed: the training diverged at step" in capsys.readouterr().err
+    assert "the training failed: it diverged at step" in capsys.readouterr().err
 
 
 def test_figure_writes_a_page_that_needs_no_network(tmp_path):
@@ -256,7 +256,7 @@ def test_build_names_a_training_that_failed(capsys, changed):
     hot = dataclasses.replace(experiment.presets[0], config=experiment.config(rate=10.0, steps=200))
     changed(presets=(hot,))
     assert main(["build", TOY]) == 1
-    assert "toy.walk (classroom): failed: the training diverged" in capsys.readouterr().err
+    assert "toy.walk (classroom): failed: it diverged" in capsys.readouterr().err
 
 
 def test_equal_presets_share_a_run_and_what_is_not_shipped_has_none(changed):

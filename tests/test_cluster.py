@@ -109,7 +109,6 @@ def test_a_scheduler_that_is_not_there_is_named_and_the_job_waits(tmp_path, monk
         known = queue.state(key)
         assert (known.status, known.position) == ("queued", 1)
         assert known.message.startswith("expected a Dask scheduler at tcp://127.0.0.1:9, got: Timed out")
-
         assert training.describe(known) == f"Waiting: {known.message}"
         assert known.message in capsys.readouterr().err
         monkeypatch.delenv("ICL_SCHEDULER")
@@ -126,7 +125,7 @@ def test_a_scheduler_that_hangs_up_is_named_once(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(distributed.Client, "_start", fails)
     monkeypatch.setenv("ICL_SCHEDULER", "tcp://127.0.0.1:9")
     monkeypatch.setattr(dispatch, "PAUSE", 0.01)
-    monkeypatch.setattr(dispatch, "PATIENCE", 0.1)
+    monkeypatch.setattr(dispatch, "PATIENCE", 60.0)
     monkeypatch.setattr(dispatch, "_signals", lambda: lambda: next(tries) > 40_010)
     with house(tmp_path, monkeypatch), ThreadPoolExecutor() as beside:
         beside.submit(dispatch.dispatch).result()

@@ -1,8 +1,13 @@
 """What a browser still sends of widgets that the page has dropped changes nothing; what a visitor changes does."""
 
+from types import SimpleNamespace
+
+import pytest
+from house import TOY
 from streamlit.testing.v1 import AppTest
 
-from pages.ui import heard
+from icl_core import registry
+from pages.ui import address, clock, heard, stage, sweep
 
 
 def page() -> None:
@@ -43,3 +48,22 @@ def test_what_is_changed_and_changed_back_before_it_is_drawn_again_is_heard_twic
         session["knob"] = value
         widget["on_change"](*widget["args"])
     assert told == [2, 1]
+
+
+@pytest.mark.parametrize(("shown", "written"), [(TOY, ["snapshot", "step"]), ("birth.induction", [])])
+def test_a_clock_that_is_gone_sets_no_step(monkeypatch, shown, written):
+    experiment, told = registry.experiment(TOY), []
+    monkeypatch.setattr(address.st, "session_state", {"id": shown})
+    monkeypatch.setattr(address, "write", lambda field, *_: told.append(field))
+    monkeypatch.setattr(clock, "step", lambda key: 40)
+    stage._rested(SimpleNamespace(id=TOY, experiment=experiment, preset=experiment.presets[0]), [0, 40])
+    assert told == written
+
+
+@pytest.mark.parametrize(("shown", "opened"), [("chart a", [3]), ("chart b", [])])
+def test_a_click_on_a_chart_that_is_gone_opens_nothing(monkeypatch, shown, opened):
+    told, clicked = [], {"selection": {"points": [{"customdata": [3]}]}}
+    monkeypatch.setattr(sweep.st, "session_state", {sweep._CHART: shown, "figure chart a": clicked})
+    monkeypatch.setattr(sweep, "_go", lambda setting, grid, index: told.append(index))
+    sweep._clicked("chart a", None, None)
+    assert told == opened

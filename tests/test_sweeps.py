@@ -119,12 +119,12 @@ def test_every_run_is_made_once_and_nothing_is_repeated(runs, capsys):
     rows = json.loads(capsys.readouterr().out)
     assert [row["status"] for row in rows] == ["done", "failed", "done", "failed"]
     assert rows[0]["settings"] == {"d": 2, "rate": 0.1} and rows[0]["metrics"]["toy.recovered"]["value"] > 0.9
-    assert "the training diverged at step" in rows[1]["message"] and not rows[1]["metrics"]
+    assert "it diverged at step" in rows[1]["message"] and not rows[1]["metrics"]
     assert runs.trained == 4 and {row["run"] for row in rows if row["run"]} == {h.key for h in runs.headers(TOY)}
     assert main(["sweep", TOY, *OVER]) == 1 and runs.trained == 4
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split() == ["d", "rate", "toy.recovered", "toy.exact"]
-    assert "failed: the training diverged" in lines[2] and len(lines) == 5
+    assert "failed: it diverged" in lines[2] and len(lines) == 5
 
 
 def test_it_goes_on_after_ctrl_c(runs, monkeypatch, capsys):

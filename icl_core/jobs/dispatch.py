@@ -26,7 +26,7 @@ from icl_core.runs.disk import private_folder
 CONNECT = 10.0  # seconds in which a scheduler must answer
 PATIENCE = 60.0  # seconds after which one that is not there is given up
 PAUSE = 1.0  # seconds until it is tried again
-_PORTS = re.compile(r"in <[^>]*>: ")  # Dask tells from which port it tried, another one each time
+_WHERE = re.compile(r"in <[^>]*>: ")  # Dask's words for the connection change with each try
 
 
 def work(once: bool = False, slots: int | None = None, server: int | None = None) -> None:
@@ -64,7 +64,7 @@ async def _connected(stopped: Callable[[], bool], waited_for: Callable[[], bool]
         except ImportError as problem:
             return _say(f"ICL_SCHEDULER needs Dask: pip install -r icl_core/jobs/requirements-dask.txt ({problem})")
         except (OSError, ValueError, TypeError, RuntimeError) as problem:  # of addresses and TLS, too
-            _say(f"expected a Dask scheduler at {address}, got: {re.sub(_PORTS, '', str(problem))}")
+            _say(f"expected a Dask scheduler at {address}, got: {_WHERE.sub('', str(problem))}")
         await asyncio.sleep(PAUSE)
 
 

@@ -21,4 +21,4 @@ def check(step: int, loss: Any, gradients: Mapping[str, Tensor], ceiling: float)
     else:
         return
     smaller = "a smaller learning rate" if step else "fewer layers or smaller numbers, as this is before any step"
-    raise Diverged(f"the training diverged at step {step}: {why}; try {smaller}")
+    raise Diverged(f"it diverged at step {step}: {why}; try {smaller}")

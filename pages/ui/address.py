@@ -62,9 +62,15 @@ def read(paper: Paper) -> Setting:
     view = _view(experiment, preset, asked, warnings)
     chosen = {**knobs.values(preset.config), **_of(experiment.config, asked)}
     config, refused = _config(id, experiment, preset, chosen)
+    st.session_state["id"] = id
     st.session_state["unread"] = unread
     st.session_state["former"] = {today: field for field, today in names.items() if today != field}
     return Setting(id, name, experiment, preset, config, chosen, view, tuple(warnings), refused, lesson)
+
+
+def is_at(id: str) -> bool:
+    """Whether the page shows that experiment."""
+    return st.session_state.get("id") == id
 
 
 def base_view(experiment: Experiment, preset: Preset) -> Any:

@@ -2,6 +2,8 @@
 
 Streamlit forgets a widget as soon as a run of the page has gone without it; a browser sends it with whatever is clicked
 on until it has heard of that. Its value then counts as changed, and what it writes would undo where the visitor went.
+
+What it still sends of a widget that stays, but shows something else by now, cannot be told from a move.
 """
 
 from collections.abc import Callable

@@ -79,6 +79,8 @@ def _key(setting: Setting) -> str:
 
 
 def _rested(setting: Setting, steps: Sequence[int]) -> None:
+    if not address.is_at(setting.id):  # the clock of where the visitor was before: see `pages.ui.heard`
+        return
     step = clock.step(_key(setting))
     base = address.base_view(setting.experiment, setting.preset)
     address.write("snapshot", base.snapshot, base.snapshot)  # a link's former way to say it

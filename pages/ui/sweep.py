@@ -21,7 +21,7 @@ from pages.ui.style import look as style_of
 
 SWEEP, METRIC = "Sweep", "metric"  # the drawer; a field of the address
 LOOK = 2.0  # seconds between looks, each of which draws the map anew
-_OPENED = "opened from a sweep"
+_OPENED, _CHART = "opened from a sweep", "chart of a sweep"
 
 
 def show(setting: Setting) -> None:
@@ -101,7 +101,7 @@ def _map(setting: Setting, grid: Grid, look: Look) -> None:
     with panels.telling(setting, "sweep"):
         panel = maps.draw(grid, look, shown)
         # another setting is another chart: what was clicked on is not to stay marked
-        key = f"sweep {store.key_of(setting.id, setting.config)[:8]}"
+        key = st.session_state[_CHART] = f"sweep {store.key_of(setting.id, setting.config)[:8]}"
         panels.show(panels.styled(panel, style_of()), key, clicked=lambda: _clicked(key, setting, grid))
     _open(setting, grid, look)
 
@@ -125,7 +125,9 @@ def _fixed(setting: Setting, field: str, values: tuple[Any, ...], label: str) ->
 
 
 def _clicked(key: str, setting: Setting, grid: Grid) -> None:
-    """Open the cell that was clicked on."""
+    """Open the cell that was clicked on, on the chart that is there: see `pages.ui.heard`."""
+    if st.session_state[_CHART] != key:
+        return
     points = st.session_state[f"figure {key}"]["selection"]["points"]
     index = next((point["customdata"] for point in points if point.get("customdata") is not None), None)
     if index is not None:

@@ -64,14 +64,15 @@ def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: in
     if field not in known:
         return
     knob = known[field]
-    slides, named = knob.kind == "slider", knob.options if knob.kind == "choice" else {"false": "off", "true": "on"}
-    chosen = [value for value in given.split(",") if value in named]
-    st.session_state[keys[1]] = given.replace(",", ", ") if slides else chosen
-    changed = heard(keys[1], _moved, words, number, field, keys[1])
-    if slides:
-        st.text_input(f"Values, from {knob.low:g} to {knob.high:g}", max_chars=200, **changed)
+    if knob.kind == "slider":
+        st.session_state[keys[1]] = given.replace(",", ", ")
+        told = heard(keys[1], _moved, words, number, field, keys[1])
+        st.text_input(f"Values, from {knob.low:g} to {knob.high:g}", max_chars=200, **told)
     else:
-        st.pills("Values", list(named), format_func=dict(named).__getitem__, selection_mode="multi", **changed)
+        named = knob.options if knob.kind == "choice" else {"false": "off", "true": "on"}
+        st.session_state[keys[1]] = [value for value in given.split(",") if value in named]
+        told = heard(keys[1], _moved, words, number, field, keys[1])
+        st.pills("Values", list(named), format_func=dict(named).__getitem__, selection_mode="multi", **told)
 
 
 def _other(setting: Setting, words: list[str], number: int, keys: list[str]) -> None:

@@ -85,8 +85,7 @@ def say(setting: Setting, pending: Pending) -> None:
     """In place of the headline: what is on screen instead of the setting's run, and the way to this."""
     job = pending.job()
     if job is not None and job.status == "failed":
-        said = plain(job.message.rstrip("."))
-        st.error(f"T{said[1:]}." if said.startswith("the training") else f"The training failed: {said}.")
+        st.error(f"The training failed: {plain(job.message.rstrip('.'))}.")
     refused = ""
     with st.container(horizontal=True, vertical_alignment="center", key="pending"):
         if job is not None and job.status == "cancelling":

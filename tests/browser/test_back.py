@@ -48,14 +48,15 @@ def test_a_page_goes_on_with_a_new_server_from_the_first_move(
 
 def test_a_page_without_a_network_says_so_and_hears_what_was_changed(server: str, browser: Browser) -> None:
     far = server.replace("localhost", "localhost.")  # with its dot it is the name of some machine
-    for address, said in ((server, ""), (far, "No network.")):
+    for address, said in ((server, ""), (far, "No network. Your changes will show as soon as it is back.")):
         visit = browser.new_context()
         tab = go(visit.new_page(), f"{address}/toy?at_once=false&d=12")
         tab.wait_for_load_state("networkidle")
         visit.set_offline(True)
-        told = tab.locator(".offline")
-        expect(told).to_contain_text(said)
+        tab.wait_for_function("!navigator.onLine")
         step(tab, "inputs d", "ArrowRight")
+        told = tab.locator(".offline")
+        expect(told).to_have_text(said)
         visit.set_offline(False)
         expect(told).to_be_empty()
         tab.wait_for_url("**d=13*")

@@ -170,7 +170,7 @@ def test_a_training_outlives_its_server(
 def test_a_diverging_run_says_so_and_can_be_run_again(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?rate=10.0&seed=5&at_once=false")
     train(tab)
-    expect(tab.get_by_text("the training diverged at step")).to_be_visible()
+    expect(tab.get_by_text("The training failed: it diverged at step")).to_be_visible()
     expect(tab.get_by_role("button", name="Run again")).to_be_visible()
     expect(heading(tab, "The loss falls")).to_be_visible()
 

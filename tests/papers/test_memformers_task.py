@@ -190,7 +190,7 @@ def test_a_run_repeats_and_resumes_bit_for_bit(kind, quick):
 
 def test_a_training_with_too_large_a_rate_diverges(quick):
     config = Config(coordinates="original", layers=10, objective="mean", learning_rate=1.0, batch=100, steps=30)
-    with pytest.raises(Diverged, match=r"main, 10 layers: the training diverged at step \d+: the loss"):
+    with pytest.raises(Diverged, match=r"main, 10 layers: it diverged at step \d+: the loss"):
         run(config, Recorder())
 
 
