@@ -15,6 +15,7 @@ from icl_core.jobs import queue, start, turns, worker
 from icl_core.jobs.folder import Job, held
 from icl_core.knobs import BadSetting
 from icl_core.runs import documents, owners
+from icl_core.runs.header import key_in
 from icl_core.sweeps.grid import parse
 from icl_core.sweeps.sweep import MISSING, Sweep
 from icl_core.text_counts import count
@@ -115,9 +116,10 @@ def test_what_two_ask_for_comes_with_the_first_turn_and_goes_on_for_the_other(ru
 def test_jobs_of_before_go_first_and_damaged_turns_are_none(runs) -> None:
     (key,) = ask("a", 1)
     old = {name: Job(key).request()[name] for name in ("experiment", "version", "config", "asked")}
-    for name, request in {"00": old, "01": {**old, "turn": -1}, "02": {**old, "visitor": 3}}.items():
-        Job(name).ask(request)
-    assert [(job.key, job.visitor, job.turn) for job in queue.states()] == [("00", "", 0), (key, "a", 1)]
+    others = [{**old, "config": {**old["config"], "seed": seed}} for seed in (5, 6, 7)]
+    for request, damage in zip(others, ({}, {"turn": -1}, {"visitor": 3}), strict=True):
+        Job(key_in(request)).ask({**request, **damage})
+    assert [(job.key, job.visitor, job.turn) for job in queue.states()] == [(key_in(others[0]), "", 0), (key, "a", 1)]
     assert ask("b", 2) and order() == ["", "a", "b"]
 
 

@@ -18,6 +18,7 @@ from icl_core.jobs import code, folder, progress, queue, start, terminal, train,
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.terminal import watch_all
 from icl_core.runs.file import pack, read_record
+from icl_core.runs.header import key_in
 from pages.ui import training
 
 
@@ -214,6 +215,17 @@ ODD_STATES = [
 ]
 
 
+@pytest.mark.parametrize(("old", "new"), [("toy.walk", "toy.galk"), ('"seed": 1', '"seed": 3'), ('n": 1', 'n": 9')])
+def test_a_request_for_another_run_than_its_key_is_set_aside(runs, old, new):
+    """One bit, and a job would wait for ever for an experiment that is to come, or give another run."""
+    key = queue.submit(TOY, config(seed=1))
+    path = Job(key).folder / "request.json"
+    before = path.read_text()
+    path.write_text(before.replace(old, new))
+    assert path.read_text() != before and queue.state(key) is None and not path.exists()
+    assert queue.submit(TOY, config(seed=1)) == key and train_all() == 1 and queue.state(key).status == "done"
+
+
 @pytest.mark.parametrize("text", ODD_REQUESTS)
 def test_an_odd_request_is_set_aside_with_a_message_and_the_rest_goes_on(runs, text):
     key, odd = queue.submit(TOY, config()), queue.submit(TOY, config(seed=1))
@@ -388,10 +400,12 @@ def test_a_job_asked_anew_before_the_old_are_forgotten_stays(keep_one, monkeypat
 def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experiment):
     started = []
     monkeypatch.setattr(start, "_start_worker", started.append)
-    Job("newer").ask({"experiment": experiment, "version": 9, "config": {}, "asked": 1})
+    request = {"experiment": experiment, "version": 9, "config": {}, "asked": 1}
+    newer = key_in(request)
+    Job(newer).ask(request)
     key = queue.submit(TOY, config())
     assert train_all() == 1 and train_all() == 0
-    assert queue.state("newer").status == "queued" and queue.state(key).status == "done"
+    assert queue.state(newer).status == "queued" and queue.state(key).status == "done"
     assert start.ensure_workers(1) == 0 and not started
 
 

@@ -21,6 +21,7 @@ from filelock import FileLock, Timeout
 from icl_core.jobs.reading import CANCELLED, ENDED, drop, is_request, is_state, plain_file, read_json, set_odd_aside
 from icl_core.runs import store
 from icl_core.runs.disk import identity, note, private_folder, write_whole
+from icl_core.runs.header import key_in
 
 ASKED = "asked"  # a file that is touched whenever somebody asks for a run
 LONGEST_PAUSE = 240.0  # seconds between two tries to keep a run for which there is no room
@@ -53,7 +54,11 @@ class Job:
 
     def request(self) -> dict[str, Any] | None:
         """What was asked: experiment, version, config, asked (ns), visitor, turn, later. None if there is no such."""
-        return read_json(self.folder / "request.json", is_request, "what was asked for")
+        return read_json(self.folder / "request.json", self._is_mine, "what was asked for")
+
+    def _is_mine(self, value: Any) -> bool:
+        """Whether it asks for the run of this job: the key tells what was asked, and that nothing of it has changed."""
+        return is_request(value) and ("version" not in value or key_in(value) == self.key)
 
     def state(self) -> dict[str, Any]:
         """What the last worker wrote; a job that none has touched, or nobody can tell, is queued."""
