@@ -115,6 +115,19 @@ def test_a_training_in_hand_is_nobody_elses_and_a_foreign_file_is_none(job):
     assert Shared(job, {**one.identity, "version": 99}).found("a") is None
 
 
+@pytest.mark.parametrize("damage", [b"", b"no run", b'{"a":' * 1000])
+def test_what_a_training_made_is_made_again_if_its_file_is_damaged(job, damage):
+    """Else all would wait for ever for what nobody makes."""
+    here, there = (Shared(job, identity_of(job.request())) for _ in range(2))
+    assert here.begin("a")
+    here.give("a", {"w": np.ones(1)}, 0.0)
+    assert there.found("a") and not there.begin("a")
+    there._path("a", "safetensors").write_bytes(damage)
+    assert there.found("a") is None and there.begin("a")
+    there.give("a", {"w": np.ones(1)}, 0.0)
+    assert here.found("a") and not here.begin("a")
+
+
 def test_a_helper_that_is_wanted_elsewhere_begins_nothing(job):
     log: list[tuple[str, str]] = []
     with pytest.raises(NothingLeft):

@@ -46,7 +46,7 @@ class Shared:
             private_folder(self.folder)
         lock = self._path(name, "lock")
         mine = self._mine.enter_context(held(lock)) is not None or not os.access(lock, os.W_OK)
-        if mine and not plain_file(self._path(name, "safetensors")):
+        if mine and self._read(self._path(name, "safetensors")) is None:  # nothing made of it, or nothing that is whole
             self.step(name, 0)
             self._merged.add(name)
             return True
