@@ -1,16 +1,16 @@
 """What a run takes of memory beside what its settings are said to need: `python -m tests.memory_used birth.induction
 '{"d": 512}'`, in a process of its own.
 
-Prints JSON: bytes `said`, bytes `used` (the peak of this process's resident memory above what it had before). Of
+Prints JSON: bytes `said`, bytes `used` (the peak of this process's own memory above what it had before). Of
 trainings ten steps are made: an optimiser's state is there after the first, a pool of prompts holds eight batches.
 """
 
-import ctypes
 import json
 import re
 import sys
 from dataclasses import replace
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 from icl_core import device, registry
@@ -38,21 +38,28 @@ class Silent(Recorder):
         pass
 
 
-def resident(what: str) -> int:
-    """Bytes of this process, "VmRSS" now or "VmHWM" at the most since `forget_peak`."""
-    found = re.search(rf"{what}:\s+(\d+) kB", Path("/proc/self/status").read_text())
+def anonymous() -> int:
+    """Bytes of this process's memory that are no file's: of libraries the system takes back what it likes."""
+    found = re.search(r"RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text())
     return int(found[1]) * 1024 if found else 0
 
 
-def forget_peak() -> None:
-    """Let the peak begin anew."""
-    Path("/proc/self/clear_refs").write_text("5")
+class Peak:
+    """The most that is resident while it is watched, looked at every other millisecond."""
 
+    def __enter__(self) -> "Peak":
+        self.most, self._ended = anonymous(), Event()
+        self._watch = Thread(target=self._look)
+        self._watch.start()
+        return self
 
-def stay() -> None:
-    """Have what there is stay in memory, where that is allowed: a system that takes pages of libraries back meanwhile
-    would make the rest look smaller."""
-    ctypes.CDLL(None).mlockall(1)
+    def _look(self) -> None:
+        while not self._ended.wait(0.002):
+            self.most = max(self.most, anonymous())
+
+    def __exit__(self, *_: Any) -> None:
+        self._ended.set()
+        self._watch.join()
 
 
 def _shortened(config: Any) -> Any:
@@ -73,16 +80,15 @@ def measure(id: str, chosen: dict[str, Any]) -> dict[str, int]:
     config = largest(experiment, **chosen)
     shorter = _shortened(config)
     device.release()
-    stay()
-    before = resident("VmRSS")
-    forget_peak()
-    try:
-        tensors = experiment.run(shorter, Silent())
-    except BadSetting:  # its parts have settings of their own, with a lower end
-        tensors = experiment.run(config, Silent())
-    trained = resident("VmHWM") - before
-    experiment.metrics(Run(config, tensors, {}))
-    return {"said": said, "trained": trained, "used": resident("VmHWM") - before}
+    before = anonymous()
+    with Peak() as peak:
+        try:
+            tensors = experiment.run(shorter, Silent())
+        except BadSetting:  # its parts have settings of their own, with a lower end
+            tensors = experiment.run(config, Silent())
+        trained = peak.most - before
+        experiment.metrics(Run(config, tensors, {}))
+    return {"said": said, "trained": trained, "used": peak.most - before}
 
 
 if __name__ == "__main__":
