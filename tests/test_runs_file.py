@@ -137,3 +137,9 @@ def test_drafts_of_writers_that_are_gone_are_swept(tmp_path):
     os.utime(old, (0, 0))
     sweep(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {fresh.name, ".hidden", "run.safetensors"}
+
+
+def test_a_run_without_tensors_is_a_run(tmp_path):
+    path = tmp_path / "run.safetensors"
+    path.write_bytes(pack({}, RECORD))
+    assert read_record(path)["experiment"] == TOY and read(path)[1] == {}

@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -305,3 +306,14 @@ def test_the_front_page_finds_and_loads_without_torch(runs, config):
         "assert 'torch' not in sys.modules and not [n for n in sys.modules if n.startswith('icl_core.papers.toy.')]"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_a_shipped_run_in_the_folder_of_another_experiment_is_ignored(runs, config, monkeypatch):
+    header = runs.ship(TOY, config, TENSORS, {**INFO, "presets": ["classroom"]})
+    other = runs.shipped / "toy" / "other"
+    other.mkdir()
+    shutil.copy(header.path, other)
+    monkeypatch.setattr(registry, "experiment_ids", lambda: [TOY, "toy.other"])
+    assert [found.path for found in runs.headers()] == [header.path]
+    (message,) = runs.messages()
+    assert message.endswith(f"is ignored: expected a run of another experiment, got one of {TOY}.")
