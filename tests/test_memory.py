@@ -43,7 +43,6 @@ CASES = {
 # MiB said and used, where they are further apart; why is not known, where it is not said
 OFF = {
     "birth.constructed": "412, and 224 to 478 from run to run",
-    "birth.transformer": "988, and 592 to 1161 from run to run",
 }
 SMALL = {"birth.laboratory": {"N": 128, "seeds": 2}}  # at its largest, but for seeds, which go one by one
 
