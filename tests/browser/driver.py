@@ -1,5 +1,8 @@
 """What a test does in a window: go somewhere and wait until it is drawn. Every wait has the window's deadline."""
 
+from collections.abc import Callable
+from re import Pattern
+
 from playwright.sync_api import Locator, Page, expect
 
 SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
@@ -24,6 +27,13 @@ def settled(page: Page) -> Page:
     )
     assert page.locator('[class*="st-key-fault-"]').count() == 0, "a fault is on the page"
     return page
+
+
+def reached(page: Page, address: str | Pattern[str] | Callable[[str], bool]) -> Page:
+    """Wait until the page has the address and its script has ended: in the middle of a run, what leaves the page and
+    what takes its place may both be there."""
+    page.wait_for_url(address)
+    return settled(page)
 
 
 def heading(page: Page, text: str) -> Locator:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from subprocess import Popen
 
-from driver import go, settled, step
+from driver import go, reached, settled, step
 from playwright.sync_api import Browser, expect
 
 # whether nothing can be moved once the page is enabled again
@@ -41,7 +41,7 @@ def test_a_page_goes_on_with_a_new_server_from_the_first_move(
         page.wait_for_function("!document.querySelector('[data-testid=stMain]').inert")
     settled(tab)
     step(tab, "inputs d", "ArrowRight")
-    tab.wait_for_url("**d=13*")
+    reached(tab, "**d=13*")
     other.close()
     tab.close()
 
@@ -59,5 +59,5 @@ def test_a_page_without_a_network_says_so_and_hears_what_was_changed(server: str
         expect(told).to_have_text(said)
         visit.set_offline(False)
         expect(told).to_be_empty()
-        tab.wait_for_url("**d=13*")
+        reached(tab, "**d=13*")
         visit.close()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 from conftest import until
-from driver import go, settled
+from driver import go, reached, settled
 from playwright.sync_api import Locator, Page, expect
 
 Window = Callable[..., Page]
@@ -92,7 +92,7 @@ def test_the_keyboard_reaches_every_cell(server: str, window: Window) -> None:
     before = title.inner_text()
     field(tab, "Row").press("ArrowUp")
     field(tab, "Row").press("Enter")
-    tab.wait_for_url("**cell=w_k2*3*3*")
+    reached(tab, "**cell=w_k2*3*3*")
     expect(title).not_to_have_text(before)
     until(lambda: outlined(settled(tab), "w_k2") == [2], "the row that was chosen is outlined")
     assert asked(tab) == "w_k2:3:3"
@@ -106,7 +106,7 @@ def test_a_touch_outlines_nothing_until_it_taps(server: str, window: Window) -> 
     tab = go(window(has_touch=True), f"{server}/gdssm")
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears taps
     tab.touchscreen.tap(*place(tab, "state", 1, 2))
-    tab.wait_for_url("**cell=state*")
+    reached(tab, "**cell=state*")
     assert asked(tab) == "state:2:3"
     expect(tab.locator(".st-key-one-number h3")).to_contain_text("State after 10 pairs, row 2, column 3")
 
@@ -115,10 +115,10 @@ def test_cells_are_kept_side_by_side_and_in_the_link(server: str, window: Window
     tab = go(window(), f"{server}/birth?drawer=Numbers&cell=w_k2:2:3")
     first = tab.locator(".st-key-one-number h3").first.inner_text()
     tab.get_by_role("button", name="Keep it, to compare").click()
-    tab.wait_for_url("**kept=w_k2*2*3*")
+    reached(tab, "**kept=w_k2*2*3*")
     field(tab, "Row").press("ArrowUp")
     field(tab, "Row").press("Enter")
-    tab.wait_for_url("**cell=w_k2*3*3*")
+    reached(tab, "**cell=w_k2*3*3*")
     expect(tab.locator(".st-key-kept-0 h3")).to_have_text(first)
     tab.get_by_role("button", name="Keep it, to compare").click()
     expect(tab.locator(".st-key-kept-1 h3")).to_be_visible()

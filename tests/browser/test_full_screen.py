@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import until
-from driver import go, settled
+from driver import go, reached, settled
 from playwright.sync_api import Locator, Page
 
 Window = Callable[..., Page]
@@ -45,8 +45,7 @@ def test_a_chart_fills_the_screen_and_comes_back_as_it_was(
     tab.keyboard.press("ArrowLeft")
     if "chart" in place:
         until(lambda: plot.evaluate("plot => plot.layout?.meta?.snapshot") == last - 1, "the clock moves it")
-        tab.wait_for_url("**step=*")  # the server has heard, and draws what follows the clock
-        settled(tab)
+        reached(tab, "**step=*")  # the server has heard, and draws what follows the clock
     assert int(clock.input_value()) == last - ("chart" in place)  # a chart that the server draws leaves the screen
     assert min(plot.evaluate(SIZE)[:2]) > 800
     tab.keyboard.press("Escape")
@@ -58,7 +57,7 @@ def test_a_map_keeps_its_size_when_the_window_changes_twice(server: str, window:
     plot = tab.locator("[class*='st-key-chart-first'] .js-plotly-plot")
     tab.locator(".headline").filter(has_text=".").wait_for()
     tab.keyboard.press("ArrowLeft")  # what moves it brings a layout of its own
-    tab.wait_for_url("**step=*")
+    reached(tab, "**step=*")
     before = plot.evaluate(SIZE)
     tab.set_viewport_size({"width": 1000, "height": 700})
     until(lambda: plot.evaluate(SIZE)[:2] != before[:2], "the chart has another size")

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from urllib.parse import quote
 
-from driver import go, train
+from driver import go, reached, train
 from playwright.sync_api import Locator, Page, expect
 
 Window = Callable[..., Page]
@@ -32,11 +32,11 @@ def test_pairs_read_end_at_the_prompts_last(server: str, window: Window) -> None
     slider = tab.get_by_role("slider", name="pairs read")
     expect(slider).to_have_attribute("aria-valuetext", "10")
     slider.press("ArrowLeft")
-    tab.wait_for_url("**token=9*")
+    reached(tab, "**token=9*")
     expect(tab.get_by_role("heading", name="After 9 of 10 pairs")).to_be_visible()
     expect(tab.get_by_role("heading", name="after 9 pairs")).to_be_visible()  # and on the stage
     slider.press("ArrowRight")
-    tab.wait_for_url(lambda address: "token" not in address)
+    reached(tab, lambda address: "token" not in address)
 
 
 def typed(field: Locator, text: str) -> None:

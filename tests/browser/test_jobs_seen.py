@@ -8,7 +8,7 @@ from subprocess import Popen
 import psutil
 import pytest
 from conftest import until
-from driver import go, heading, step, train, training
+from driver import go, heading, reached, step, train, training
 from playwright.sync_api import Locator, Page, expect
 from pytest import approx
 
@@ -83,7 +83,7 @@ def test_a_setting_of_seconds_trains_when_its_slider_is_released(server: str, wi
     tab = go(window(), f"{server}/toy?d=20")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()  # nobody has pressed a button
     step(tab, "inputs d", "ArrowRight")
-    tab.wait_for_url("**d=21*")
+    reached(tab, "**d=21*")
     expect(tab.locator(".says").get_by_text("inputs d 21 (preset: 8)")).to_be_visible()
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     expect(tab.locator(".st-key-current .stPlotlyChart").first).to_be_visible()
@@ -96,7 +96,7 @@ def test_a_run_made_here_trains_on_from_where_it_ended(server: str, window: Wind
     tab.get_by_role("button", name="Train on").click()
     expect(tab.get_by_text("Goes on from step 500")).to_be_visible()
     tab.get_by_role("button", name="1,000 steps").click()
-    tab.wait_for_url("**steps=1000*")
+    reached(tab, "**steps=1000*")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     expect(tab.locator(".headline")).to_contain_text("1000")
 
@@ -105,12 +105,12 @@ def test_the_switch_turns_that_off_for_the_visit(server: str, window: Window) ->
     tab = go(window(), f"{server}/toy?d=30")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     tab.get_by_text("Train at once").click()
-    tab.wait_for_url("**at_once=false*")
+    reached(tab, "**at_once=false*")
     step(tab, "inputs d", "ArrowRight")
-    tab.wait_for_url("**d=31*")
+    reached(tab, "**d=31*")
     expect(tab.get_by_test_id("stMain").get_by_role("button", name="Train it here")).to_be_visible()
     tab.get_by_text("Train at once").click()
-    tab.wait_for_url(lambda address: "at_once" not in address)
+    reached(tab, lambda address: "at_once" not in address)
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
 
 

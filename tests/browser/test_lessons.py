@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from driver import go, settled
+from driver import go, reached, settled
 from playwright.sync_api import Page, expect
 
 from icl_core import registry
@@ -29,8 +29,7 @@ def test_a_lesson_opens_from_its_page_with_less_on_it(server: str, window: Windo
     card.get_by_text("Lecturer's notes").click()
     expect(card.get_by_text("They will say:")).to_have_count(len(lesson.notes))
     card.get_by_role("button", name="Open the lesson").click()
-    tab.wait_for_url(f"**/{paper.name}?*lesson={name}*")
-    settled(tab)
+    reached(tab, f"**/{paper.name}?*lesson={name}*")
     expect(tab.get_by_test_id("stSidebar").get_by_text(lesson.title)).to_be_visible()
     expect(tab.get_by_test_id("stAlert")).to_have_count(0)
     expect(tab.get_by_test_id("stSidebar").get_by_text("Classroom")).to_have_count(0)
@@ -46,13 +45,13 @@ def test_an_exercise_is_checked_and_kept(server: str, window: Window) -> None:
     enter(tab, 3, "49 152")
     expect(first).to_contain_text("Right: 49,152. Three")
     tab.get_by_test_id("stMain").get_by_text("The model", exact=True).click()
-    tab.wait_for_url("**drawer=The+model*")
+    reached(tab, "**drawer=The+model*")
     expect(tab.locator(".st-key-drawer").get_by_text("residual stream").first).to_be_visible()
     settled(tab)  # the page is shorter now: a click while it moves would miss
     tab.get_by_test_id("stMain").get_by_text("Exercises", exact=True).click()
     expect(first).to_contain_text("Right: 49,152. Three")
     tab.get_by_role("button", name="Leave the lesson").click()
-    tab.wait_for_url(lambda url: "lesson" not in url)
+    reached(tab, lambda url: "lesson" not in url)
     expect(tab.get_by_test_id("stSidebar").get_by_text("Classroom")).to_be_visible()
 
 
@@ -83,12 +82,12 @@ def test_a_matrix_of_the_diagram_opens_its_panel(server: str, window: Window) ->
     diagram = tab.locator(".diagram")
     expect(diagram.locator("image")).to_have_count(4)
     diagram.get_by_role("button", name="register R₂").press("Enter")
-    tab.wait_for_url("**marks=learned*")
+    reached(tab, "**marks=learned*")
     expect(tab.locator(".st-key-seat-learned")).to_have_css("outline-style", "solid")
     tab.wait_for_function("document.querySelector('[data-testid=stMain]').scrollTop === 0")  # no click while it scrolls
     settled(tab)
     diagram.get_by_role("button", name="A₃").click()
-    tab.wait_for_url("**drawer=Trained+beside+constructed*layer=3*")
+    reached(tab, "**drawer=Trained+beside+constructed*layer=3*")
     panel = tab.locator(".st-key-panel-wide-preconditioner")
     expect(panel).to_have_css("outline-style", "solid")
     expect(panel).to_contain_text("Layer 3 of 4")

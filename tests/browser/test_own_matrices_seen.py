@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
-from driver import go, heading, settled
+from driver import go, heading, reached, settled
 from playwright.sync_api import FilePayload, Locator, Page, expect
 from safetensors.numpy import save
 
@@ -34,7 +34,7 @@ def test_uploaded_matrices_are_seen_and_grafted(server: str, window: Callable[..
     chosen.set_input_files(file())
     expect(tab.get_by_text("N = 10, T = 32, d = 16; two layers; a feed-forward layer.")).to_be_visible()
     tab.get_by_role("button", name="Use these matrices").click()
-    tab.wait_for_url("**matrices=*")
+    reached(tab, "**matrices=*")
     expect(tab.get_by_text("Measured here, not trained")).to_be_visible()
     tab.keyboard.press("Escape")
     expect(settled(tab).locator(".headline")).to_contain_text("With your matrices, which are not trained here")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from driver import go, settled
+from driver import go, reached, settled
 from playwright.sync_api import Page, expect
 
 TEXT = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
@@ -18,7 +18,7 @@ def test_a_text_becomes_the_task(server: str, window: Callable[..., Page]) -> No
     tab.get_by_label("Paste a text").press("Control+Enter")
     expect(tab.get_by_text(f"{len(TEXT):,} characters, {len(set(TEXT))} different. Most frequent: ")).to_be_visible()
     tab.get_by_role("button", name="Use this text").click()
-    tab.wait_for_url(f"**text=*N={len(set(TEXT))}*")
+    reached(tab, f"**text=*N={len(set(TEXT))}*")
     tab.keyboard.press("Escape")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     expect(tab.get_by_role("button", name="Text: your own")).to_be_visible()

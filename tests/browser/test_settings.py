@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from driver import go, heading, settled, step
+from driver import go, heading, reached, step
 from playwright.sync_api import Page, expect
 
 Window = Callable[..., Page]
@@ -20,7 +20,7 @@ def test_the_first_paint_shows_a_run(server: str, window: Window) -> None:
 def test_another_setting_shows_the_nearest_run_faded(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?at_once=false")
     step(tab, "inputs d", "ArrowRight")
-    tab.wait_for_url("**d=9*")
+    reached(tab, "**d=9*")
     expect(tab.get_by_text("nearest run, faded: inputs d = 8")).to_be_visible()
     expect(tab.locator(".st-key-faded .stPlotlyChart").first).to_be_visible()
     expect(tab.get_by_text("Differs from the preset: inputs d 9 (preset: 8)")).to_be_visible()
@@ -32,23 +32,21 @@ def test_the_clock_changes_the_figures(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy")
     expect(tab.locator("[data-title=weights]")).to_have_attribute("data-title", "weights")
     step(tab, "training step shown", "ArrowLeft")
-    tab.wait_for_url(re.compile(r"/toy\?step=2\d\d$"))  # the last but one
+    reached(tab, re.compile(r"/toy\?step=2\d\d$"))  # the last but one
 
 
 def test_a_knob_of_the_view_is_in_the_address(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?drawer=View")
     step(tab, "seed shown", "ArrowRight")
-    tab.wait_for_url("**seed_shown=1*")
+    reached(tab, "**seed_shown=1*")
 
 
 def test_back_goes_back_through_the_settings(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/toy?at_once=false")
     step(tab, "inputs d", "ArrowRight")
-    tab.wait_for_url("**d=9*")
-    settled(tab)
+    reached(tab, "**d=9*")
     step(tab, "inputs d", "ArrowRight")
-    tab.wait_for_url("**d=10*")
-    settled(tab)
+    reached(tab, "**d=10*")
     tab.go_back()
     expect(tab.get_by_role("slider", name="inputs d")).to_have_attribute("aria-valuetext", "9")
     tab.go_back()
@@ -62,7 +60,7 @@ def test_bad_values_are_named_and_nothing_else_is_lost(server: str, window: Wind
         expect(tab.get_by_text(said)).to_be_visible()
     expect(tab.locator(".clock output")).to_have_text("2 of 300")  # the third: the first ones are dense
     step(tab, "training step shown", "ArrowLeft")
-    tab.wait_for_url("**/toy?step=1")
+    reached(tab, "**/toy?step=1")
 
 
 def test_an_unknown_experiment_or_preset_is_named(server: str, window: Window) -> None:
@@ -79,7 +77,7 @@ def test_a_preset_is_chosen_by_its_pill(server: str, window: Window) -> None:
     tab.get_by_role("radio", name="As in the paper").or_(
         tab.get_by_role("button", name="As in the paper")
     ).first.click()
-    tab.wait_for_url("**/toy?experiment=walk&preset=paper")
+    reached(tab, "**/toy?experiment=walk&preset=paper")
     expect(tab.get_by_role("slider", name="inputs d")).to_have_attribute("aria-valuetext", "16")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import until
-from driver import go, settled
+from driver import go, reached, settled
 from playwright.sync_api import Page, expect
 
 from icl_core import registry
@@ -84,7 +84,7 @@ def _to_the_projector(tab: Page) -> None:
     """By the menu at the page's top, which its button brings into sight."""
     tab.locator(".st-key-more button").first.click()
     tab.get_by_text("Projector", exact=True).click()
-    tab.wait_for_url("**projector=1*")
+    reached(tab, "**projector=1*")
     tab.keyboard.press("Escape")
     settled(tab)
 
@@ -144,7 +144,7 @@ def test_where_the_browser_cannot_move_the_charts_the_server_does(server: str, w
     slider = tab.get_by_role("slider", name="training step shown")
     slider.focus()
     slider.press("Home")
-    tab.wait_for_url("**/birth?step=0")
+    reached(tab, "**/birth?step=0")
     expect(title).not_to_have_text(before)
     settled(tab)
 
@@ -153,9 +153,9 @@ def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(server: str, window: W
     tab = go(window(), f"{server}/birth")
     expect(tab.locator(".st-key-drawer")).to_have_count(0)
     tab.get_by_role("radio", name="Graft").or_(tab.get_by_role("button", name="Graft")).first.click()
-    tab.wait_for_url("**/birth?drawer=Graft")
+    reached(tab, "**/birth?drawer=Graft")
     expect(tab.locator(".st-key-drawer .js-plotly-plot")).to_have_count(2)
     until(lambda: tab.locator(".st-key-drawer").evaluate(TOP) < 600, "it has come into sight")
     tab.get_by_role("button", name="The paper, here:").or_(tab.get_by_role("button", name="Ours, here:")).first.click()
-    tab.wait_for_url("**/birth?drawer=Evidence")
+    reached(tab, "**/birth?drawer=Evidence")
     expect(tab.locator(".st-key-drawer .claims li").first).to_be_visible()

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from driver import go, settled
+from driver import go, reached, settled
 from playwright.sync_api import Page, expect
 
 PLACE = """index => {
@@ -30,8 +30,7 @@ def test_a_sweep_is_trained_seen_and_opened(server: str, window: Callable[..., P
     chart.scroll_into_view_if_needed()
     tab.wait_for_timeout(500)
     tab.mouse.click(*tab.evaluate(PLACE, 2))  # d = 3 at the lower rate
-    tab.wait_for_url("**d=3**")
-    settled(tab)
+    reached(tab, "**d=3**")
     expect(tab.get_by_text("Trained here: about")).to_be_visible()
     keyboard = tab.get_by_role("combobox", name="Run on the stage")
     expect(keyboard).to_have_value("inputs d = 3, step size η = 0.1")

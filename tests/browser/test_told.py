@@ -5,7 +5,7 @@ from urllib.parse import quote_plus
 
 import pytest
 from conftest import until
-from driver import go, settled
+from driver import go, reached, settled
 from playwright.sync_api import Page, expect
 
 from icl_core import registry
@@ -16,8 +16,7 @@ PAPERS = [name for name in registry.papers() if name != "toy"]
 
 def beats(tab: Page, name: str) -> None:
     """Wait until the page plays the beat called `name`."""
-    tab.wait_for_url(f"**beat={name}*")
-    settled(tab)
+    reached(tab, f"**beat={name}*")
 
 
 def says(tab: Page, text: str) -> None:
@@ -39,7 +38,7 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(server: str, windo
     tab = go(window(), f"{server}/{paper}?experiment={name}&beat={first.name}&tour={paper}&drawer={drawer}")
     expect(tab.locator(".headline")).to_contain_text(".")  # now it hears keys
     for index, (_, beat) in enumerate(stops):
-        tab.wait_for_url(lambda url, beat=beat: f"beat={beat.name}" in url.split("?")[-1].split("&"))
+        reached(tab, lambda url, beat=beat: f"beat={beat.name}" in url.split("?")[-1].split("&"))
         expect(tab.locator(".st-key-next button").first).to_contain_text("Next" if index + 1 < len(stops) else "Done")
         if beat.ask:
             says(tab, beat.ask.ask)
@@ -112,12 +111,12 @@ def test_a_beat_sets_knobs_and_waits_for_the_visitor(server: str, window: Window
     tab.get_by_role("button", name="Show me").click()
     says(tab, "It is:")  # until then the key shows that, too
     tab.keyboard.press("PageDown")
-    tab.wait_for_url("**seed_shown=1*")
+    reached(tab, "**seed_shown=1*")
     tab.get_by_test_id("stMain").get_by_text("View", exact=True).click()
     tab.get_by_role("slider", name="seed shown").press("ArrowLeft")
     says(tab, "Each seed finds it.")
     tab.get_by_role("button", name="Done").click()
-    tab.wait_for_url(lambda url: "beat" not in url and "seed_shown" not in url)
+    reached(tab, lambda url: "beat" not in url and "seed_shown" not in url)
     says(tab, "A teacher multiplies numbers")
 
 
@@ -132,7 +131,7 @@ def test_a_try_is_a_link_that_sets_knobs_and_outlines(server: str, window: Windo
     tab = go(window(), f"{server}/toy")
     tab.get_by_role("button", name="Try").click()
     tab.get_by_role("link", name="A larger step diverges").click()
-    tab.wait_for_url("**rate=5.0*")
+    reached(tab, "**rate=5.0*")
     expect(tab.locator(".st-key-seat-loss")).to_have_css("outline-style", "solid")
 
 
