@@ -101,6 +101,17 @@ def test_of_equal_numbers_the_colour_bar_has_one():
     assert bar["colorbar"]["ticktext"] == ["0.5"] and bar["cmin"] < 0.5 < bar["cmax"]
 
 
+def test_small_numbers_share_a_unit_and_long_ones_are_shortened_to_fit():
+    found, look = swept("d=2,4,8", "rate=0.1,1", of=lambda at: 1e-4 * at["d"] * at["rate"])
+    panel = draw(found, look, Shown(CLAIM, "d", "rate"))
+    assert list(traces(panel)["numbers"]["text"]) == ["20", "40", "80", "200", "400", "800"]
+    bar = panel.figure.layout["coloraxis"]["colorbar"]
+    assert bar["title"]["text"] == "teacher found, in 10⁻⁶" and bar["ticktext"] == ["20", "410", "800"]
+    assert panel.title.startswith("Teacher found: from 2·10⁻⁵ (")
+    found, look = swept("d=2,3,4,5,6,7,8,9", "rate=0.1,1", of=lambda at: 0.12345 * at["d"])
+    assert list(traces(draw(found, look, Shown(CLAIM, "d", "rate")))["numbers"]["text"])[:3] == ["0.25", "0.37", "0.49"]
+
+
 def test_a_sweep_that_has_measured_nothing_is_an_empty_map():
     found, look = swept("d=2,4,8", "rate=0.1,1", missing=range(6))
     for y in ("rate", ""):

@@ -19,12 +19,12 @@ from icl_core.figures.paths import Bowl, Track, contours, paths
 from icl_core.figures.scale import Scale
 from icl_core.figures.series import Curve, dots, mean_of
 from icl_core.figures.small import small_attention, small_map, small_maps
-from icl_core.figures.style import COLOURS, CONFIG, characters, colour, enlarged, largest, themed, written
+from icl_core.figures.style import COLOURS, CONFIG, characters, colour, enlarged, largest, significant, themed, written
 from icl_core.figures.swept import Expected, Spot, swept_curve, swept_map
 
 __all__ = [
     "COLOURS", "CONFIG", "Bowl", "Curve", "Expected", "Predictions", "Scale", "Spot", "Track", "attention",
     "attention_pair", "bars", "characters", "colour", "contours", "curves", "dots", "enlarged", "heatmap", "largest",
-    "maps", "mean_of", "paths", "references", "small_attention", "small_map", "small_maps", "spectrum",
+    "maps", "mean_of", "paths", "references", "significant", "small_attention", "small_map", "small_maps", "spectrum",
     "swept_curve", "swept_map", "themed", "triple", "written",
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """One number of many runs: as a curve over one setting, as a map over two."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,11 +21,15 @@ from icl_core.figures.style import (
     TICKS,
     colourscale,
     layout,
+    power_of_ten,
+    significant,
+    unit_of,
 )
 
 WRITTEN = 10  # the longest row or column whose numbers are written
 STRONG = 0.55  # the share of the range from which a cell is so dark that its number takes the background's colour
-LETTER = 9 / 520  # of a number, as a share of the width of a narrow map
+LETTER = 7.2 / 280  # of a number, as a share of the width of a narrow map
+LINE_OF = 40  # letters of the colour bar's title, on a narrow map
 HIT = 26  # pixels around a run's place that can be clicked on
 
 
@@ -84,13 +89,14 @@ def swept_map(
     by_factors = _by_factors(values)
     shade, limits, scale = _coloured(np.log10(values) if by_factors else values, by_factors, name)
     z = shade.reshape(len(y.values), len(x.values)).astype(np.float32)
-    figure = Figure(layout=layout(460, {"t": 70, "b": 56, "l": 66}, showlegend=False, coloraxis=scale))
+    above = 52 + 18 * (1 + scale["colorbar"]["title"]["text"].count("<br>"))
+    figure = Figure(layout=layout(390 + above, {"t": above, "b": 56, "l": 66}, showlegend=False, coloraxis=scale))
     cells = {"x": x.edges, "y": y.edges, "z": z, "xgap": 2, "ygap": 2, "hoverongaps": False, "hoverinfo": "skip"}
     figure.add_trace(Trace("heatmap", coloraxis="coloraxis", **cells))
+    figure.add_traces([_contours(each, x, y) for each in expected])
     if max(z.shape) <= WRITTEN:
         room = np.diff(x.edges) / (x.edges[-1] - x.edges[0])
         figure.add_trace(_numbers(at, values, shade, limits, np.tile(room, len(y.values))))
-    figure.add_traces([_contours(each, x, y) for each in expected])
     figure.add_traces([_crosses(spots, *at.T), _hits(spots, *at.T)])
     if here is not None:
         figure.add_shape(**_outlined(x, here[0], "x"), **_outlined(y, here[1], "y"), **_FRAME)
@@ -114,8 +120,10 @@ def _coloured(shade: np.ndarray, by_factors: bool, name: str) -> tuple[np.ndarra
     low, high = (-max(-low, high), max(-low, high)) if both else (low, high)
     ticks = sorted({low, (low + high) / 2, high}) if len(seen) else []
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)  # of equal numbers, the middle colour
-    told = [f"{10**tick if by_factors else tick:.3g}".replace("-", "\N{MINUS SIGN}") for tick in ticks]
-    title = {"text": name + " (log scale)" * by_factors, "side": "top", "font": {"size": 14}}
+    unit = unit_of(10**seen if by_factors else seen)
+    told = [significant((10**tick if by_factors else tick) / 10.0**unit) for tick in ticks]
+    name += f", in {power_of_ten(unit)}" * bool(unit) + " (log scale)" * by_factors
+    title = {"text": "<br>".join(textwrap.wrap(name, LINE_OF)), "side": "top", "font": {"size": 14}}
     bar = {"orientation": "h", "x": 0.5, "len": 0.6, "y": 1.0, "yanchor": "bottom", "xpad": 0, "ypad": 4}
     look = {"thickness": 12, "outlinewidth": 0, "tickvals": ticks, "ticktext": told, "tickfont": {"size": TICKS}}
     # the palest of all is the background's colour, which is that of cells without a run
@@ -130,8 +138,12 @@ def _numbers(
     """The numbers of the cells that have one, legible on their colours; `room` is each cell's share of the width."""
     low, high = limits
     away = np.abs(shade) / high if low == -high else (shade - low) / (high - low)
-    texts = np.array([f"{value:.3g}".replace("-", "\N{MINUS SIGN}") for value in values])
-    seen = np.isfinite(values) & (np.char.str_len(texts) * LETTER < room)
+    known, written = np.isfinite(values), values / 10.0 ** unit_of(values)
+    for digits in (3, 2):
+        texts = np.array([significant(value, digits) for value in written])
+        seen = known & (np.char.str_len(texts) * LETTER < room)
+        if (seen == known).all():
+            break
     colours = [PAPER if strong else LINE for strong in away[seen] > STRONG]
     silent = {"hoverinfo": "skip", "name": "numbers"}
     return Trace(

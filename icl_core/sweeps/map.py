@@ -160,7 +160,7 @@ def _title(grid: Grid, claim: Claim, shown: Shown, spots: Sequence[Spot]) -> str
 def _number(spot: Spot, symbols: Sequence[str]) -> str:
     """A number, with where it is."""
     where = ", ".join(f"{symbol} = {said(value)}" for symbol, value in zip(symbols, spot.at, strict=True))
-    return f"{spot.value:.3g} ({where})".replace("-", "\N{MINUS SIGN}")
+    return f"{figures.significant(spot.value)} ({where})"
 
 
 def _caption(claim: Claim, shown: Shown, grid: Grid) -> str:
