@@ -1,17 +1,17 @@
 """Where a training runs: CUDA if there is one, else the CPU; its threads, precision and memory."""
 
-import ctypes
 import gc
 import os
 import platform
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import cache
 
 import psutil
 import torch
 
+from icl_core import heap
 from icl_core.knobs import BadSetting
 
 # "medium" lets a float32 product be computed in two bfloat16 parts where that is faster. On CPUs without bf16 tiles it
@@ -150,8 +150,7 @@ def release() -> int:
     if device().type == "cuda":
         torch.cuda.empty_cache()
         return torch.cuda.mem_get_info(device())[0]
-    with suppress(OSError, AttributeError):  # glibc alone has it, and keeps what was freed, as workers ask it to
-        ctypes.CDLL(None).malloc_trim(0)
+    heap.trim()
     return psutil.virtual_memory().available
 
 

@@ -6,14 +6,12 @@ trainings ten steps are made: an optimiser's state is there after the first, a p
 """
 
 import json
-import re
 import sys
 from dataclasses import replace
-from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from icl_core import device, registry
+from icl_core import device, heap, registry
 from icl_core.experiment import Run
 from icl_core.knobs import BadSetting, knobs, values
 from tests.recorder import Recorder
@@ -38,24 +36,18 @@ class Silent(Recorder):
         pass
 
 
-def anonymous() -> int:
-    """Bytes of this process's memory that are no file's: of libraries the system takes back what it likes."""
-    found = re.search(r"RssAnon:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    return int(found[1]) * 1024 if found else 0
-
-
 class Peak:
     """The most that is resident while it is watched, looked at every other millisecond."""
 
     def __enter__(self) -> "Peak":
-        self.most, self._ended = anonymous(), Event()
+        self.most, self._ended = heap.held(), Event()
         self._watch = Thread(target=self._look)
         self._watch.start()
         return self
 
     def _look(self) -> None:
         while not self._ended.wait(0.002):
-            self.most = max(self.most, anonymous())
+            self.most = max(self.most, heap.held())
 
     def __exit__(self, *_: Any) -> None:
         self._ended.set()
@@ -80,8 +72,8 @@ def measure(id: str, chosen: dict[str, Any]) -> dict[str, int]:
     config = largest(experiment, **chosen)
     shorter = _shortened(config)
     device.release()
-    before = anonymous()
-    with Peak() as peak:
+    before = heap.held()
+    with heap.bounded(), Peak() as peak:
         try:
             tensors = experiment.run(shorter, Silent())
         except BadSetting:  # its parts have settings of their own, with a lower end

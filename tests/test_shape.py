@@ -88,7 +88,7 @@ def test_no_import_runs_in_a_circle():
 
 # The spine from its foundations up; papers stand on what is below `runs`, pages on all of it.
 LAYERS = (
-    ("cells", "claims", "figure", "run", "knobs", "trend", "places", "limits"),
+    ("cells", "claims", "figure", "run", "knobs", "trend", "places", "limits", "heap"),
     ("script", "diagram", "progress", "forms", "number_lists", "device", "text_counts", "own_matrices"),
     ("lesson",),
     ("experiment",),

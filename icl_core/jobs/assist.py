@@ -5,7 +5,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from icl_core import registry
+from icl_core import heap, registry
 from icl_core.experiment import Cancelled, Taken, Tensors
 from icl_core.forms import from_kept
 from icl_core.jobs import faults
@@ -88,6 +88,7 @@ class Assisting:
             raise Cancelled
 
 
+@heap.bounded()
 def assist(job: Job, stopped: Callable[[], bool], wanted: Callable[[], bool]) -> int:
     """Train what the run of `job` has left, until nothing is or this worker is `wanted` elsewhere; the number of
     trainings. What goes wrong here goes wrong with the job's own worker, too, and is told by that one. Raises `GpuLost`

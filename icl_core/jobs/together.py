@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from icl_core import registry
+from icl_core import heap, registry
 from icl_core.experiment import Tensors
 from icl_core.forms import from_kept
 from icl_core.jobs import memory, queue, start
@@ -71,6 +71,7 @@ def _shape(job: Job) -> tuple[Any, int]:
     return (request["experiment"], experiment.together.alike(config)), experiment.together.most(config)
 
 
+@heap.bounded()
 def train_together(jobs: Sequence[Held], stopped: Callable[[], bool]) -> None:
     """Jobs of one shape from their requests to their ends; each is let go of as it ends."""
     begun: dict[int, Begun] = {}

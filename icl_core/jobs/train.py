@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from icl_core import findings, registry
+from icl_core import findings, heap, registry
 from icl_core.experiment import Cancelled, Diverged, Experiment, Run, Tensors
 from icl_core.forms import from_kept
 from icl_core.jobs import faults
@@ -36,6 +36,7 @@ class Begun:
     progress: JobProgress
 
 
+@heap.bounded()
 def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> None:
     """One job from request to its end, whatever that is. Raises `GpuLost` where the worker can do no other."""
 

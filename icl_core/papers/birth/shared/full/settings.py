@@ -63,13 +63,13 @@ class Config:
 
     def check(self) -> None:
         """Refuse what the text cannot give, heads of a broken width, and what does not fit the memory: of the sequences
-        held at once ten maps of every head, between which the measures of those before lie, so that four times as much
-        is taken, and the streams; the weights with their optimiser's state, and those of every evaluation."""
+        held at once ten maps of every head, and the streams, and half as much again that is held but not in use
+        (`icl_core.heap`); the weights with their optimiser's state, and those of every evaluation."""
         own_text.check(self)
         if self.d % self.heads:
             raise BadSetting(f"heads must divide the width, {self.d}, got {self.heads}")
         at_once = max(1, 2**11 // self.T)  # sequences
-        maps = 4 * at_once * self.T * self.layers * (40 * self.heads * self.T + 30 * self.d)
+        maps = 6 * at_once * self.T * self.layers * (10 * self.heads * self.T + 8 * self.d)
         kept = 8 + len(loop.evaluations(self.steps, *EVALUATIONS))
         needed = maps + 4 * kept * self.parameters + 4 * 16 * self.batch * self.T
         device.check_memory(needed, f"batch {self.batch}, T {self.T}, d {self.d}")

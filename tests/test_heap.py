@@ -1,0 +1,79 @@
+"""What malloc keeps: told rightly, given back where it is much more than was in use, in a process started as workers
+are."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from house import ROOT
+
+from icl_core import heap
+from icl_core.jobs import start
+
+MIB = 2**20
+TELLS = heap.in_use() is not None
+# Of 800 MiB that were freed no block of more than 8 can be made.
+HOLES = """
+import ctypes, time
+from icl_core import heap
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+blocks = []
+for _ in range(100):
+    blocks.append(ctypes.c_void_p(libc.malloc(8 * 2**20)))
+    ctypes.memset(blocks[-1], 1, 8 * 2**20)
+    libc.malloc(2000)  # stays, so that neighbours are not one hole
+most = heap.in_use()
+for block in blocks:
+    libc.free(block)
+print(heap.held())
+"""
+
+
+def told(code: str) -> list[int]:
+    environment = {**os.environ, **start._REUSED, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", HOLES + code]
+    return [
+        int(word) for word in subprocess.run(command, env=environment, check=True, capture_output=True).stdout.split()
+    ]
+
+
+def test_memory_in_use_and_held_is_what_was_asked_for():
+    before, held = heap.in_use(), heap.held()
+    block = torch.ones(16 * MIB)  # of 4 bytes
+    assert heap.held() - held > 60 * MIB
+    if before is not None:
+        assert 64 * MIB <= (heap.in_use() or 0) - before < 65 * MIB
+        del block
+        assert (heap.in_use() or 0) - before < MIB
+
+
+@pytest.mark.skipif("not TELLS", reason="this system's malloc does not tell what is in use")
+def test_holes_are_given_back_where_much_less_was_ever_in_use():
+    holes, once, now = told("heap.look(most); print(heap.held()); heap.look(0); print(heap.held())")
+    assert once > 800 * MIB and abs(once - holes) < MIB  # so much was in use, and may be again
+    assert now < holes - 700 * MIB
+
+
+@pytest.mark.skipif("not TELLS", reason="this system's malloc does not tell what is in use")
+def test_a_run_is_watched_while_it_lasts():
+    code = """
+print(heap.held())
+end = time.monotonic() + 30
+with heap.bounded():
+    while heap.held() > 400 * 2**20 and time.monotonic() < end:
+        time.sleep(0.01)
+print(heap.held())
+"""
+    _, alone, watched = told(code)
+    assert alone > 800 * MIB and watched < 400 * MIB
+
+
+def test_where_malloc_tells_nothing_a_run_goes_on(monkeypatch):
+    monkeypatch.setattr(heap, "_libc", lambda: None)
+    assert heap.in_use() is None
+    heap.trim()
+    with heap.bounded():
+        assert heap.look(5) == 5
