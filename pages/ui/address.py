@@ -4,7 +4,7 @@ So a link, the browser's Back and a second window all show the same thing. A wid
 and its callback writes what the visitor chose. A field that equals the preset's is left out.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -110,13 +110,18 @@ def refusal(setting: Setting, chosen: dict[str, Any]) -> str:
 
 def write(field: str, value: Any, base: Any) -> None:
     """Put a knob's value into the address, or take it out where it is the preset's; drop what was unreadable."""
-    for name in ("version", st.session_state.get("former", {}).get(field), *st.session_state.get("unread", [])):
-        if name and name in st.query_params:
-            del st.query_params[name]
-    if value != base:
-        st.query_params[field] = text(value)
-    elif field in st.query_params:
-        del st.query_params[field]
+    write_all({field: (value, base)})
+
+
+def write_all(fields: Mapping[str, tuple[Any, Any]]) -> None:
+    """Write several, each by its value and the preset's, at once: every change of the address is a step back."""
+    query, former = st.query_params.to_dict(), st.session_state.get("former", {})
+    gone = {"version", *st.session_state.get("unread", []), *(former.get(field) for field in fields)}
+    wanted = {name: old for name, old in query.items() if name not in gone}
+    for field, (value, base) in fields.items():
+        wanted.pop(field, None) if value == base else wanted.update({field: text(value)})
+    if wanted != query:
+        st.query_params.from_dict(wanted)
 
 
 def go(**fields: str) -> None:

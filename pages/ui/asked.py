@@ -1,6 +1,7 @@
 """A prediction, made before it is seen: never graded, optional unless a lesson asks for it, kept for the visit."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -77,12 +78,12 @@ def place(run: Run, found: Sequence[Beat], beat: Beat | None) -> int | None:
     return next((at for at in before if at is not None), 0)
 
 
-def play(run: Run, found: Sequence[Beat], beat: Beat) -> None:
-    """Have the clock play to where a beat is seen; a question is answered first, where the clock stands."""
+def plays(run: Run, found: Sequence[Beat], beat: Beat) -> dict[str, tuple[Any, Any]]:
+    """What has the clock play to where a beat is seen, for `address.write_all`: nothing where it stays, as a question
+    is answered first, where the clock stands."""
     at, question = place(run, found, beat), open_question(run, beat)
     stays = question is not None and not question.there and "step" in st.query_params
-    if at is not None and run.snapshot_steps and not stays:
-        address.write("step", run.snapshot_steps[at], "")
+    return {"step": (run.snapshot_steps[at], "")} if at is not None and run.snapshot_steps and not stays else {}
 
 
 def pass_over(run: Run, beat: Beat) -> None:
@@ -92,7 +93,7 @@ def pass_over(run: Run, beat: Beat) -> None:
 
 def _answer(run: Run, beat: Beat, index: int) -> None:
     st.session_state[_key(run, beat)] = index
-    play(run, (), beat)
+    address.write_all(plays(run, (), beat))
 
 
 def _key(run: Run, beat: Beat) -> str:

@@ -103,5 +103,5 @@ def take(setting: Setting, field: str, knob: Knob, digest: str) -> None:
     """Put it into the address, with the fields that must fit it; back at the default these are the preset's."""
     preset = knobs.values(setting.preset.config)
     fitted: Mapping[str, Any] = knob.fit({**setting.chosen, field: digest}) if knob.fit else {}
-    for name, wanted in {field: digest, **fitted}.items():
-        address.write(name, wanted if digest else preset[name], preset[name])
+    wanted = {field: digest, **fitted}
+    address.write_all({name: (value if digest else preset[name], preset[name]) for name, value in wanted.items()})

@@ -71,9 +71,7 @@ def _opened(setting: Setting, key: str, shown: dict[str, Drawing], found: Diagra
     if box is None or box.name not in shown:
         return
     base = address.base_view(setting.experiment, setting.preset)
-    for field, value in box.view.items():
-        address.write(field, value, getattr(base, field))
     drawing = shown[box.name]
-    address.write("marks", drawing.name, "")
-    if drawing.place != STAGE:
-        address.write("drawer", drawing.place, "")
+    wanted = {field: (value, getattr(base, field)) for field, value in box.view.items()}
+    wanted |= {"marks": (drawing.name, "")} | ({"drawer": (drawing.place, "")} if drawing.place != STAGE else {})
+    address.write_all(wanted)

@@ -83,8 +83,8 @@ def _rested(setting: Setting, steps: Sequence[int]) -> None:
         return
     step = clock.step(_key(setting))
     base = address.base_view(setting.experiment, setting.preset)
-    address.write("snapshot", base.snapshot, base.snapshot)  # a link's former way to say it
-    address.write("step", step, steps[min(base.snapshot, len(steps) - 1)])
+    former = {"snapshot": (base.snapshot, base.snapshot)}  # a link's former way to say it
+    address.write_all({**former, "step": (step, steps[min(base.snapshot, len(steps) - 1)])})
 
 
 def _panels(setting: Setting, run: Run, grows: str) -> None:

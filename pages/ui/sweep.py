@@ -157,6 +157,7 @@ def _go(setting: Setting, grid: Grid, index: int) -> None:
     config = grid.cells[index].config
     if config is None:  # the experiment refuses it
         return
-    for field in (*grid.cells[index].at, *({"seeds"} & knobs(type(config)).keys())):
-        address.write(field, getattr(config, field), getattr(setting.preset.config, field))
+    fields = (*grid.cells[index].at, *({"seeds"} & knobs(type(config)).keys()))
+    preset = setting.preset.config
+    address.write_all({field: (getattr(config, field), getattr(preset, field)) for field in fields})
     st.session_state[_OPENED] = True

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -93,14 +93,12 @@ def _away(label: str, key: str, stop: Stop, on_tour: str, help: str | None = Non
 def _turn(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> None:
     """Put a beat into the address, with all that it sets; without one, leave the script and what it set."""
     base = address.base_view(setting.experiment, setting.preset)
+    wanted: dict[str, tuple[Any, Any]] = {}
     for field in dict.fromkeys(field for each in found for field in each.view):
         value = getattr(base, field)
-        address.write(field, beat.view.get(field, value) if beat else value, value)
-    address.write("drawer", beat.drawer if beat else "", "")
-    address.write("marks", "", "")
-    address.write("beat", beat.name if beat else "", "")
+        wanted[field] = beat.view.get(field, value) if beat else value, value
+    wanted |= {"drawer": (beat.drawer if beat else "", ""), "marks": ("", ""), "beat": (beat.name if beat else "", "")}
     if beat is None:
         st.session_state.pop(_LEFT, None)
-        address.write("tour", "", "")
-    else:
-        asked.play(run, found, beat)
+        wanted["tour"] = "", ""
+    address.write_all(wanted | (asked.plays(run, found, beat) if beat else {}))

@@ -79,6 +79,26 @@ def test_a_question_hides_its_answer_until_it_is_given(server: str, window: Wind
     says(tab, "How far does the loss fall?")  # another visit
 
 
+def test_every_turn_is_one_step_back(server: str, window: Window) -> None:
+    """With all that a beat sets: its step, its drawer, what it shows."""
+    tab = go(window(), f"{server}/birth")
+    tab.get_by_role("button", name="Start").click()
+    addresses = []
+    for beat in ("start", "output", "back"):
+        beats(tab, beat)
+        addresses.append(tab.url)
+        tab.keyboard.press("PageDown")
+        if beat == "output":  # its question is shown first, and then gone on from
+            says(tab, "It is:")
+            settled(tab)
+            addresses.append(tab.url)
+            tab.keyboard.press("PageDown")
+    reached(tab, lambda url: "beat=back" not in url)
+    for address in reversed(addresses):
+        tab.go_back()
+        reached(tab, address)
+
+
 def test_what_a_question_is_about_is_not_given_away_before_it(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/birth?experiment=induction&beat=start")
     says(tab, "Each row is one character")
