@@ -1,14 +1,14 @@
 """What malloc keeps of freed memory, which a worker asks it to: never much more than a run has had in use.
 
 glibc before 2.38 finds room for an aligned block, as tensors are, only in a hole that is larger than the block: one
-that was freed does not serve for the next of its size. The holes add up: runs with 330 MiB in use at most came to hold
-0.6, 1.6 and 5 GiB, each time another number.
+that was freed does not serve for the next of its size. The holes add up: a run with 330 MiB in use at most came to hold
+0.6, 1.6 or 5 GiB, another number each time.
 """
 
 import ctypes
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 
 import psutil
@@ -28,31 +28,35 @@ class _Told(ctypes.Structure):
 @contextmanager
 def bounded() -> Iterator[None]:
     """Meanwhile, this process holds at most `SHARE` times what it has had in use at once, and `SPARE`, but for what is
-    taken between two looks. Systems whose malloc does not tell what is in use (all but glibc) are left alone."""
-    if in_use() is None:
-        yield
-        return
+    taken between two looks and what is no malloc's. Where malloc does not tell what is in use (all but glibc from 2.33
+    on), or no thread can be started to look, it is left alone: a run may then take more than its settings say."""
     over = threading.Event()
     watch = threading.Thread(target=_watch, args=(over,), daemon=True)
-    watch.start()
+    with suppress(RuntimeError):
+        if in_use() is not None:
+            watch.start()
     try:
         yield
     finally:
         over.set()
-        watch.join()
+        if watch.ident is not None:
+            watch.join()
 
 
 def _watch(over: threading.Event) -> None:
     most = 0
     while not over.wait(_LOOK):
-        most = look(most)
+        with suppress(OSError, psutil.Error):
+            most = look(most)
 
 
 def look(most: int) -> int:
-    """Trim if more is held than what was in use at `most` so far, or is now, allows for; the larger of the two."""
+    """Trim if more is held than what was in use at `most` so far, or is now, allows for; what counts as that from now
+    on: what cannot be given back is in use."""
     most = max(most, in_use() or 0)
     if held() > SHARE * most + SPARE:
         trim()
+        most = max(most, int(held() / SHARE))
     return most
 
 

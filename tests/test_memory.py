@@ -40,10 +40,8 @@ CASES = {
     "memformers.theorems": {"d": 8, "pool": 17},
     "memformers.variances": {"layers": 2, "seeds": 2},
 }
-# MiB said and used, where they are further apart; why is not known, where it is not said
-OFF = {
-    "birth.constructed": "412, and 224 to 478 from run to run",
-}
+# MiB said and used, where less may be used. Of the construction's 153 are in use; the holes between them vary.
+LESS = {"birth.constructed": "412, and 219 to 383 from run to run"}
 SMALL = {"birth.laboratory": {"N": 128, "seeds": 2}}  # at its largest, but for seeds, which go one by one
 
 
@@ -55,12 +53,11 @@ def used(id: str, chosen: dict) -> dict[str, int]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "id", [pytest.param(id, marks=pytest.mark.xfail(reason=OFF[id]) if id in OFF else ()) for id in CASES]
-)
+@pytest.mark.parametrize("id", CASES)
 def test_an_estimate_holds(id):
     found = used(id, CASES[id])
-    assert found["used"] / FACTOR <= found["said"] <= found["used"] * FACTOR, found
+    assert found["used"] / FACTOR <= found["said"], found
+    assert found["said"] <= found["used"] * FACTOR or id in LESS, found
 
 
 @pytest.mark.long

@@ -10,6 +10,7 @@ from house import TOY
 from icl_core import registry
 from icl_core.experiment import Theory
 from icl_core.figures import Scale, themed
+from icl_core.figures.numbers import significant, unit_of
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.runs.store import Header
 from icl_core.sweeps import grid
@@ -104,12 +105,35 @@ def test_of_equal_numbers_the_colour_bar_has_one():
 def test_small_numbers_share_a_unit_and_long_ones_are_shortened_to_fit():
     found, look = swept("d=2,4,8", "rate=0.1,1", of=lambda at: 1e-4 * at["d"] * at["rate"])
     panel = draw(found, look, Shown(CLAIM, "d", "rate"))
-    assert list(traces(panel)["numbers"]["text"]) == ["20", "40", "80", "200", "400", "800"]
+    drawn = traces(panel)
+    assert list(drawn["numbers"]["text"]) == ["20", "40", "80", "200", "400"]
+    assert list(drawn["numbers on strong"]["text"]) == ["800"]
     bar = panel.figure.layout["coloraxis"]["colorbar"]
-    assert bar["title"]["text"] == "teacher found, in 10⁻⁶" and bar["ticktext"] == ["20", "410", "800"]
-    assert panel.title.startswith("Teacher found: from 2·10⁻⁵ (")
-    found, look = swept("d=2,3,4,5,6,7,8,9", "rate=0.1,1", of=lambda at: 0.12345 * at["d"])
-    assert list(traces(draw(found, look, Shown(CLAIM, "d", "rate")))["numbers"]["text"])[:3] == ["0.25", "0.37", "0.49"]
+    assert bar["title"]["text"].replace("\N{NO-BREAK SPACE}", " ") == "teacher found, in units of 10⁻⁶"
+    assert bar["ticktext"] == ["20", "410", "800"] and panel.title.startswith("Teacher found: from 2·10⁻⁵ (")
+    found, look = swept("d=2,3,4,5,6,7,8,9", "rate=0.1,1", of=lambda at: 0.12345 * at["d"] if at["d"] < 9 else -150)
+    texts = list(traces(draw(found, look, Shown(CLAIM, "d", "rate")))["numbers"]["text"])
+    assert texts[:3] == ["0.25", "0.37", "0.49"]  # each as long as fits
+    found, look = swept("d=2,3", "rate=0.1,1", of=lambda at: 5 if at["d"] == 2 else 5e7)  # no unit serves both
+    assert "units" not in draw(found, look, Shown(CLAIM, "d", "rate")).figure.layout["coloraxis"]["colorbar"]["title"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0241, "0.0241"), (-0.5, "−0.5"), (-0.0, "0"), (1234, "1230"), (999.9, "1000"), (7.934e-5, "7.93·10⁻⁵"),
+     (-2e-10, "−2·10⁻¹⁰"), (3.4e12, "3.4·10¹²")],
+)  # fmt: skip
+def test_a_number_is_written_as_people_write_it(value, text):
+    assert significant(value) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "unit"),
+    [([0.1, 5], 0), ([2e-3, 8e-5], -3), ([9999.0, 1.0], 0), ([2e6, 4e7], 6), ([5.0, 5e7], 0), ([0.0, 0.0], 0),
+     ([np.nan, -3e-4, 0.0], -6), ([5e-324], 0)],
+)  # fmt: skip
+def test_a_unit_serves_all_or_there_is_none(values, unit):
+    assert unit_of(np.array(values)) == unit
 
 
 def test_a_sweep_that_has_measured_nothing_is_an_empty_map():

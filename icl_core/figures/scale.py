@@ -58,7 +58,9 @@ class Scale:
         stride = -(-len(self.values) // MOST)
         ticks = {"tickvals": list(self.places[::stride]), "ticktext": [said(value) for value in self.values[::stride]]}
         title = self.title + " (log scale)" * (self.log and self.numeric)
-        return axis(title, showgrid=False, range=[self.edges[0], self.edges[-1]], **ticks, **more)
+        found = axis(title, showgrid=False, range=[self.edges[0], self.edges[-1]], **ticks, **more)
+        del found["title"]["standoff"]  # a title between two ticks would stand on their line
+        return found
 
 
 def said(value: Any) -> str:

@@ -104,26 +104,6 @@ def written(value: float, places: int = 3) -> str:
     return f"{np.round(value, places) + 0.0:.{places}f}".replace("-", "\N{MINUS SIGN}")
 
 
-def significant(value: float, digits: int = 3) -> str:
-    """A number as long as it needs, with powers of ten as people write them: 0.0241, 7.93·10⁻⁵."""
-    number, _, power = f"{value:.{digits}g}".partition("e")
-    return number.replace("-", "\N{MINUS SIGN}") + (f"·{power_of_ten(int(power))}" if power else "")
-
-
-def power_of_ten(exponent: int) -> str:
-    """10⁻³ and its like."""
-    return "10" + str(exponent).translate(_RAISED)
-
-
-_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def unit_of(values: np.ndarray) -> int:
-    """The power of ten in which small numbers, or large ones, are written, so that they are short: 0 for most."""
-    top = np.abs(values[np.isfinite(values)]).max(initial=0)
-    return 0 if not top or 0.01 <= top < 10_000 else 3 * int(np.floor(np.log10(top) / 3))
-
-
 def colourscale(colours: Sequence[str]) -> list[list[Any]]:
     """Colours at equal distances from 0 to 1, as plotly.js reads them."""
     return [[index / (len(colours) - 1), each] for index, each in enumerate(colours)]

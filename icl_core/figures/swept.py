@@ -9,6 +9,7 @@ import numpy as np
 
 from icl_core.figure import Figure, Trace
 from icl_core.figures.curves import curves
+from icl_core.figures.numbers import power_of_ten, significant, unit_of
 from icl_core.figures.scale import Scale
 from icl_core.figures.series import Curve
 from icl_core.figures.style import (
@@ -21,14 +22,12 @@ from icl_core.figures.style import (
     TICKS,
     colourscale,
     layout,
-    power_of_ten,
-    significant,
-    unit_of,
 )
 
-WRITTEN = 10  # the longest row or column whose numbers are written
+WRITTEN = 9  # the longest row or column whose numbers are written
 STRONG = 0.55  # the share of the range from which a cell is so dark that its number takes the background's colour
 LETTER = 7.2 / 280  # of a number, as a share of the width of a narrow map
+_UNIT = ", in units of {}".replace(" of ", "\N{NO-BREAK SPACE}of\N{NO-BREAK SPACE}")  # is not torn apart
 LINE_OF = 40  # letters of the colour bar's title, on a narrow map
 HIT = 26  # pixels around a run's place that can be clicked on
 
@@ -87,7 +86,8 @@ def swept_map(
     at = np.array([(x.place(spot.at[0]), y.place(spot.at[1])) for spot in spots])
     values = np.array([spot.value for spot in spots])
     by_factors = _by_factors(values)
-    shade, limits, scale = _coloured(np.log10(values) if by_factors else values, by_factors, name)
+    unit = unit_of(values)
+    shade, limits, scale = _coloured(np.log10(values) if by_factors else values, by_factors, name, unit)
     z = shade.reshape(len(y.values), len(x.values)).astype(np.float32)
     above = 52 + 18 * (1 + scale["colorbar"]["title"]["text"].count("<br>"))
     figure = Figure(layout=layout(390 + above, {"t": above, "b": 56, "l": 66}, showlegend=False, coloraxis=scale))
@@ -96,7 +96,7 @@ def swept_map(
     figure.add_traces([_contours(each, x, y) for each in expected])
     if max(z.shape) <= WRITTEN:
         room = np.diff(x.edges) / (x.edges[-1] - x.edges[0])
-        figure.add_trace(_numbers(at, values, shade, limits, np.tile(room, len(y.values))))
+        figure.add_traces(_numbers(at, values / 10.0**unit, shade, limits, np.tile(room, len(y.values))))
     figure.add_traces([_crosses(spots, *at.T), _hits(spots, *at.T)])
     if here is not None:
         figure.add_shape(**_outlined(x, here[0], "x"), **_outlined(y, here[1], "y"), **_FRAME)
@@ -112,17 +112,19 @@ def _by_factors(values: np.ndarray) -> bool:
     return bool(len(seen) > 1 and seen.min() > 0 and seen.max() > 100 * seen.min())
 
 
-def _coloured(shade: np.ndarray, by_factors: bool, name: str) -> tuple[np.ndarray, tuple[float, float], dict[str, Any]]:
-    """The shades, their range and the colour axis: around zero if there are values on both sides of it."""
+def _coloured(
+    shade: np.ndarray, by_factors: bool, name: str, unit: int
+) -> tuple[np.ndarray, tuple[float, float], dict[str, Any]]:
+    """The shades, their range and the colour axis, in that power of ten: around zero if there are values on both sides
+    of it."""
     seen = shade[np.isfinite(shade)]
     low, high = (float(seen.min()), float(seen.max())) if len(seen) else (0.0, 1.0)
     both = low < 0 < high and not by_factors
     low, high = (-max(-low, high), max(-low, high)) if both else (low, high)
     ticks = sorted({low, (low + high) / 2, high}) if len(seen) else []
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)  # of equal numbers, the middle colour
-    unit = unit_of(10**seen if by_factors else seen)
     told = [significant((10**tick if by_factors else tick) / 10.0**unit) for tick in ticks]
-    name += f", in {power_of_ten(unit)}" * bool(unit) + " (log scale)" * by_factors
+    name += _UNIT.format(power_of_ten(unit)) * bool(unit) + " (log scale)" * by_factors
     title = {"text": "<br>".join(textwrap.wrap(name, LINE_OF)), "side": "top", "font": {"size": 14}}
     bar = {"orientation": "h", "x": 0.5, "len": 0.6, "y": 1.0, "yanchor": "bottom", "xpad": 0, "ypad": 4}
     look = {"thickness": 12, "outlinewidth": 0, "tickvals": ticks, "ticktext": told, "tickfont": {"size": TICKS}}
@@ -134,21 +136,34 @@ def _coloured(shade: np.ndarray, by_factors: bool, name: str) -> tuple[np.ndarra
 
 def _numbers(
     at: np.ndarray, values: np.ndarray, shade: np.ndarray, limits: tuple[float, float], room: np.ndarray
-) -> Trace:
-    """The numbers of the cells that have one, legible on their colours; `room` is each cell's share of the width."""
+) -> list[Trace]:
+    """The numbers of the cells that have one, on pale colours and on strong ones; `room` is each cell's share of the
+    width."""
     low, high = limits
     away = np.abs(shade) / high if low == -high else (shade - low) / (high - low)
-    known, written = np.isfinite(values), values / 10.0 ** unit_of(values)
-    for digits in (3, 2):
-        texts = np.array([significant(value, digits) for value in written])
-        seen = known & (np.char.str_len(texts) * LETTER < room)
-        if (seen == known).all():
-            break
-    colours = [PAPER if strong else LINE for strong in away[seen] > STRONG]
-    silent = {"hoverinfo": "skip", "name": "numbers"}
-    return Trace(
-        x=at[seen, 0], y=at[seen, 1], text=texts[seen], mode="text", textfont={"color": colours, "size": 13}, **silent
-    )
+    texts = np.array([_fitting(value, free) for value, free in zip(values, room, strict=True)])
+    seen = texts != ""
+    kinds = ("numbers", LINE, seen & ~(away > STRONG)), ("numbers on strong", PAPER, seen & (away > STRONG))
+    return [_written(at[some], texts[some], name, colour) for name, colour, some in kinds]
+
+
+def _fitting(value: float, free: float) -> str:
+    """A number with three digits or two, whichever fits into that share of the width; empty where neither does."""
+    texts = [significant(value, digits) for digits in (3, 2)] if np.isfinite(value) else []
+    return next((text for text in texts if len(text) * LETTER < free), "")
+
+
+def _written(at: np.ndarray, texts: np.ndarray, name: str, colour: str) -> Trace:
+    """Texts [n] at places [n, 2]."""
+    same = {"textfont": {"color": colour}}  # else a click fades them
+    look = {
+        "selected": same,
+        "unselected": same,
+        "mode": "text",
+        "textfont": {"color": colour, "size": 13},
+        "hoverinfo": "skip",
+    }
+    return Trace(x=at[:, 0], y=at[:, 1], text=texts, name=name, **look)
 
 
 def _contours(each: Expected, x: Scale, y: Scale) -> Trace:
@@ -164,9 +179,9 @@ def _crosses(spots: Sequence[Spot], x: np.ndarray, y: np.ndarray) -> Trace:
     """A cross for each run that failed."""
     failed = np.array([spot.failed for spot in spots], dtype=bool)
     marker = {"symbol": "x-thin", "size": 13, "line": {"color": INK, "width": 3}}
-    return Trace(x=x[failed], y=y[failed], mode="markers", marker=marker, hoverinfo="skip", name="failed").update(
-        showlegend=False, cliponaxis=False
-    )
+    same = {"marker": {"opacity": 1}}
+    look = {"selected": same, "unselected": same, "mode": "markers", "marker": marker, "hoverinfo": "skip"}
+    return Trace(x=x[failed], y=y[failed], name="failed", **look).update(showlegend=False, cliponaxis=False)
 
 
 def _hits(spots: Sequence[Spot], x: np.ndarray, y: np.ndarray) -> Trace:

@@ -69,8 +69,12 @@ def _spot(index: int, outcome: Outcome, shown: Shown, claim: Claim) -> Spot:
     value, error = (np.nan if (number := record.get(name)) is None else number for name in ("value", "error"))
     at = tuple(outcome.cell.at[name] for name in (shown.x, shown.y) if name)
     where = ", ".join(f"{name} = {said(each)}" for name, each in outcome.cell.at.items())
-    told = f"{value:.4g}" + (f" ± {error:.2g}" if np.isfinite(error) else "") if record else _why_not(outcome)
+    told = _with_error(value, error) if record else _why_not(outcome)
     return Spot(at, value, error, outcome.status == FAILED, f"{where}<br>{told}", index)
+
+
+def _with_error(value: float, error: float) -> str:
+    return figures.significant(value, 4) + (f" ± {figures.significant(error, 2)}" if np.isfinite(error) else "")
 
 
 def _why_not(outcome: Outcome) -> str:
