@@ -54,7 +54,7 @@ def test_what_is_changed_and_changed_back_before_it_is_drawn_again_is_heard_twic
 def test_a_clock_that_is_gone_sets_no_step(monkeypatch, shown, written):
     experiment, told = registry.experiment(TOY), []
     monkeypatch.setattr(address.st, "session_state", {"id": shown})
-    monkeypatch.setattr(address, "write", lambda field, *_: told.append(field))
+    monkeypatch.setattr(address, "write_all", told.extend)
     monkeypatch.setattr(clock, "step", lambda key: 40)
     stage._rested(SimpleNamespace(id=TOY, experiment=experiment, preset=experiment.presets[0]), [0, 40])
     assert told == written

@@ -32,7 +32,7 @@ def _start(run: Run, view: View) -> str:
     right = accuracy_at(run, run.snapshot_steps[0])
     return (
         f"Each row is one character of {''.join(run.names('sequence'))} and shows where it looks. Before training it "
-        f"looks everywhere alike, and {right:.0%} of the predictions are right."
+        f"looks everywhere equally, and {right:.0%} of the predictions are right."
     )
 
 
@@ -172,7 +172,7 @@ BEATS = (
         {"graft_W_K1": "zero", "graft_W_K2": "trained", "graft_W_O2": "trained"},
         GRAFT,
         Question(
-            "After training, put zero in place of W_K¹: layer 1 looks everywhere alike. How many predictions "
+            "After training, put zero in place of W_K¹: layer 1 looks everywhere equally. How many predictions "
             "stay right?",
             ("Fewer than a quarter", "About half", "More than three quarters"),
             lambda run, view: int(np.digitize(_left(run, view), (0.25, 0.75))),
