@@ -21,10 +21,18 @@ OWN = address._OWN
 SHOWN = ("markdown", "caption", "warning", "error", "info", "success", "title", "header", "subheader", "text")
 
 
+class Query(dict[str, str]):
+    """The address, as Streamlit has it."""
+
+    def from_dict(self, fields: dict[str, str]) -> None:
+        self.clear()
+        self.update(fields)
+
+
 @pytest.fixture
 def query(monkeypatch):
-    """The address, as a dictionary, and no page."""
-    query: dict[str, str] = {}
+    """The address, and no page."""
+    query = Query()
     fake = SimpleNamespace(query_params=query, session_state={})
     monkeypatch.setattr(address, "st", fake)
     monkeypatch.setattr(rules, "st", fake)
