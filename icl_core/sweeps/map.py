@@ -174,7 +174,7 @@ def _caption(claim: Claim, shown: Shown, grid: Grid) -> str:
     theory = registry.experiment(grid.experiment).theory
     drawn = [each for each in theory if each.claim == shown.metric or (shown.y and not each.claim)]
     dotted = " Dotted: " + "; ".join(each.label for each in drawn) + ", by theory." if drawn else ""
-    return f"{claim.text} {what} Click on one to open it.{dotted}"
+    return f"The claim, at its own setting: {claim.text} {what} Click on one to open it.{dotted}"
 
 
 def _data(look: Look, metric: str) -> pd.DataFrame:

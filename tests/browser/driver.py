@@ -30,8 +30,8 @@ def settled(page: Page) -> Page:
 
 
 def reached(page: Page, address: str | Pattern[str] | Callable[[str], bool]) -> Page:
-    """Wait until the page has the address and its script has ended: in the middle of a run, what leaves the page and
-    what takes its place may both be there."""
+    """Wait until the page has the address and the script that gave it to it has ended: in the middle of a run, what
+    leaves the page and what takes its place may both be there."""
     page.wait_for_url(address)
     return settled(page)
 

@@ -18,6 +18,8 @@ def draw(run: Run) -> Panel:
         Curve("trained", layers, np.log(run["evaluated/loss"]), "trained", markers=True),
     ]
     figure = figures.curves(series, "layers", "log-loss", height=260).update_xaxes(tickvals=layers)
+    for trace in figure.data:
+        trace.update(cliponaxis=False)  # a half of the last dot would be cut off
     for curve, text in zip(series, NAMES, strict=True):
         at = {"x": 1, "xref": "paper", "xanchor": "left", "y": float(curve.mean()[-1]), "align": "left"}
         figure.add_annotation(text=text, showarrow=False, font={"size": TICKS, "color": colour(curve.kind)}, **at)
