@@ -19,9 +19,8 @@ def show() -> None:
     st.title("Lessons, ready to teach", anchor=False)
     st.markdown(
         "A lesson is a page of the app with less on it: some settings are fixed, a prediction comes before its answer, "
-        "and three exercises are checked as they are answered. Give students the link. The notes are for you: what "
-        "they show has nothing withheld. Students can open this page, too: the exercises are there to learn from, not "
-        "to be marked."
+        "and three exercises are checked as they are answered. Give students the link. The notes are for you: they "
+        "withhold nothing. Students can open this page, too: the exercises are there to learn from, not to be marked."
     )
     for paper, each in registry.lessons().values():
         with st.container(border=True, key=f"lesson-{each.name}"):

@@ -29,7 +29,7 @@ def show() -> None:
     _runs("Made here", made)
     if not limits.read_only():
         given.show({_title(header): header.config for header in made})
-    _runs("Included", [header for header in headers if header.origin == "shipped"])
+    _included([header for header in headers if header.origin == "shipped"])
     stays.listen()
 
 
@@ -38,7 +38,18 @@ def _runs(title: str, headers: Sequence[store.Header]) -> None:
     if not headers:
         st.markdown("None yet.")
     for header in headers:
-        _run(header)
+        _run(header, _title(header))
+
+
+def _included(headers: Sequence[store.Header]) -> None:
+    """There are more than one looks through: by experiment, in the order of the pages."""
+    st.header(f"Included ({len(headers)})", anchor=False)
+    for id in registry.experiment_ids():
+        own = [header for header in headers if header.experiment == id]
+        if own:
+            with st.expander(f"{id} · {len(own)} run{'s' * (len(own) != 1)}"):
+                for header in own:
+                    _run(header, _presets(header))
 
 
 @st.fragment(run_every=1.0)
@@ -55,9 +66,9 @@ def _jobs() -> None:
                 st.button("Cancel", key=f"cancel {job.key}", on_click=training.cancel, args=(job.key,))
 
 
-def _run(header: store.Header) -> None:
+def _run(header: store.Header, title: str) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"run-{header.key}"):
-        st.markdown(f"**{plain(_title(header))}**  \n{plain(_about(header))}")
+        st.markdown(f"**{plain(title)}**  \n{plain(_about(header))}")
         _open(header.experiment, header.config)
         name = f"{header.experiment}-{header.digest[:8]}.safetensors"
         st.download_button("Download", header.path.read_bytes, name, key=f"download {header.key}", on_click="ignore")
@@ -77,7 +88,11 @@ def _delete(header: store.Header) -> None:
 
 
 def _title(header: store.Header) -> str:
-    return f"{header.experiment} · {', '.join(header.info.get('presets') or ()) or _differences(header)}"
+    return f"{header.experiment} · {_presets(header)}"
+
+
+def _presets(header: store.Header) -> str:
+    return ", ".join(header.info.get("presets") or ()) or _differences(header)
 
 
 def _differences(header: store.Header) -> str:
@@ -93,12 +108,16 @@ def _differences(header: store.Header) -> str:
 def _about(header: store.Header) -> str:
     info = header.info
     try:
-        size = f"{header.path.stat().st_size / 2**20:.1f} MB"
+        size = _size(header.path.stat().st_size)
     except OSError:
         size = "no longer there: deleted, or dropped to make room"
     minute = f"{info['date'][:16].replace('T', ' ')} UTC" if info.get("date") else ""
     parts = [size, training.duration(info.get("seconds")), info.get("device"), minute]
     return " · ".join(str(part) for part in parts if part)
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**20:.1f} MB" if count >= 2**20 / 10 else f"{-(-count // 2**10)} KB"
 
 
 def _open(experiment_id: str, config: Any) -> None:

@@ -21,7 +21,7 @@ def draw(run: Run) -> Panel:
     for trace in figure.data:
         trace.update(cliponaxis=False)  # a half of the last dot would be cut off
     for curve, text in zip(series, NAMES, strict=True):
-        at = {"x": 1, "xref": "paper", "xanchor": "left", "y": float(curve.mean()[-1]), "align": "left"}
+        at = {"x": 1, "xref": "paper", "xanchor": "left", "y": float(curve.mean()[-1]), "align": "left", "xshift": 6}
         figure.add_annotation(text=text, showarrow=False, font={"size": TICKS, "color": colour(curve.kind)}, **at)
     return Panel(
         f"{layers[-1]} layers go further than {layers[-1]} steps of gradient descent",
