@@ -113,6 +113,21 @@ def test_no_arrow_points_upwards():
                 assert height[other.split(".")[1]] <= height[name.split(".")[1]], f"{name} imports {other}"
 
 
+DRAWS = {f"torch.{name}" for name in (
+    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "normal", "multinomial", "bernoulli"
+)}  # fmt: skip
+
+
+def test_nothing_is_drawn_without_a_generator():
+    """Else a test would see other numbers in another order of the tests."""
+    for path in [*APP, *(path for path in (ROOT / "tests").rglob("*.py") if "bench" not in path.parts)]:
+        calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        for call in calls:
+            if ast.unparse(call.func) in DRAWS:
+                given = {each.arg for each in call.keywords}  # None: among others
+                assert given & {"generator", None}, f"{path}:{call.lineno}"
+
+
 def test_nothing_is_long():
     long = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in APP}
     assert not {name: lines for name, lines in long.items() if lines > 220}

@@ -1,6 +1,7 @@
 """Heads with gates: what they equal, what is learned of them, and the Gaussian mixture's prompts."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -87,7 +88,8 @@ def test_no_gradient_of_the_future_is_used():
 @pytest.mark.parametrize("variance", [0.1, 3.5, 50.0])
 def test_a_head_moved_to_another_variance_is_itself_with_the_right_gate(variance):
     config = scales.Config(variances="1, 2", seeds=2, layers=3)
-    learned = [{"A": torch.randn(2, 1, 3, 5, 5), "Gamma": torch.randn(2, 3, 3)} for _ in range(2)]
+    draw = partial(torch.randn, generator=torch.Generator().manual_seed(0))
+    learned = [{"A": draw(2, 1, 3, 5, 5), "Gamma": draw(2, 3, 3)} for _ in range(2)]
     for h, own in enumerate((1.0, 2.0)):
         only = torch.eye(2)[h].expand(2, 2)
         home, moved = heads_at(config, learned, own, 0), heads_at(config, learned, variance, 0)
