@@ -142,11 +142,11 @@ def window(browser: Browser, profile: BrowserContext) -> Iterator[Callable[..., 
     assert not errors
 
 
-def until(condition: Callable[[], bool], what: str) -> None:
-    """Poll until `condition` holds; fails after the deadline, naming `what`."""
+def until(condition: Callable[[], bool], what: str, seen: Callable[[], str] = str) -> None:
+    """Poll until `condition` holds; fails after the deadline, naming `what`, with what is `seen` then."""
     end = time.monotonic() + DEADLINE
     while not condition():
-        assert time.monotonic() < end, f"timed out: {what}"
+        assert time.monotonic() < end, f"timed out: {what}. {seen()}"
         time.sleep(0.1)
 
 

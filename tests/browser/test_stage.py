@@ -54,7 +54,13 @@ def test_the_stage_is_the_first_screen_every_drawer_opens_and_a_projector_is_fil
 ) -> None:
     paper, name = id.split(".")
     tab = go(window(), f"{server}/{paper}?experiment={name}")
-    until(lambda: _first_screen(tab.evaluate(TOPS)), "the stage starts above 260 px and ends above 900 px")
+    boxes: list[tuple[float, float]] = []
+
+    def placed() -> bool:
+        boxes[:] = tab.evaluate(TOPS)
+        return _first_screen(boxes)
+
+    until(placed, "the stage starts above 260 px and ends above 900 px", lambda: f"{boxes} {tab.inner_text('body')}")
     assert tab.locator(".js-plotly-plot").count() <= 8
     expect(tab.locator(".headline")).to_contain_text(".")
     _every_drawer_opens(tab, registry.experiment(id))

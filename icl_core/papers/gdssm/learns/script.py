@@ -10,7 +10,8 @@ from icl_core.papers.gdssm.learns.read_run import base_place, curve, ratios, wid
 from icl_core.papers.gdssm.learns.run import OWN
 from icl_core.papers.gdssm.learns.settings import Config
 from icl_core.papers.gdssm.shared.sequence_models.ends import LEFT, NEAR, watched
-from icl_core.script import HEADLINE, Beat, Example, Question, Script, Task, Try
+from icl_core.papers.gdssm.shared.told import prompt
+from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 WIDEST = -1
 
@@ -109,7 +110,7 @@ SOONER = Question(
 SCRIPT = Script(
     task=Task(
         _task,
-        Example((("0.08", "y"), ("−0.5", "x"), ("0.5", "y"), ("0.3", "query")), "0.6"),
+        prompt(("", "0.08"), ("−0.5", "0.5"), query="0.3", answer="0.6"),
     ),
     beats=(
         Beat(

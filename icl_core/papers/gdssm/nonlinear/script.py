@@ -12,7 +12,8 @@ from icl_core.papers.gdssm.nonlinear.read_run import gained_blind, learned, line
 from icl_core.papers.gdssm.nonlinear.settings import Config
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import percent, row_of
-from icl_core.script import FIRST, LAST, Beat, Example, Question, Script, Task, Try, first_from
+from icl_core.papers.gdssm.shared.told import prompt
+from icl_core.script import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
 
 WAVES, MLP = 0.9, "mlp"  # R² of sin x and of cos x from which on features hold them; the model that is asked for them
 NEAR = 0.05  # as good
@@ -116,18 +117,7 @@ TRAINED = Question(
 SCRIPT = Script(
     task=Task(
         _task,
-        Example(
-            (
-                ("−2.8", "x"),
-                ("−0.39", "y"),
-                ("−0.9", "x"),
-                ("0.04", "y"),
-                ("0", "x"),
-                ("0.34", "y"),
-                ("2.1", "query"),
-            ),
-            "0.02",
-        ),
+        prompt(("−2.8", "−0.39"), ("−0.9", "0.04"), query="2.1", answer="0.02"),
     ),
     beats=(
         Beat(
