@@ -32,8 +32,8 @@ def test_a_planted_memory_is_recalled():
     noise = torch.Generator().manual_seed(1)
     for name, forgotten in (("W_K1", {"W_K1", "W_K1_early"}), ("W_K2", {"W_K2"}), ("W_O2", {"W_O2"})):
         found = asked({**built, name: torch.randn(D, D, generator=noise, dtype=torch.float64)}, 1)
-        for probe in PROBES:  # of the early positions noise finds some, as there are few to choose from
-            assert (found[probe] < 0.8) if probe in forgotten else (found[probe] == 1.0), (name, probe)
+        for probe in PROBES:
+            assert (found[probe] < 0.5) if probe in forgotten else (found[probe] == 1.0), (name, probe)
 
 
 @pytest.mark.parametrize("triggers", ["random", "fixed"])
