@@ -13,6 +13,7 @@ from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
 from icl_core.experiment import Run
 from icl_core.findings import Finding, Summary
 from icl_core.runs.header import Header
+from pages.ui import verdicts
 
 
 def claims():
@@ -190,3 +191,27 @@ def test_a_table_has_columns_of_one_width_and_the_words_at_the_end(bound, said):
         f"toy.walk    012345     last loss      0        {'≤ 0':<{width}}  holds           theory  "
         "exact; any setting; as proved",
     ]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "said"),
+    [
+        (("", ""), ["not known"]),
+        (("so", "so"), ["so"]),
+        (("<b>", ""), ["&lt;b&gt;"]),
+        (("so", "too"), ["Why, in <a", ">first</a>: so", ">second</a>: too"]),
+    ],
+)
+def test_a_page_says_why_of_each_run_where_they_differ(reasons, said, monkeypatch):
+    page = []
+    monkeypatch.setattr(verdicts.st, "html", page.append)
+    runs = zip(("first", "second"), reasons, strict=True)
+    failed = [finding("not reproduced", at=header(presets=[name]), reason=reason) for name, reason in runs]
+    verdicts.evidence([Summary(tuple(failed), ())])
+    assert page[0].count("Why") == max(1, len(set(filter(None, reasons))))
+    assert all(each in page[0] for each in said)
+
+
+def test_claims_are_counted_by_verdict_failing_ones_first():
+    found = [Summary((finding(verdict),), ()) for verdict in ("reproduced", "not decided", "reproduced", "fails")]
+    assert verdicts.counted(found) == "✗\xa01 fails, ?\xa01 not decided, ✓\xa02 reproduced"

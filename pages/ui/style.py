@@ -8,6 +8,9 @@ import streamlit as st
 _CSS = """
 .block-container { padding: 1.1rem 2.5rem 3rem; max-width: 110rem; }
 h1, h2:not([slot="title"]) { padding: 0 !important; }
+/* A list begins: Claims, Runs, the front page. */
+[data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] > * > [data-testid="stHeading"] h2 {
+  padding: .7rem 0 .5rem !important; }
 /* What Streamlit says where it is lost names another script. */
 div:has(+ [data-testid="stErrorCodeBlock"]), [data-testid="stErrorCodeBlock"] code { font-size: 0 !important; }
 div:has(+ [data-testid="stErrorCodeBlock"])::after { font-size: 1rem;
@@ -132,6 +135,7 @@ ul.claims { list-style: none; margin: 0; padding: 0; }
 .claims li { margin: 0; padding: .6rem 0; border-top: 1px solid rgba(128, 128, 128, .35);
   display: grid; grid-template-columns: 9.5rem 1fr; gap: .1rem 1rem; }
 .claims p { margin: 0; }
+[data-testid="stHtml"] a { color: LINK; }
 .claims .more { grid-column: 2; font-size: .9rem; }
 @media (max-width: 640px) { .claims li { grid-template-columns: 1fr; } .claims .more { grid-column: 1; } }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; } }
@@ -178,4 +182,5 @@ def apply(projector: bool = False) -> None:
     sidebar = st.get_option(f"theme.{'dark' if is_dark() else 'light'}.secondaryBackgroundColor")
     css = (_CSS + _SCRIPT).replace("SIDEBAR", sidebar).replace("FAINT", "#A6ADB8" if is_dark() else "#5C6470")
     css = css.replace("ON_PRIMARY", "#0E1117" if is_dark() else "#FFFFFF")
+    css = css.replace("LINK", st.get_option(f"theme.{'dark' if is_dark() else 'light'}.linkColor"))
     st.html(f"<style>{css}{_PROJECTOR if projector else ''}</style>")

@@ -1,7 +1,8 @@
 """What a claim says beside what came out: a word and a mark, never colour alone."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from urllib.parse import urlencode
 
@@ -10,7 +11,7 @@ import streamlit as st
 from icl_core import registry
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
 from icl_core.experiment import GROUPS, Preset
-from icl_core.findings import Finding, Summary
+from icl_core.findings import FAILED, Finding, Summary
 from icl_core.runs.header import Header
 
 MARKS = {
@@ -47,13 +48,21 @@ def promised(claim: Claim) -> str:
 def origin(finding: Finding) -> str:
     """Whose claim it is, in which words, of which setting."""
     claim = finding.metric.claim
-    quote = f"“{claim.quote}” " if claim.quote else ""
-    return f"{KINDS[claim.kind]}: {quote}({claim.source}; {finding.setting})"
+    quote = f": “{claim.quote}”" if claim.quote else ""
+    return f"{KINDS[claim.kind]}{quote} ({claim.source}; {finding.setting})"
 
 
-def why(metric: Metric) -> str:
-    """What was measured of the reason for a verdict; empty if nothing was."""
-    return metric.unfinished or metric.reason
+def marked(verdict: str) -> str:
+    """A verdict after its mark: "✓ holds"."""
+    return f"{MARKS[verdict]} {verdict}"
+
+
+def counted(found: Sequence[Summary]) -> str:
+    """How many claims have which verdict, failing ones first: "✗ 1 not reproduced, ✓ 5 reproduced"."""
+    counts = Counter(summary.verdict for summary in found)
+    return ", ".join(
+        f"{MARKS[verdict]}\N{NO-BREAK SPACE}{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict]
+    )
 
 
 def _number(value: float, digits: int = 3) -> str:
@@ -110,8 +119,7 @@ def bar(title: str, kinds: Mapping[str, Mapping[str, int]], longest: int) -> str
 
 def _words(kind: str, counts: Mapping[str, int]) -> str:
     """How the claims of one kind fared: "Exact theory: ✓ holds 7"."""
-    present = [verdict for verdict in reversed(MARKS) if counts.get(verdict)]
-    told = ", ".join(f"{MARKS[verdict]} {verdict} {counts[verdict]}" for verdict in present)
+    told = ", ".join(f"{marked(verdict)} {counts[verdict]}" for verdict in reversed(MARKS) if counts.get(verdict))
     return f"{KINDS[kind]}: {told}"
 
 
@@ -122,18 +130,27 @@ def evidence(found: Iterable[Summary]) -> None:
 
 def _row(summary: Summary) -> str:
     claim = summary.first.metric.claim
-    mark = f"{MARKS[summary.verdict]} {summary.verdict}"
     others = _values(summary.elsewhere)
     elsewhere = f"; elsewhere: {others}" if others else ""
     values = f"{_values(summary.here) or 'not run at its own setting'}{elsewhere}"
-    reasons = dict.fromkeys(filter(None, (why(finding.metric) for finding in summary.here)))
-    missed = "not known" if MARKS[summary.verdict] == "✗" else ""
-    because = f"<br>Why: {escape(' '.join(reasons) or missed)}" if reasons or missed else ""
     return (
-        f"<li><strong>{escape(mark)}</strong><p>{escape(claim.text)}</p>"
+        f"<li><strong>{escape(marked(summary.verdict))}</strong><p>{escape(claim.text)}</p>"
         f'<p class="more">{escape(origin(summary.first))}<br>'
-        f"{escape(claim.label)}: {values} · {escape(promised(claim))}{because}</p></li>"
+        f"{escape(claim.label)}: {values} · {escape(promised(claim))}{_because(summary)}</p></li>"
     )
+
+
+def _because(summary: Summary) -> str:
+    """Why it came out so, as far as that was measured; of which run, where runs give different reasons."""
+    reasons: dict[str, list[Finding]] = {}
+    for finding in summary.here:
+        if reason := finding.metric.unfinished or finding.metric.reason:
+            reasons.setdefault(reason, []).append(finding)
+    if not reasons:
+        return "<br>Why: not known" if summary.verdict in FAILED else ""
+    if len(reasons) == 1:
+        return f"<br>Why: {escape(*reasons)}"
+    return "".join(f"<br>Why, in {', '.join(map(_where, of))}: {escape(reason)}" for reason, of in reasons.items())
 
 
 def _values(found: Iterable[Finding]) -> str:

@@ -89,3 +89,13 @@ def test_a_page_opens_by_its_link_on_a_fresh_server(serve: Callable[[], str], wi
     expect(tab.get_by_role("heading", level=1)).to_be_visible()
     expect(tab.get_by_text("Page not found")).to_have_count(0)
     expect(tab.get_by_test_id("stException")).to_have_count(0)
+
+
+def test_claims_stand_by_experiment_and_a_chosen_verdict_opens_them(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/claims")
+    claims = tab.locator(".claims li")
+    expect(tab.locator("summary").first).to_be_visible()
+    expect(claims.first).to_be_hidden()
+    tab.get_by_test_id("stButtonGroup").get_by_text("✓ holds").click()
+    expect(claims.first).to_be_visible()
+    expect(claims.filter(has_not_text="✓ holds")).to_have_count(0)

@@ -2,12 +2,13 @@
 
 from icl_core.script import Example
 
-APART = " ", ""  # else "0.4−0.5" would be read as one
+# Else "0.4−0.5" would be read as one; a line breaks between pairs alone.
+APART, WITHIN = (" ", ""), ("\N{NO-BREAK SPACE}", "")
 
 
 def prompt(*pairs: tuple[str, str], query: str, answer: str) -> Example:
     """Pairs (x, y), a blank after each of the two, then the x whose y is asked for; an x that is "" is not told."""
-    told = [piece for x, y in pairs for piece in ((x, "x"), APART, (y, "y"), APART) if piece != ("", "x")]
+    told = [piece for x, y in pairs for piece in (*(((x, "x"), WITHIN) if x else ()), (y, "y"), APART)]
     return Example((*told, (query, "query")), answer)
 
 
