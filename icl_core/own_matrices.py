@@ -26,7 +26,7 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
 from icl_core.knobs import BadSetting, NotHere
-from icl_core.places import cache_folder
+from icl_core.places import cache_folder, read_kept
 
 LARGEST = 64 * 2**20  # bytes of a file
 SHAPES = {
@@ -182,7 +182,7 @@ def load(digest: str) -> Matrices:
 
 @lru_cache(maxsize=4)
 def _load(path: Path, stamp: tuple[int, int]) -> Matrices:
-    content = path.read_bytes()
+    content = read_kept(path, LARGEST)
     if _digest(content) != path.stem:
         raise ValueError(f"the digest must be {path.stem}, got {_digest(content)}")
     found = read(content)

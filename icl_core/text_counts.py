@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.knobs import BadSetting, NotHere
-from icl_core.places import cache_folder
+from icl_core.places import cache_folder, read_kept
 
 LARGEST = 5 * 2**20  # bytes of a text
 MOST, LEAST = 256, 4  # different characters
@@ -182,7 +182,7 @@ def load(digest: str) -> TextCounts:
 
 @lru_cache(maxsize=16)
 def _load(path: Path, stamp: tuple[int, int]) -> TextCounts:
-    content = path.read_bytes()
+    content = read_kept(path, LARGEST)
     if _digest(content) != path.stem:
         raise ValueError(f"the digest must be {path.stem}, got {_digest(content)}")
     found: dict[str, Any] = json.loads(content)

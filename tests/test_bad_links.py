@@ -111,3 +111,18 @@ def test_a_page_shows_no_outside_text_as_markup_no_traceback_and_no_nan(page, li
     for each in app.get("html"):
         assert "<img src=x" not in each.proto.body and "<b>ab" not in each.proto.body
         assert "javascript:" not in re.sub(r">[^<]*<", "><", unescape(each.proto.body))
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("sweep_seeds=000000005" + 5000 * "1", ""),
+        ("sweep_seeds=\N{ARABIC-INDIC DIGIT THREE}", ""),
+        ("sweep=" + ";".join(500 * "d"), "a sweep must be over 1 to 4 knobs, got 500"),
+    ],
+)
+def test_a_sweep_of_any_length_is_refused_or_what_it_was(asked, said):
+    app = opened("memformers", f"drawer=Sweep&{asked}")
+    assert not app.exception and said in " ".join(each.value for each in app.warning).replace("\\", "")
+    assert sum(each.label in ("Sweep over", "and over") for each in app.selectbox) in (2, 4)
+    assert app.number_input(key=next(each.key for each in app.number_input if "seeds" in each.key)).value == 1

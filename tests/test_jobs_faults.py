@@ -14,7 +14,7 @@ from filelock import FileLock, Timeout
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs import code, folder, progress, queue, start, terminal, train, worker
+from icl_core.jobs import code, folder, forget, progress, queue, start, terminal, train, worker
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.terminal import watch_all
 from icl_core.runs.file import pack, read_record
@@ -352,7 +352,7 @@ def test_a_lock_whose_file_was_replaced_is_nobodys(tmp_path):
 
 @pytest.fixture
 def keep_one(monkeypatch):
-    monkeypatch.setattr(worker, "KEPT", 1)
+    monkeypatch.setattr(forget, "KEPT", 1)
 
 
 def test_what_failed_is_remembered_longer_for_nothing_else_tells_of_it(keep_one):

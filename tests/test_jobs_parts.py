@@ -144,7 +144,10 @@ def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
         assert not Job(key).due()
 
 
-@pytest.mark.parametrize(("tries", "pause"), [(0, 15.0), (1, 30.0), (3, 120.0), (4, 240.0), (9, LONGEST_PAUSE)])
+@pytest.mark.parametrize(
+    ("tries", "pause"),
+    [(0, 15.0), (1, 30.0), (3, 120.0), (4, 240.0), (9, LONGEST_PAUSE), (1024, LONGEST_PAUSE), (10**19, LONGEST_PAUSE)],
+)
 def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(now, tries, pause):
     job = Job(queue.submit(TOY, config()))
     told = train.put_off(job, tries, OSError(errno.ENOSPC, "No space left on device"))

@@ -7,11 +7,12 @@ import pytest
 from house import TOY, house
 from test_store import INFO, TENSORS
 
-from icl_core import registry
+from icl_core import own_matrices, registry, text_counts
 from icl_core.jobs import folder, queue, start, worker
 from icl_core.jobs.folder import Job
 from icl_core.jobs.shared import Shared
-from icl_core.runs import store
+from icl_core.knobs import NotHere
+from icl_core.runs import documents, store
 
 
 def link(path) -> None:
@@ -80,6 +81,25 @@ def test_where_no_lock_of_a_training_can_be_written_it_is_trained_all_the_same()
     key = queue.submit(TOY, config())
     Job(key).phases.write_bytes(b"in the way")  # as on a disk that has become read-only
     assert trained(key)
+
+
+@ODD
+@pytest.mark.parametrize("kind", [text_counts, own_matrices])
+def test_in_place_of_what_a_visitor_gave(make, kind):
+    path = kind.kept_at("0" * 16)
+    path.parent.mkdir(parents=True)
+    make(path)
+    with pytest.raises(NotHere, match="must be as they were kept, got others"):
+        kind.load("0" * 16)
+    assert documents.every() == []
+
+
+def test_what_is_larger_than_can_be_given_is_not_read(monkeypatch):
+    path = text_counts.kept_at(documents.keep("text", text_counts.count("to be or not")))
+    monkeypatch.setattr(text_counts, "LARGEST", path.stat().st_size - 1)
+    text_counts._load.cache_clear()
+    with pytest.raises(NotHere, match="must be as they were kept"):
+        text_counts.load(path.stem)
 
 
 @ODD

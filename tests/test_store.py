@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import diskcache
 import numpy as np
@@ -167,6 +168,20 @@ def test_the_longest_unused_run_goes_first(tmp_path, config):
     with pytest.raises(OSError, match="must fit ICL_CACHE_LIMIT"):
         small.save(TOY, config, {"x": np.zeros(4 * size)}, INFO)
     assert len(small.headers()) == 2
+    small.close()
+
+
+def test_runs_used_in_a_future_that_never_came_go_before_new_ones(tmp_path, config):
+    size = len(pack(TENSORS, {"experiment": TOY, "version": 1, "config": knobs.values(config), **INFO}))
+    small = store.Store(tmp_path / "artifacts", tmp_path / "cache", limit=int(2.5 * size))
+    configs = [dataclasses.replace(config, seed=seed) for seed in range(4)]
+    for one in configs[:2]:
+        small.save(TOY, one, TENSORS, INFO)
+    with closing(sqlite3.connect(tmp_path / "cache" / "runs" / "cache.db")) as database, database:
+        database.execute("UPDATE Cache SET access_time = access_time + 1e6")  # the clock is set back
+    for one in configs[2:]:
+        small.save(TOY, one, TENSORS, INFO)
+    assert [bool(small.find(TOY, one)) for one in configs] == [False, False, True, True]
     small.close()
 
 

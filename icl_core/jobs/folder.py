@@ -136,6 +136,8 @@ def put_off(retry_at: float) -> bool:
 def held(path: Path) -> Iterator[Callable[[], bool] | None]:
     """The lock at `path` for the length of a `with`: a function that tells whether it still is the lock of that path,
     which it is not once somebody has removed the file. None at once if another has it, or it cannot be taken."""
+    with suppress(OSError):  # else the lock itself makes it, for everybody to look into
+        private_folder(path.parent)
     lock = FileLock(path, mode=0o600)
     if not _taken(lock, path):
         yield None

@@ -7,7 +7,7 @@ cannot be kept is no trouble of the others. Their checkpoints are those that the
 import math
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,7 +16,7 @@ from icl_core import heap, registry
 from icl_core.experiment import Tensors
 from icl_core.forms import from_kept
 from icl_core.jobs import memory, queue, start
-from icl_core.jobs.folder import Job, held
+from icl_core.jobs.folder import Job, held, queue_lock
 from icl_core.jobs.train import Begun, begin, conclude, end, train
 
 
@@ -50,8 +50,11 @@ def company(first: Held, slots: int) -> list[Held]:
     share = math.ceil((1 + len(waiting)) / max(1, slots - busy))
     found: list[Held] = []
     for key in keys:
-        if len(found) + 1 < min(most, share) and memory.fits(key) and (other := take(key)):
-            found.append(other)
+        if len(found) + 1 >= min(most, share):
+            break
+        with suppress(OSError), queue_lock():  # two that look at once would both find room
+            if memory.fits(key) and (other := take(key)):
+                found.append(other)
     return found
 
 

@@ -16,7 +16,7 @@ from icl_core.forms import from_kept
 from icl_core.jobs import faults
 from icl_core.jobs.code import PACKAGES
 from icl_core.jobs.estimate import pace
-from icl_core.jobs.folder import LONGEST_PAUSE, Job, trouble
+from icl_core.jobs.folder import LONGEST_PAUSE, Job, queue_lock, trouble
 from icl_core.jobs.progress import THREADS, JobProgress, Lost, Stopped, identity_of
 from icl_core.jobs.reading import plain_file
 from icl_core.knobs import BadSetting
@@ -58,7 +58,8 @@ def conclude(job: Job, mine: Callable[[], bool], work: Callable[[], dict[str, An
     except Stopped:
         last = {**job.state(), "status": "interrupted", "seconds_left": None, "deaths": 0}
     except Cancelled:
-        last = {"status": job.cancelled() or "queued"}  # it was asked for again meanwhile
+        given_up(job, mine)
+        return
     except (Diverged, BadSetting) as problem:
         traceback.print_exc()
         last = {"status": "failed", "message": str(problem)}
@@ -73,6 +74,13 @@ def conclude(job: Job, mine: Callable[[], bool], work: Callable[[], dict[str, An
             job.tell(**last)
     if fault == faults.GPU:
         raise faults.GpuLost
+
+
+def given_up(job: Job, mine: Callable[[], bool]) -> None:
+    """Tell that a job was cancelled; it waits anew if it was asked for again meanwhile."""
+    with suppress(OSError), queue_lock():  # untold, it is cancelled by the next worker
+        if mine():
+            job.tell(status=job.cancelled() or "queued")
 
 
 def begin(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> Begun | None:
@@ -107,9 +115,10 @@ def end(begun: Begun, tensors: Tensors) -> dict[str, Any]:
         header = store.default().save(asked["experiment"], asked["config"], tensors, info)
     except OSError as problem:
         return put_off(job, progress.tries, problem)
-    if job.cancelled():
-        store.default().delete(header)
-        raise Cancelled
+    with suppress(OSError), queue_lock():  # nobody asks for it again meanwhile
+        if job.cancelled():
+            store.default().discard(header)
+            raise Cancelled
     reached = {"step": progress.total, "total": progress.total, "loss": progress.loss, "seconds": info["seconds"]}
     return {"status": "done", "message": info.get("message", ""), **reached}
 
@@ -129,7 +138,7 @@ def _faulty(job: Job, fault: str, said: str) -> dict[str, Any]:
 
 def put_off(job: Job, tries: int, problem: OSError) -> dict[str, Any]:
     """The state of a job whose run could not be kept. Its checkpoint stays; it is tried again, later and later."""
-    pause = min(FIRST_PAUSE * 2**tries, LONGEST_PAUSE)
+    pause = min(FIRST_PAUSE * 2.0 ** min(tries, 64), LONGEST_PAUSE)  # it may have waited for days
     later = {"tries": tries + 1, "retry_at": time.time() + pause}
     message = f"{trouble(problem)}; the run will be kept once there is room"
     return {**job.state(), "status": "interrupted", "seconds_left": None, "message": message, **later}

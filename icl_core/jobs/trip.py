@@ -14,9 +14,9 @@ import psutil
 from distributed import Client, Future, Queue
 
 from icl_core.jobs import ends, far, parcel
-from icl_core.jobs.folder import Job
+from icl_core.jobs.folder import Job, queue_lock
 from icl_core.jobs.reading import CANCELLED, is_state
-from icl_core.jobs.train import put_off
+from icl_core.jobs.train import given_up, put_off
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import IDENTITY, Damaged, unpack
@@ -124,10 +124,10 @@ class Trip:
         last = self._state(outcome.pop(parcel.STATE))
         if last["status"] == "done":
             last |= self._kept(outcome)
-        elif last["status"] in CANCELLED:
-            last = {"status": self.job.cancelled() or "queued"}  # it was asked for again meanwhile
-        else:
+        elif last["status"] not in CANCELLED:
             self._relay(outcome)
+        if last["status"] in CANCELLED:
+            return given_up(self.job, self._mine)
         with suppress(OSError):
             self.job.tell(**last)
 
@@ -142,9 +142,10 @@ class Trip:
             header = store.default().save(record["experiment"], self._request["config"], tensors, info_of(record))
         except OSError as problem:
             return put_off(self.job, self.job.state().get("tries", 0), problem)
-        if status := self.job.cancelled():
-            store.default().delete(header)
-            return {"status": status}
+        with suppress(OSError), queue_lock():  # nobody asks for it again meanwhile
+            if status := self.job.cancelled():
+                store.default().discard(header)
+                return {"status": status}
         for name, content in outcome.items():
             if name.startswith("ends/") and self._is_ours(content):
                 ends.write(self.job.ends / os.path.basename(name), content)

@@ -3,7 +3,6 @@
 SIGTERM and Ctrl-C leave a checkpoint; so does SIGKILL, of some seconds before. The next worker goes on from it.
 """
 
-import shutil
 import signal
 import threading
 import time
@@ -13,7 +12,7 @@ from contextlib import ExitStack, contextmanager, suppress
 import psutil
 
 from icl_core import limits, registry
-from icl_core.jobs import memory, queue, start
+from icl_core.jobs import forget, memory, queue, start
 from icl_core.jobs.assist import assist
 from icl_core.jobs.code import touched
 from icl_core.jobs.estimate import measure_pace
@@ -23,7 +22,6 @@ from icl_core.jobs.together import company, take, train_together
 from icl_core.jobs.train import train
 
 IDLE = 5.0  # seconds without a job after which a worker ends
-KEPT, KEPT_FAILED = 100, 400  # ended jobs that stay listed; of those that failed nothing else tells
 
 
 def work(once: bool = False, slots: int | None = None, server: int | None = None) -> int:
@@ -152,10 +150,7 @@ def _assist_one(stopped: Callable[[], bool]) -> bool:
 
 
 def forget_old() -> None:
-    """Drop all but the newest ended jobs. Nobody asks for one meanwhile."""
+    """Drop all but the latest jobs that have ended."""
     with suppress(OSError), queue_lock():
-        ended = [known for known in queue.states() if known.ended]
-        failed = [known for known in ended if known.status == "failed"]
-        others = [known for known in ended if known.status != "failed"]
-        for known in (*others[:-KEPT], *failed[:-KEPT_FAILED]):
-            shutil.rmtree(Job(known.key).folder, ignore_errors=True)
+        forget.old({known.key: known.status for known in queue.states() if known.ended})
+        forget.unasked()

@@ -6,6 +6,7 @@ The files say themselves what they are, in name and content, so the index can be
 import os
 import re
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from icl_core.runs.bytes_disk import Refused, checked_key, create, within
 from icl_core.runs.disk import identity, odd, write_whole
 
 FAILED = (sqlite3.Error, diskcache.Timeout)
+_SLACK = 60.0  # seconds by which clocks of processes may differ
 _FILE = re.compile(r"([0-9A-Za-z][0-9A-Za-z._-]*)-[0-9a-f]{8}\.safetensors")
 
 
@@ -41,7 +43,9 @@ class RunCache:
         Raises `sqlite3.DatabaseError` if the database is none.
         """
         found = {}
-        rows = self._ask("SELECT key, raw, mode, filename FROM Cache ORDER BY access_time, rowid")
+        # what was used in the future, before a clock was set back, counts as long unused, or new runs would go first
+        order = "access_time > ? DESC, access_time, rowid"
+        rows = self._ask(f"SELECT key, raw, mode, filename FROM Cache ORDER BY {order}", time.time() + _SLACK)
         for key, raw, mode, filename in rows:
             try:
                 if not raw or mode != MODE_BINARY:
@@ -113,14 +117,14 @@ class RunCache:
         if cache is not None:
             cache.close()
 
-    def _ask(self, question: str) -> list[tuple]:
+    def _ask(self, question: str, *given: float) -> list[tuple]:
         self._check()
         if not os.path.exists(self.database):
             return []
         # "rw", though it only reads: what a killed process has half changed is brought back, where that may be written,
         # also by a server that is told to keep nothing
         with closing(sqlite3.connect(f"{self.database.resolve().as_uri()}?mode=rw", uri=True)) as database:
-            return database.execute(question).fetchall()
+            return database.execute(question, given).fetchall()
 
     def _odd(self) -> bool:
         return any(map(odd, (self.database, *(self.folder / f"cache.db-{each}" for each in ("journal", "wal", "shm")))))

@@ -4,6 +4,7 @@ All of it takes a quarter of ICL_CACHE_LIMIT at most, and what one visitor of a 
 """
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -76,8 +77,8 @@ def _every() -> Iterator[Document]:
         pattern = kind.kept_at("*")
         for path in pattern.parent.glob(pattern.name):
             with suppress(OSError):  # deleted meanwhile
-                if DIGEST.fullmatch(path.stem):
-                    status = path.stat()
+                status = path.stat()
+                if DIGEST.fullmatch(path.stem) and stat.S_ISREG(status.st_mode):
                     yield Document(of, path.stem, path, status.st_mtime, status.st_size)
 
 

@@ -15,7 +15,7 @@ from icl_core.knobs import BadSetting
 from icl_core.places import cache_folder
 from icl_core.runs.disk import private_folder
 
-MOST = 4000  # things whose owners are known; the oldest are forgotten first
+MOST = 4000  # things whose owners are known; beyond it those of things that are gone are forgotten
 _HERE = "here"
 _NAME = re.compile(r"[0-9A-Za-z-]{1,64}")
 
@@ -25,7 +25,7 @@ def add(what: str, visitor: str) -> None:
     folder = private_folder(_folder(what))
     (folder / _checked(visitor or _HERE)).touch(mode=0o600)
     with suppress(OSError):  # another process makes room too
-        _make_room(folder.parent)
+        _make_room(folder.parent, what)
 
 
 def of(what: str) -> set[str]:
@@ -65,9 +65,19 @@ def _checked(name: str) -> str:
     return name
 
 
-def _make_room(folder: Path) -> None:
+def _make_room(folder: Path, spared: str) -> None:
     names = os.listdir(folder)
     if len(names) > MOST:
-        oldest = sorted((folder / name for name in names), key=lambda path: path.stat().st_mtime)
+        gone = set(names) - _present() - {spared}
+        oldest = sorted((folder / name for name in gone), key=lambda path: path.stat().st_mtime)
         for path in oldest[: len(names) - MOST + MOST // 10]:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _present() -> set[str]:
+    """The runs, jobs and documents that are here, by what their files and folders are called."""
+    found: set[str] = set()
+    for place in ("runs", "jobs", "texts", "matrices"):
+        with suppress(OSError):
+            found |= {re.split(r"[-.]", name)[0] for name in os.listdir(cache_folder() / place)}
+    return found

@@ -145,8 +145,12 @@ class Store:
             raise ValueError(f"the run to delete must be local, got the {header.origin} run {header.key}")
         limits.check_writable()
         if owners.give_up(header.key, visitor):
+            owners.forget(header.key)  # first: whoever asks for it once it is gone is its owner
             self._made.delete(header.key)
-            owners.forget(header.key)
+
+    def discard(self, header: Header) -> None:
+        """Drop a run made here that nobody waits for. Whose it is stays noted: it may have been asked for again."""
+        self._made.delete(header.key)
 
     def shipped_files(self, experiment_id: str) -> list[Path]:
         """The experiment's files in artifacts/, of whatever version and state."""

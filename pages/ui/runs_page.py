@@ -60,18 +60,22 @@ def _jobs() -> None:
         st.markdown("Nothing is training now.")
     for job in active:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"job-{job.key}"):
-            st.markdown(f"**{job.experiment}** · {plain(training.describe(job))}")
+            st.markdown(f"**{plain(job.experiment)}** · {plain(training.describe(job))}")
             _open(job.experiment, job.config)
             if visitors.may_end(job.key):
                 st.button("Cancel", key=f"cancel {job.key}", on_click=training.cancel, args=(job.key,))
 
 
 def _run(header: store.Header, title: str) -> None:
-    with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"run-{header.key}"):
+    with st.container(
+        border=True, horizontal=True, vertical_alignment="center", key=f"run-{header.origin}-{header.key}"
+    ):
         st.markdown(f"**{plain(title)}**  \n{plain(_about(header))}")
         _open(header.experiment, header.config)
         name = f"{header.experiment}-{header.digest[:8]}.safetensors"
-        st.download_button("Download", header.path.read_bytes, name, key=f"download {header.key}", on_click="ignore")
+        st.download_button(
+            "Download", header.path.read_bytes, name, key=f"download {header.origin} {header.key}", on_click="ignore"
+        )
         if header.origin == "local" and visitors.may_end(header.key):
             st.button("Delete", key=f"delete {header.key}", on_click=_delete, args=(header,))
 

@@ -1,5 +1,6 @@
 """What a visitor sweeps: one knob or two with their values, and seeds, all kept in the address."""
 
+import re
 from typing import Any
 
 import streamlit as st
@@ -24,7 +25,7 @@ def chosen(setting: Setting) -> Grid | None:
     """Draw the widgets; the grid that they ask for, over the setting on screen. None, and why, if there is none."""
     known = {name: knob for name, knob in knobs(setting.experiment.config).items() if _offered(setting, name, knob)}
     words = [word for word in st.query_params.get(AXES, "").split(_BETWEEN) if word] or _first(setting, known)
-    for number in range(max(len(words), _KNOBS)):
+    for number in range(max(min(len(words), grid.MOST_AXES), _KNOBS)):
         _axis(setting, known, words, number)
     seeds = _seeds(setting)
     try:
@@ -109,7 +110,9 @@ def _seeds(setting: Setting) -> int | None:
         return None
     key, base = f"{setting.id}:sweep seeds", setting.config.seeds
     asked = st.query_params.get(SEEDS, "")
-    st.session_state[key] = int(asked) if asked.isdecimal() and knob.low <= int(asked[:9]) <= knob.high else base
+    st.session_state[key] = (
+        int(asked) if re.fullmatch("[0-9]{1,9}", asked) and knob.low <= int(asked) <= knob.high else base
+    )
     st.number_input("Seeds of each run", int(knob.low), int(knob.high), **heard(key, _reseeded, key, base))
     return st.session_state[key]
 

@@ -1,0 +1,40 @@
+"""Which jobs that have ended stay, for their messages and for what a longer run goes on from: the latest."""
+
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+
+from icl_core.jobs.folder import Job, jobs_folder
+
+KEPT, KEPT_FAILED = 100, 400  # of those that failed nothing else tells
+_UNASKED = 60.0  # seconds after which a folder that only somebody's look has made is nobody's
+
+
+def old(ended: Mapping[str, str]) -> None:
+    """Drop all but the latest of these jobs, which have ended: their status by key. Under the queue's lock: nobody asks
+    for one meanwhile."""
+    failed = [key for key, status in ended.items() if status == "failed"]
+    others = [key for key, status in ended.items() if status != "failed"]
+    for some, most in ((failed, KEPT_FAILED), (others, KEPT)):
+        if len(some) > most:
+            order = sorted(some, key=lambda key: (ended[key] != "left", _end(key)))  # nobody waited for those first
+            for key in order[:-most]:
+                shutil.rmtree(Job(key).folder, ignore_errors=True)
+
+
+def unasked() -> None:
+    """Drop the folders in which nothing was ever asked for: a page looked, and its request was refused. Under the
+    queue's lock."""
+    with suppress(OSError):
+        for folder in jobs_folder().iterdir():
+            with suppress(OSError):  # a file, or gone meanwhile
+                idle = time.time() - folder.stat().st_mtime > _UNASKED
+                if idle and {path.name for path in folder.iterdir()} <= {"watched", "lock"}:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(key: str) -> float:
+    with suppress(OSError):
+        return (Job(key).folder / "state.json").stat().st_mtime
+    return 0.0

@@ -1,0 +1,187 @@
+"""What stays of jobs that have ended, whose they are, and who takes them: also where many ask and nobody waits."""
+
+import os
+from contextlib import contextmanager
+
+import pytest
+from filelock import FileLock, Timeout
+from house import TOY, house
+from test_links import opened
+from test_store import INFO, TENSORS
+
+from icl_core import registry
+from icl_core.jobs import folder, forget, memory, queue, start, together, train, worker
+from icl_core.jobs.folder import Job, held
+from icl_core.runs import documents, owners, store
+from icl_core.text_counts import count
+from pages.ui import menu
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path, monkeypatch):
+    with house(tmp_path, monkeypatch) as made:
+        monkeypatch.setattr(start, "warm", lambda: None)
+        monkeypatch.setattr("pages.ui.training.ensure_workers", lambda: None)
+        monkeypatch.setattr(menu, "frame", lambda *of, **more: None)  # its links need the files of pages
+        yield made
+
+
+@pytest.fixture
+def keep_one(monkeypatch):
+    monkeypatch.setattr(forget, "KEPT", 1)
+
+
+def config(**values):
+    return registry.experiment(TOY).config(**{"steps": 20, **values})
+
+
+def ended(key: str, at: float, status: str = "done") -> str:
+    Job(key).tell(status=status)
+    os.utime(Job(key).folder / "state.json", (at, at))
+    return key
+
+
+def known() -> list[str]:
+    return [each.key for each in queue.states()]
+
+
+def test_what_nobody_waited_for_is_forgotten_as_others_ask_though_no_worker_ends_anything(keep_one):
+    for seed in range(9):
+        queue.look(key := store.key_of(TOY, config(seed=seed)), "page")
+        queue.submit(TOY, config(seed=seed), visitor="a")
+        queue.leave(key, "page", "a")
+    assert len(known()) == 2 and known()[-1] == key
+    assert len(list(folder.jobs_folder().glob("*/request.json"))) == 2
+
+
+def test_the_latest_to_end_stays_and_those_that_nobody_waited_for_go_first(keep_one):
+    many = [ended(queue.submit(TOY, config(seed=seed), later=True), 100.0 + seed) for seed in range(3)]
+    left = ended(queue.submit(TOY, config(seed=8)), 500.0, "left")
+    single = ended(queue.submit(TOY, config(seed=9)), 400.0)
+    worker.forget_old()
+    assert known() == [single] and not any(Job(key).folder.exists() for key in (*many, left))
+
+
+def test_asking_again_forgets_not_what_is_asked_for(keep_one):
+    keys = [ended(queue.submit(TOY, config(seed=seed)), 100.0 + seed) for seed in range(2)]
+    ended(queue.submit(TOY, config(seed=0)), 50.0, "failed")
+    queue.submit(TOY, config(seed=0))
+    assert {each.key: each.status for each in queue.states()} == {keys[0]: "queued", keys[1]: "done"}
+
+
+def test_a_folder_in_which_nothing_was_asked_for_goes_after_a_while(runs):
+    looked, fresh = (store.key_of(TOY, config(seed=seed)) for seed in range(2))
+    asked = queue.submit(TOY, config(seed=2))
+    for key in (looked, fresh, asked):
+        queue.look(key, "page")
+    (noted := folder.jobs_folder() / "notes").mkdir()
+    (noted / "mine").touch()
+    for path in (Job(looked).folder, Job(asked).folder, noted):
+        os.utime(path, (1e9, 1e9))
+    worker.forget_old()
+    there = [path.exists() for path in (Job(looked).folder, Job(fresh).folder, Job(asked).folder, noted)]
+    assert there == [False, True, True, True]
+
+
+def test_owners_of_what_is_there_are_never_forgotten(runs, monkeypatch):
+    monkeypatch.setattr(owners, "MOST", 10)
+    job = queue.submit(TOY, config(), visitor="a")
+    run = runs.save(TOY, config(seed=1), TENSORS, INFO).key
+    owners.add(run, "a")
+    text = documents.keep("text", count("to be or not"), "a")
+    for what in (job, run, text):
+        os.utime(runs.local / "owners" / what, (1e9, 1e9))
+    for number in range(30):
+        owners.add(f"{number:02}", "b")
+    assert all(owners.of(what) == {"a"} for what in (job, run, text))
+    assert owners.of("29") == {"b"} and len(list((runs.local / "owners").iterdir())) <= 10
+
+
+def test_whose_name_was_just_noted_is_known_whatever_the_clock_says(runs, monkeypatch):
+    monkeypatch.setattr(owners, "MOST", 3)
+    for number in range(3):
+        owners.add(f"{number:02}", "a")
+        os.utime(runs.local / "owners" / f"{number:02}", (4e9, 4e9))  # a clock that was set back since
+    owners.add("03", "b")
+    assert owners.of("03") == {"b"}
+
+
+@contextmanager
+def asked_just_before(lock, seed: int):
+    queue.submit(TOY, config(seed=seed), visitor="b")
+    with lock():
+        yield
+
+
+@pytest.mark.parametrize("where", ["check", "save"])
+def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monkeypatch, where):
+    key, lock, save, check = (
+        queue.submit(TOY, config(), visitor="a"),
+        train.queue_lock,
+        runs.save,
+        train.JobProgress.check,
+    )
+
+    def cancelled(*given):
+        done = (save if where == "save" else check)(*given)
+        queue.cancel(key, visitor="a")
+        monkeypatch.setattr(train, "queue_lock", lambda: asked_just_before(lock, 0))
+        if where == "check":
+            raise train.Cancelled
+        return done
+
+    with monkeypatch.context() as patch:
+        patch.setattr(*((runs, "save") if where == "save" else (train.JobProgress, "check")), cancelled)
+        worker.work(once=True, slots=1)
+    assert owners.of(key) == {"b"}
+    assert queue.state(key).status == ("done" if where == "save" else "queued")
+    assert bool(runs.exact(TOY, key)) == (where == "save")
+
+
+def test_a_run_that_is_deleted_is_its_who_asks_for_it_next(runs, monkeypatch):
+    header, delete = runs.save(TOY, config(), TENSORS, INFO), runs._made.delete
+    owners.add(header.key, "a")
+    monkeypatch.setattr(runs._made, "delete", lambda key: (delete(key), queue.submit(TOY, config(), visitor="b")))
+    runs.delete(header, "a")
+    assert owners.of(header.key) == {"b"}
+
+
+def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
+    keys, asked = [queue.submit(TOY, config(seed=seed), later=True) for seed in range(3)], []
+
+    def fits(key):
+        with pytest.raises(Timeout):
+            FileLock(folder.jobs_folder() / "queue.lock").acquire(timeout=0)
+        asked.append(key)
+        return True
+
+    monkeypatch.setattr(memory, "fits", fits)
+    monkeypatch.setattr(together, "_shape", lambda job: ("alike", 2))
+    first = together.take(keys[0])
+    assert first
+    with first.lock:
+        (other,) = together.company(first, 1)
+        other.lock.close()
+    assert asked == [other.job.key] == keys[1:2]
+
+
+def test_a_lock_makes_its_folder_for_its_owner_alone(runs):
+    with held(runs.local / "jobs" / "slot-0.lock") as mine:
+        assert mine
+    assert [path.stat().st_mode & 0o777 for path in (runs.local, runs.local / "jobs")] == [0o700, 0o700]
+
+
+def test_the_page_of_runs_shows_a_run_that_is_made_here_and_comes_with_the_project(runs):
+    runs.save(TOY, config(), TENSORS, INFO)
+    runs.ship(TOY, config(), TENSORS, INFO)
+    app = opened("runs", "")
+    assert not app.exception
+    assert [each.value for each in app.header][1::2] == ["Made here (1)", "Included (1)"]
+
+
+def test_the_page_of_runs_shows_what_a_request_says_as_text(runs, monkeypatch):
+    key = queue.submit(TOY, config())
+    monkeypatch.setattr(Job, "_is_mine", lambda job, value: True)
+    Job(key).move(experiment="![x](//outside/x.png)")
+    said = " ".join(each.value for each in opened("runs", "").markdown)
+    assert "**!\\[x\\](" in said and "![x]" not in said
