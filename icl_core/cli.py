@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from icl_core import findings, forms, knobs, own_files, own_matrices, registry, text_counts
+from icl_core import findings, forms, knobs, own_files, own_matrices, registry, tables, text_counts
 from icl_core.experiment import CannotDraw, Experiment, Preset
 from icl_core.jobs import cluster
 from icl_core.jobs.terminal import Failed, obtain
@@ -145,7 +145,7 @@ def _json(rows: list[dict[str, Any]]) -> str:
 
 def _tell(found: Iterable[findings.Finding], as_json: bool = False) -> int:
     rows = [finding.row() for finding in found]
-    print(_json(rows) if as_json else findings.table(rows))
+    print(_json(rows) if as_json else tables.table(rows))
     return 0
 
 

@@ -5,7 +5,7 @@ A run's file holds an id, a value and a verdict for each claim; the words of a c
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,12 @@ class Finding:
         return tuple(self.header.info.get("presets") or ()) if self.header else ()
 
     @property
+    def why(self) -> str:
+        """What was measured of the reason for its verdict, or that it is not known why it fails; else empty."""
+        measured = self.metric.unfinished or self.metric.reason
+        return measured or ("not known" if self.verdict in FAILED else "")
+
+    @property
     def setting(self) -> str:
         """The setting that the claim speaks of, in words."""
         return self.metric.claim.setting_words(knobs(registry.experiment(self.experiment).config))
@@ -66,7 +72,7 @@ class Finding:
             "tolerance": claim.tolerance,
             "verdict": self.verdict,
             "source": claim.source,
-            "reason": metric.unfinished or metric.reason or ("not known" if self.verdict in FAILED else ""),
+            "reason": self.why,
             "run": self.header.key if self.header else "",
         }
 
@@ -189,31 +195,6 @@ def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
 def rank(verdict: str) -> int:
     """Failing first, what is kept last, what has no verdict behind it."""
     return RANK.index(verdict) if verdict in RANK else len(RANK)
-
-
-def table(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows for a reader's eye; what each claim says, where and of which setting stands at the end of its row."""
-    lines = [(("experiment", "preset", "claim", "value", "bound", "verdict", "kind"), "source; setting; quote; why")]
-    for row in rows:
-        value = "not run" if row["value"] is None else f"{row['value']:.4g}"
-        told = (row["experiment"], row["preset"] or row["run"][:6], row["label"], value, _bound(row))
-        quote = f"“{row['quote']}”" if row["quote"] else ""
-        said = filter(None, (row["source"], row["setting"], quote, row["reason"]))
-        lines.append(((*told, row["verdict"], row["kind"]), "; ".join(said)))
-    widths = [max(map(len, column)) for column in zip(*(cells for cells, _ in lines), strict=True)]
-    return "\n".join(
-        "  ".join([*(f"{word:<{width}}" for word, width in zip(cells, widths, strict=True)), said])
-        for cells, said in lines
-    )
-
-
-def _bound(row: Mapping[str, Any]) -> str:
-    """What the value should be, and what counts as well: "0 ± 0.01", "≤ 0 (0.05 counts)"."""
-    bound, tolerance = row["bound"], row["tolerance"]
-    if row["relation"] == "near":
-        return f"{bound:.4g} ± {tolerance:.2g}"
-    sign, way = ("≥", -1) if row["relation"] == "at least" else ("≤", 1)
-    return f"{sign} {bound:.4g}" + (f" ({bound + way * tolerance:.4g} counts)" if tolerance else "")
 
 
 def _finite(value: float | None) -> float | None:

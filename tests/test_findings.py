@@ -2,18 +2,19 @@
 
 import dataclasses
 import math
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from house import TOY, house
 
-from icl_core import findings, registry
+from icl_core import findings, registry, tables
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
 from icl_core.experiment import Run
 from icl_core.findings import Finding, Summary
 from icl_core.runs.header import Header
-from pages.ui import verdicts
+from pages.ui import evidence, verdicts
 
 
 def claims():
@@ -178,7 +179,7 @@ def test_a_table_has_columns_of_one_width_and_the_words_at_the_end(bound, said):
         finding(NOT_RUN, claims()[1], value=None).row(),
         finding("holds", claims()[1], header(), value=0.0, reason="as proved").row(),
     ]
-    head, *lines = findings.table(rows).splitlines()
+    head, *lines = tables.table(rows).splitlines()
     width = max(len(said), len("≤ 0"), len("bound"))
     assert head == (
         f"experiment  preset     claim          value    {'bound':<{width}}  verdict         kind    "
@@ -194,24 +195,45 @@ def test_a_table_has_columns_of_one_width_and_the_words_at_the_end(bound, said):
 
 
 @pytest.mark.parametrize(
-    ("reasons", "said"),
+    ("runs", "said"),
     [
-        (("", ""), ["not known"]),
-        (("so", "so"), ["so"]),
-        (("<b>", ""), ["&lt;b&gt;"]),
-        (("so", "too"), ["Why, in <a", ">first</a>: so", ">second</a>: too"]),
+        ((("fails", ""), ("fails", "")), ["Why: not known"]),
+        ((("holds", ""), ("holds", "")), []),
+        ((("fails", "so <b>"), ("fails", "so <b>")), ["Why: so &lt;b&gt;"]),
+        ((("fails", "so"), ("fails", "")), ["Why, in first: so", "Why, in second: not known"]),
+        ((("fails", ""), ("not decided", "of one seed")), ["Why, in first: not known", "Why, in second: of one seed"]),
+        ((("holds", ""), ("not decided", "of one seed")), ["Why, in second: of one seed"]),
+        ((("fails", "so"), ("holds", ""), ("fails", "so")), ["Why, in first, third: so"]),
     ],
 )
-def test_a_page_says_why_of_each_run_where_they_differ(reasons, said, monkeypatch):
+def test_a_page_names_the_run_of_each_reason_where_they_differ(runs, said, monkeypatch):
     page = []
-    monkeypatch.setattr(verdicts.st, "html", page.append)
-    runs = zip(("first", "second"), reasons, strict=True)
-    failed = [finding("not reproduced", at=header(presets=[name]), reason=reason) for name, reason in runs]
-    verdicts.evidence([Summary(tuple(failed), ())])
-    assert page[0].count("Why") == max(1, len(set(filter(None, reasons))))
-    assert all(each in page[0] for each in said)
+    monkeypatch.setattr(evidence.st, "html", page.append)
+    named = zip(("first", "second", "third"), runs, strict=False)
+    found = tuple(finding(verdict, at=header(presets=[name]), reason=why) for name, (verdict, why) in named)
+    evidence.show([Summary(found, ())])
+    text = re.sub("</?a.*?>", "", page[0])
+    assert re.findall("(?<=<br>)Why.*?(?=<)", text) == said
+    assert "expected: near 1" in text and (">first</a>" in page[0])
+
+
+def test_what_is_not_decided_says_why_before_all_else(monkeypatch):
+    page = []
+    monkeypatch.setattr(evidence.st, "html", page.append)
+    evidence.show([Summary((finding("not decided", at=header(), unfinished="one seed", reason="so"),), ())])
+    assert "Why: one seed<" in page[0]
+
+
+def test_what_all_runs_of_an_atlas_say_is_said_to_be_theirs(monkeypatch):
+    page = []
+    monkeypatch.setattr(evidence.st, "html", page.append)
+    evidence.show([Summary((finding(at=header("atlas")), finding(at=header("local"))), ())])
+    assert (
+        "in <a" in page[0] and ">all runs of the included sweep</a>; 0.5 in a run made here, 012345 (1 seed)" in page[0]
+    )
 
 
 def test_claims_are_counted_by_verdict_failing_ones_first():
-    found = [Summary((finding(verdict),), ()) for verdict in ("reproduced", "not decided", "reproduced", "fails")]
-    assert verdicts.counted(found) == "✗\xa01 fails, ?\xa01 not decided, ✓\xa02 reproduced"
+    told = ("reproduced", "not run", "not decided", "reproduced", "fails")
+    found = [Summary((finding(verdict),), ()) for verdict in told]
+    assert verdicts.counted(found) == "✗ fails 1, ? not decided 1, ✓ reproduced 2, ? not run 1"

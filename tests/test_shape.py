@@ -95,7 +95,7 @@ LAYERS = (
     ("registry", "figures", "regression", "training", "export"),
     ("papers",),
     ("runs",),
-    ("findings",),
+    ("findings", "tables"),
     ("jobs",),
     ("atlas", "build", "sweeps", "own_files"),
     ("cli", "__main__"),

@@ -8,7 +8,7 @@ import streamlit as st
 from icl_core import knobs, registry
 from icl_core.experiment import STAGE, Drawing, Panel, Run
 from icl_core.findings import Summary
-from pages.ui import address, cells, growing, lesson, panels, rules, scheme, sweep, verdicts, widgets
+from pages.ui import address, cells, growing, lesson, panels, rules, scheme, sweep, widgets
 from pages.ui.address import Setting
 from pages.ui.cells import Cell
 from pages.ui.heard import heard
@@ -58,7 +58,7 @@ def _opened(key: str) -> None:
 
 def _content(setting: Setting, run: Run, opened: str, found: Sequence[Summary], grows: str) -> None:
     if opened == EVIDENCE:
-        verdicts.evidence(found)
+        evidence.show(found)
     elif opened == lesson.EXERCISES:
         lesson.exercises(setting, run)
     elif opened == scheme.MODEL:

@@ -8,7 +8,7 @@ import streamlit as st
 _CSS = """
 .block-container { padding: 1.1rem 2.5rem 3rem; max-width: 110rem; }
 h1, h2:not([slot="title"]) { padding: 0 !important; }
-/* A list begins: Claims, Runs, the front page. */
+/* Room around the headings of a page's lists: Claims, Runs, the front page. */
 [data-testid="stMainBlockContainer"] > [data-testid="stVerticalBlock"] > * > [data-testid="stHeading"] h2 {
   padding: .7rem 0 .5rem !important; }
 /* What Streamlit says where it is lost names another script. */
@@ -37,6 +37,7 @@ div:has(+ [data-testid="stErrorCodeBlock"])::after { font-size: 1rem;
 [data-testid="stCaptionContainer"], [data-testid="stCaptionContainer"] p { color: FAINT !important; }
 [data-testid="stCaptionContainer"] { opacity: 1 !important; }
 [data-testid="stBaseButton-primary"] p { color: ON_PRIMARY; }
+[data-testid="stHtml"] a { color: LINK; } /* else the browser's */
 .st-key-tools { margin-left: auto; }
 .st-key-drawers { scroll-margin-top: 35vh; }
 /* What a knob moves may stand far below it. */
@@ -135,7 +136,6 @@ ul.claims { list-style: none; margin: 0; padding: 0; }
 .claims li { margin: 0; padding: .6rem 0; border-top: 1px solid rgba(128, 128, 128, .35);
   display: grid; grid-template-columns: 9.5rem 1fr; gap: .1rem 1rem; }
 .claims p { margin: 0; }
-[data-testid="stHtml"] a { color: LINK; }
 .claims .more { grid-column: 2; font-size: .9rem; }
 @media (max-width: 640px) { .claims li { grid-template-columns: 1fr; } .claims .more { grid-column: 1; } }
 @media (prefers-reduced-motion: reduce) { * { transition: none !important; animation: none !important; } }

@@ -2,17 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from html import escape
-from urllib.parse import urlencode
 
 import streamlit as st
 
-from icl_core import registry
 from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
-from icl_core.experiment import GROUPS, Preset
-from icl_core.findings import FAILED, Finding, Summary
-from icl_core.runs.header import Header
+from icl_core.findings import Finding, Summary, rank
 
 MARKS = {
     **{failed: "✗" for _, failed in VERDICTS.values()},
@@ -57,12 +53,10 @@ def marked(verdict: str) -> str:
     return f"{MARKS[verdict]} {verdict}"
 
 
-def counted(found: Sequence[Summary]) -> str:
-    """How many claims have which verdict, failing ones first: "✗ 1 not reproduced, ✓ 5 reproduced"."""
+def counted(found: Iterable[Summary]) -> str:
+    """How many claims have each verdict, failing ones first: "✗ not reproduced 1, ✓ reproduced 5"."""
     counts = Counter(summary.verdict for summary in found)
-    return ", ".join(
-        f"{MARKS[verdict]}\N{NO-BREAK SPACE}{counts[verdict]} {verdict}" for verdict in MARKS if counts[verdict]
-    )
+    return ", ".join(f"{marked(verdict)} {counts[verdict]}" for verdict in sorted(counts, key=rank))
 
 
 def _number(value: float, digits: int = 3) -> str:
@@ -121,64 +115,3 @@ def _words(kind: str, counts: Mapping[str, int]) -> str:
     """How the claims of one kind fared: "Exact theory: ✓ holds 7"."""
     told = ", ".join(f"{marked(verdict)} {counts[verdict]}" for verdict in reversed(MARKS) if counts.get(verdict))
     return f"{KINDS[kind]}: {told}"
-
-
-def evidence(found: Iterable[Summary]) -> None:
-    """Every claim with what the runs measured, failing ones first, each with links to the settings that show it."""
-    st.html(f'<ul class="claims">{"".join(map(_row, found))}</ul>')
-
-
-def _row(summary: Summary) -> str:
-    claim = summary.first.metric.claim
-    others = _values(summary.elsewhere)
-    elsewhere = f"; elsewhere: {others}" if others else ""
-    values = f"{_values(summary.here) or 'not run at its own setting'}{elsewhere}"
-    return (
-        f"<li><strong>{escape(marked(summary.verdict))}</strong><p>{escape(claim.text)}</p>"
-        f'<p class="more">{escape(origin(summary.first))}<br>'
-        f"{escape(claim.label)}: {values} · {escape(promised(claim))}{_because(summary)}</p></li>"
-    )
-
-
-def _because(summary: Summary) -> str:
-    """Why it came out so, as far as that was measured; of which run, where runs give different reasons."""
-    reasons: dict[str, list[Finding]] = {}
-    for finding in summary.here:
-        if reason := finding.metric.unfinished or finding.metric.reason:
-            reasons.setdefault(reason, []).append(finding)
-    if not reasons:
-        return "<br>Why: not known" if summary.verdict in FAILED else ""
-    if len(reasons) == 1:
-        return f"<br>Why: {escape(*reasons)}"
-    return "".join(f"<br>Why, in {', '.join(map(_where, of))}: {escape(reason)}" for reason, of in reasons.items())
-
-
-def _values(found: Iterable[Finding]) -> str:
-    return "; ".join(
-        f"{escape(measured(finding.metric))} in {_where(finding)}{_seeds(finding.header)}"
-        for finding in found
-        if finding.header
-    )
-
-
-def _seeds(header: Header) -> str:
-    """Over how many seeds a run has measured, in brackets."""
-    seeds = header.config.get("seeds", 1)
-    return f" ({seeds} seed{'s' * (seeds != 1)})"
-
-
-def _title(preset: Preset) -> str:
-    """A preset as the page's menu calls it, with its group, as the paper's sizes have the names of those in class."""
-    return preset.title + (f" ({preset.group.lower()})" if preset.group == GROUPS[1] else "")
-
-
-def _where(finding: Finding) -> str:
-    """The presets whose run it is, as links to their figures."""
-    paper, _, name = finding.experiment.partition(".")
-    query = [(each, urlencode({"experiment": name, "preset": each})) for each in finding.presets]
-    titles = {each.name: _title(each) for each in registry.experiment(finding.experiment).presets}
-    links = [
-        f'<a href="{paper}?{escape(asked)}" target="_self">{escape(titles.get(each, each))}</a>'
-        for each, asked in query
-    ]
-    return ", ".join(links) or (f"a run made here, {finding.header.key[:6]}" if finding.header else "")

@@ -37,7 +37,7 @@ PAPER = Paper(
         ("L*", "L*", "the best loss of one step, in closed form"),
         ("A, B", "A G x − B G S x", "what two steps predict, with G = ∑ y xᵀ and S = ∑ x xᵀ"),
         ("alpha", "α", "test scale: x is α times as large as in training"),
-        ("sensitivity", "∂ŷ/∂x", "derivative of the prediction by the query"),
+        ("sensitivity", "∂ŷ/∂x", "derivative of the prediction with respect to the query"),
         ("kappa", "κ", "E x⁴ / (E x²)², 1.8 for a uniform x"),
     ),
     picture=("gdssm.layer", "layer", draw),

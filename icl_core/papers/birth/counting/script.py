@@ -17,7 +17,7 @@ EARLY = 8  # a position at which little has been counted
 def _start(run: Run, view: View) -> str:
     away = at_step(run, "kl_uniform", 0)
     return (
-        f"Before training the model holds all {run.config.k} states for equally likely: it is {away:.3f} nats from a "
+        f"Before training the model takes all {run.config.k} states to be equally likely: it is {away:.3f} nats from a "
         "uniform guess, and far from a predictor that counts."
     )
 
@@ -106,7 +106,7 @@ BEATS = (
     Beat("start", _start, FIRST, ("distances", "next")),
     Beat(
         "unigrams",
-        "First the model counts single states: a state that has come up often so far, it expects again.",
+        "First the model counts single states: what has come up often so far, it expects to come up again.",
         _plateau,
         ("distances", "next"),
         ask=Question(

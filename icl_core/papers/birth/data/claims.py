@@ -128,7 +128,7 @@ EVEN_OUTPUT = seen(
 )
 EVENER = Claim(
     id="output-evener-than-keys",
-    label="the same, less that of W_K²",
+    label="unevenness of W_O², less that of W_K²",
     kind="ours",
     text="W_O² stores its pairs more evenly than W_K² does.",
     source="not in the paper",

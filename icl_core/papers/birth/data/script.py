@@ -28,13 +28,13 @@ def _first(run: Run, view: View) -> int:
 
 def _order(run: Run, view: View) -> str:
     told = ", ".join(f"{short(name)} {when(arrival(run, 'accuracy', name), run)}" for name in ordered(run))
-    return f"By their triggers, {LEVEL:.0%} are right in context: {told}."
+    return f"{LEVEL:.0%} are right in context: {told}."
 
 
 def _few(run: Run, view: View) -> str:
     one, five = (when(arrival(run, "accuracy", name), run) for name in ("random_1", "random_5"))
     return (
-        f"Five random triggers in each sequence form the head {five}, one random trigger {one}. Fewer triggers mean "
+        f"With five random triggers a sequence the head forms {five}, with one {one}. Fewer triggers mean "
         "fewer places at which the context tells the answer, so there is less to learn from."
     )
 

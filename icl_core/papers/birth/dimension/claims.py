@@ -60,7 +60,7 @@ EASIER = estimated(
 NOISE = theory(
     id="noise",
     label="squared noise of the readings, simulated over exact",
-    text="The squared noise of the one-step readings is what the moments of random embeddings make it, the mean over "
+    text="The squared noise of the one-step readings agrees with the moments of random embeddings, in the mean over "
     "all widths and numbers of batches.",
     source="moments of Gaussian embeddings and a random W_V²",
     near=1.0,

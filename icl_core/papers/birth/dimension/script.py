@@ -134,8 +134,8 @@ BEATS = (
     ),
     Beat(
         "data",
-        "There are two kinds of noise. Overlaps shrink with the width, and what few data leave shrinks with more "
-        "data: less of one does not help where the other is larger.",
+        "There are two kinds of noise. Overlaps shrink with the width, and the noise of too few data shrinks "
+        "with more: less of one does not help where the other is larger.",
         None,
         ("noise", "one_step"),
         FEW,

@@ -20,7 +20,7 @@ HALF = mapped(
     at_most=24.0,
 )  # fmt: skip
 WIDER = mapped(
-    id="attention-half-width", label="the same width of W_K², over that of W_O²",
+    id="attention-half-width", label="width for half of W_K², over that of W_O²",
     text="W_K² needs more width than W_O² to recall half of its pairs: it reads them through layer 1, with the noise "
     "of everything else that is in the stream.",
     at_least=1.0,

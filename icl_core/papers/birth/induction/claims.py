@@ -138,9 +138,9 @@ SECOND_EASIER = either(
 )
 SECOND_EASIER_BY_FREQUENCY = either(
     id="W_K2-easier-by-frequency",
-    label="the same, W_K² weighted by frequency",
+    label="W_K² by frequency without W_K¹, less the reverse",
     kind="ours",
-    text="The same with each character of W_K² counted as often as it occurs.",
+    text="Counted by frequency, too, W_K² is easier to learn without W_K¹ than the reverse.",
     source="not in the paper",
 )
 GLOBAL_FIRST = together(

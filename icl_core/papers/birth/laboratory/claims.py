@@ -118,7 +118,7 @@ SQUARE = ours(
 ZIPF = ours(
     id="zipf-asked",
     label="recall as asked less recall of pairs, d = 64, 1,024 pairs",
-    text="Stored by Zipf's frequencies most pairs are lost, but not those that are asked for.",
+    text="Stored with Zipf's frequencies, most pairs are lost, but not those that are asked for.",
     at={"seeds": SEVERAL, "exponent": 1.0},
     at_least=0.2,
 )

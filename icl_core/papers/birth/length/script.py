@@ -17,7 +17,7 @@ def _task(config: Config) -> str:
     lengths = ", ".join(map(str, lengths_of(config)))
     return (
         f"The model learns to continue “ab…a” with “b”, from sequences of T = {lengths} characters. We count the "
-        "training steps until its induction head stands."
+        "training steps until its induction head has formed."
     )
 
 
@@ -70,8 +70,8 @@ def _matches(run: Run, view: View) -> str:
 BEATS = (
     Beat(
         "wait",
-        "A head stands, we say, when 80% of the predictions in context are right: one layer, which has no head, stays "
-        "well below that.",
+        "A head has formed, we say, when 80% of the predictions in context are right: one layer, which has no head, "
+        "stays well below that.",
         None,
         ("growth", "accuracy"),
         {"until": "accuracy", "optimiser_shown": "sgd"},
@@ -118,7 +118,7 @@ BEATS = (
 
 TRIES = (
     Try("Wait for W_K¹, with SGD", fields={"until": "W_K1"}, marks=("growth", "w_k1")),
-    Try("One trigger a sequence: does the length matter more?", fields={"K": 1}, marks=("growth", "even")),
+    Try("One trigger per sequence: does the length matter more?", fields={"K": 1}, marks=("growth", "even")),
     Try("See every slope", drawer="Every slope", marks=("table",)),
     Try("The full transformer, where everything learns", "full", marks=("growth", "accuracy")),
     Try("Four lengths, with the vocabulary of the paper", "all lengths", marks=("growth",)),

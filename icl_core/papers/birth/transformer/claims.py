@@ -102,13 +102,13 @@ MEMORIES = Claim(
 CARRIED_BY_SECOND = found(
     id="output-carried-by-layer-2",
     label="other output said, a head of layer 1 patched",
-    text="Heads of layer 1 do not carry which output it was: given their output on a sequence with other outputs, none "
+    text="Heads of layer 1 do not tell which output it was: given their output on a sequence with other outputs, none "
     "of them makes the model say the other one.",
     at_most=0.05,
 )
 COUNTING = found(
     id="one-layer-counts",
-    label="one layer right where a count is, less where it is not",
+    label="one layer's accuracy where counting helps, less elsewhere",
     text="A single layer is right where the character that comes up more often than usual is the output, and seldom "
     "elsewhere.",
     at_least=0.3,

@@ -52,14 +52,14 @@ ONLY = shown(
 TRANSFORMER = shown(
     id="two-layer-transformer-reaches",
     label="linear transformer, two layers, is above one step by",
-    text="The linear transformer of two layers, which is the paper's, reaches one step of gradient descent as well.",
+    text="The paper's linear transformer, of two layers, reaches one step of gradient descent as well.",
     quote=ONLY_THESE,
     at_most=0.05,
 )
 OTHERS = found(
     id="nor-others-of-one-layer",
     label="best of a gated delta network and a softmax transformer of one layer is above one step by",
-    text="Nor do two more models of one layer, which the paper does not show, come near one step.",
+    text="A gated delta network and a softmax transformer of one layer, not in the paper, stay far from one step.",
     at=PAPERS,
     at_least=0.05,
 )

@@ -40,7 +40,7 @@ def _who(run: Run, view: Any) -> int:
 
 def _who_said(run: Run, view: Any) -> str:
     first, second, third = (f"{_entry(run, id).model.short} {written(_ratio(run, id), 2)}" for id in THREE)
-    return f"In units of one step's loss: {first}, {second}, {third}. At most {written(NEAR, 2)} counts as there."
+    return f"In units of one step's loss: {first}, {second}, {third}. Up to {written(NEAR, 2)} counts as reaching it."
 
 
 def _arrival(run: Run, id: str) -> float | None:
@@ -92,7 +92,7 @@ def _close(run: Run, view: Any) -> str:
     times = min(each.parameters for each in there) / own.parameters if there else 1
     return (
         f"You have seen that a step of gradient descent is not the GD-SSM's alone: on these small tasks {len(there)} "
-        f"other models come there too, with at least {float(f'{times:.2g}'):,.0f} times as many numbers"
+        f"other models get there too, with at least {float(f'{times:.2g}'):,.0f} times as many numbers"
         f"{_later(run, there)}. The paper's “only” is about ten dimensions: “Try” leads there."
     )
 

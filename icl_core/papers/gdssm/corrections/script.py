@@ -114,7 +114,7 @@ SCRIPT = Script(
         Beat(
             "close",
             "You have seen what the formulas give as they are printed. None of it touches the message of the paper: "
-            "with the slips mended, a state-space layer adds up a gradient.",
+            "with the slips corrected, a state-space layer adds up a gradient.",
             marks=("gains",),
         ),
     ),
@@ -130,7 +130,7 @@ SCRIPT = Script(
             marks=("gains",),
         ),
         Try(
-            "Formula by formula: in the last row, what do the two states have in common, and what not the gradients?",
+            "Formula by formula: in the last row, what do the states share that the gradients do not?",
             drawer="Formula by formula",
             marks=("table",),
         ),

@@ -12,7 +12,7 @@ ONE_FEATURE = {"model": "N-D", "layers": 1, "skip": False, "f": 1, "N": 10}
 
 IDENTICAL = "Trained single layer GD-SSM loss and GD-SSM loss with the parameters from our construction are identical."
 SAME = "The trained weights are those of the construction, once the symmetries of the model are normalised away."
-ALONG = "The derivative of the prediction by the query points where that of gradient descent does."
+ALONG = "The derivative of the prediction with respect to the query points where that of gradient descent does."
 MATCH = (
     "the model trained from a random initialisation has an excellent match with the construction, both in the "
     "output/loss metrics (Figure 2) and in the parameters it ends up with (Figure 3)"
@@ -57,7 +57,7 @@ BEATS_SHARED = Claim(
 )  # fmt: skip
 FLOOR = like_floor(
     id="reaches-floor", label="loss differs from the best steps by", kind="ours",
-    text="More trained layers are as good as that many steps of gradient descent, each with its best rate: least "
+    text="Three trained layers are as good as three steps of gradient descent, each at its best rate: fitted by least "
     "squares on the test set, at the worst seed.",
     source="Section 4.3, there for two layers", at={"layers": 3, "penalty": 0.0, **SIZE},
 )  # fmt: skip

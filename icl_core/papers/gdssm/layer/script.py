@@ -99,7 +99,7 @@ EARLY = Question(
     ),
     _early,
     _early_said,
-    "The gradient is a sum over pairs. The layer adds one term a pair and forgets none, so it is right all along.",
+    "The gradient is a sum over pairs. The layer adds one term per pair and forgets none, so it is right all along.",
     ("state", "exact", "difference", "tokens"),
 )
 SCALE = Question(

@@ -45,7 +45,7 @@ GATE = ours(
 )
 IDEAL = ours(
     id="sine-reaches-gd",
-    label="gated MLP, loss off gradient descent",
+    label="gated MLP: loss above gradient descent's",
     text=(
         "With an MLP embedding and the gated unit the model is at least as good as gradient descent of as many steps, "
         "at the best rates, on the features in which every sine is linear: sin x and cos x. At the worst seed."

@@ -2,14 +2,17 @@
 
 from icl_core.script import Example
 
-# Else "0.4−0.5" would be read as one; a line breaks between pairs alone.
+# Without a blank "0.4−0.5" would read as one number; lines break between pairs alone.
 APART, WITHIN = (" ", ""), ("\N{NO-BREAK SPACE}", "")
 
 
 def prompt(*pairs: tuple[str, str], query: str, answer: str) -> Example:
-    """Pairs (x, y), a blank after each of the two, then the x whose y is asked for; an x that is "" is not told."""
-    told = [piece for x, y in pairs for piece in (*(((x, "x"), WITHIN) if x else ()), (y, "y"), APART)]
-    return Example((*told, (query, "query")), answer)
+    """Pairs (x, y), each number followed by a blank, then the x whose y is asked for; an empty x is left out."""
+    return Example((*(piece for pair in pairs for piece in _pieces(*pair)), (query, "query")), answer)
+
+
+def _pieces(x: str, y: str) -> tuple[tuple[str, str], ...]:
+    return ((x, "x"), WITHIN, (y, "y"), APART) if x else ((y, "y"), APART)
 
 
 EXAMPLE = prompt(("0.2", "0.4"), ("−0.5", "−1"), query="0.3", answer="0.6")

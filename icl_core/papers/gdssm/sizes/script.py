@@ -123,6 +123,6 @@ SCRIPT = Script(
             drawer="All curves",
             marks=("gaps",),
         ),
-        Try("One number y a pair: do the dots still lie on the curve?", preset="1-D", marks=("features",)),
+        Try("One number y per pair: do the dots still lie on the curve?", preset="1-D", marks=("features",)),
     ),
 )

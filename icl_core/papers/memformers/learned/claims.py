@@ -63,7 +63,7 @@ RISK_FALLS = Claim(
 )  # fmt: skip
 MEDIAN_FALLS = Claim(
     id="median-falls", label="power of N in the excess median", kind="ours",
-    text="So does the excess of the median over fresh prompts, in which rare prompts do not count.",
+    text="The excess of the median over fresh prompts, in which rare prompts do not count, falls as fast too.",
     source="not in the paper",
     at={**TASK, "protocol": "ours"}, at_most=-0.5,
 )  # fmt: skip

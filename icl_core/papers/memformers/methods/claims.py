@@ -122,8 +122,8 @@ KEEPS_UP_LONGER = Claim(
 )  # fmt: skip
 DEEP_OVERFITS = Claim(
     id="deep-overfits", label="d = 10, fresh prompts: Memformer minus CGD", kind="ours",
-    text="On fresh prompts that model is behind conjugate gradient: 1000 prompts are too few for so many matrices. "
-    "The worse of six and seven steps counts.",
+    text="On fresh prompts the model of Figure 16 is behind conjugate gradient: 1000 prompts are too few for so many "
+    "matrices. The worse of six and seven steps counts.",
     source="against Figure 16", at=SEVEN, at_least=0.0,
 )  # fmt: skip
 FRESH_KEEPS_UP = Claim(

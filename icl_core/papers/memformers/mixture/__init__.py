@@ -29,8 +29,8 @@ def headline(run: Run, view: View) -> str:
     """What you see: the error of the Memformer beside the linear transformer's, with gates alone and with Γ too."""
     linear, gated, adapted = (float(np.log(run[f"evaluated/{each}"][:, -1]).mean()) for each in losses.FIGURES)
     return (
-        f"A Memformer's error is {compared(gated - linear)} the linear transformer's with gates alone, "
-        f"{compared(adapted - linear)} it with Γ too."
+        f"With gates alone a Memformer's error is {compared(gated - linear)} the linear transformer's; with Γ too, "
+        f"{compared(adapted - linear)} it."
     )
 
 

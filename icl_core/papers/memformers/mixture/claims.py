@@ -36,13 +36,13 @@ OVERCOME = Claim(
 )  # fmt: skip
 TURNS = Claim(
     id="order-turns", label="Memformer above linear, heads trained longer", kind="ours",
-    text="With heads that learn ten times as long, at five times the rate, the order turns round: with gates alone the "
+    text="With heads that learn ten times as long, at five times the rate, the order reverses: with gates alone the "
     "Memformer of four layers is the better one.",
     source="not in the paper; against Figure 10's reading",
     at=LONGER, at_most=-0.1,
 )  # fmt: skip
 ONE_HOT = Claim(
-    id="one-gate-is-its-head", label="all heads, one gate open, off its head", kind="theory",
+    id="one-gate-is-its-head", label="one gate open: away from its head by", kind="theory",
     text="With one gate at 1 and the others at 0, all heads together are as good on a component as its head.",
     source="Theorem 4.1", at={"prompts": "components"}, near=0.0, tolerance=1e-4,
 )  # fmt: skip

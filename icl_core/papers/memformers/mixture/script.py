@@ -6,7 +6,7 @@ from icl_core.experiment import Run
 from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR
 from icl_core.papers.memformers.mixture.settings import Config, View, mixture_of
 from icl_core.papers.memformers.shared.read_run import end
-from icl_core.papers.memformers.shared.told import compared
+from icl_core.papers.memformers.shared.told import TO, compared
 from icl_core.script import HEADLINE, Beat, Example, Question, Script, Task, Try
 
 ALIKE = 0.1  # the logarithm of a ratio of errors: within 10% they count as equal
@@ -58,8 +58,7 @@ SCRIPT = Script(
     task=Task(
         _task,
         Example(
-            (("2", "x"), (" ↦ ", ""), ("6", "y"), ("  ", ""), ("−1", "x"), (" ↦ ", ""), ("−3", "y"), ("  ", ""),
-             ("3", "query")),
+            (("2", "x"), TO, ("6", "y"), ("  ", ""), ("−1", "x"), TO, ("−3", "y"), ("  ", ""), ("3", "query")),
             "9",
         ),
     ),
@@ -95,7 +94,7 @@ SCRIPT = Script(
                 _better,
                 _each,
                 "With as few steps the heads with memory are not trained yet, so that gates have worse heads to mix. "
-                "Train them to their end (see Try), and the order turns round.",
+                "Train them to their end (see Try), and the order reverses.",
                 ("training", "picked"),
             ),
         ),

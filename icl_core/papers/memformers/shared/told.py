@@ -4,10 +4,11 @@ import numpy as np
 
 from icl_core.script import Example
 
+TO = "\N{NO-BREAK SPACE}↦\N{NO-BREAK SPACE}", ""  # lines break between pairs alone
 # w* = (2, −1): the answer to (1, 1) is 2 − 1
 EXAMPLE = Example(
-    (("(1, 0)", "x"), (" ↦ ", ""), ("2", "y"), ("  ", ""), ("(0, 1)", "x"), (" ↦ ", ""), ("−1", "y"), ("  ", ""),
-     ("(1, 1)", "query")),
+    (("(1,\xa00)", "x"), TO, ("2", "y"), ("  ", ""), ("(0,\xa01)", "x"), TO, ("−1", "y"), ("  ", ""),
+     ("(1,\xa01)", "query")),
     "1",
 )  # fmt: skip
 EVEN = 0.005  # a share by which errors may differ and count as equal

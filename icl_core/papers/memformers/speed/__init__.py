@@ -23,7 +23,7 @@ from icl_core.papers.memformers.speed.train import run
 
 
 def headline(run: Run, view: View) -> str:
-    """What you see: how many times sooner the CGD-like Memformer arrives, and step sizes alone."""
+    """What you see: how many times as fast the CGD-like Memformer arrives, and step sizes alone."""
     where = view.coordinates
     if not np.isfinite(float(typical(arrivals(run, CGD, where)).min())):
         return f"In {where} coordinates the CGD-like Memformer never comes within {WITHIN} of the floor."

@@ -1,4 +1,4 @@
-"""When a training arrives at its floor, and how many times sooner than another: from the curves of a run."""
+"""When a training arrives at its floor, and how many times as fast as another: from the curves of a run."""
 
 from dataclasses import dataclass
 
@@ -69,7 +69,7 @@ def best_rate(steps: np.ndarray) -> int | None:
 
 @dataclass(frozen=True, eq=False)
 class Factors:
-    """How many times sooner a model arrives than another, [seeds]: the same prompts and first A for both.
+    """How many times as fast as another a model arrives, [seeds]: the same prompts and first A for both.
 
     Where only the other never arrives the number is a lower bound; where only the model does not it is 0; where neither
     does, NaN.

@@ -10,14 +10,14 @@ from icl_core.papers.memformers.speed.models import CGD, LFOM, LINEAR, STEPPED, 
 from icl_core.papers.memformers.speed.settings import View
 from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
-BOUNDS = (1.3, 4.0)  # of how many times sooner: no sooner below, far sooner above
+BOUNDS = (1.3, 4.0)  # of how many times as fast: no faster below, far faster above
 MORE = 1.25  # a factor from which memory is worth more, or less, elsewhere
 LARGE, ENOUGH = 0.1, 0.06  # a learning rate, and one from which on it is the nearest that was trained
 EVERYWHERE = (HEADLINE, "steps", "worth", "losses", "steps there", "every rate", "table")
 
 
 def _factor(run: Run, coordinates: str, model: Timed = CGD, slower: Timed = LINEAR) -> float:
-    """How many times sooner a model arrives than a slower one, each at its best rate; 1 if that is not known."""
+    """How many times as fast as a slower one a model is, each at its best rate; 1 if that is not known."""
     found = at_best(run, coordinates, model, slower)
     return found.mean if found is not None and np.isfinite(found.mean) else 1.0
 
@@ -30,13 +30,13 @@ def _spread(run: Run, coordinates: str, slower: Timed = LINEAR) -> str:
 
 def _range(run: Run, coordinates: str) -> str:
     """The factor in words, with its spread."""
-    return f"{times(_factor(run, coordinates))} sooner{_spread(run, coordinates)}"
+    return f"{times(_factor(run, coordinates))} as fast{_spread(run, coordinates)}"
 
 
 def _sooner(run: Run, view: View) -> str:
     return (
-        f"On equal prompts, each at its best learning rate, the CGD-like Memformer arrives {_range(run, 'original')} "
-        "than the linear transformer; in brackets, the lowest and the highest seed."
+        f"On equal prompts, each at its best learning rate, the CGD-like Memformer is {_range(run, 'original')} "
+        "as the linear transformer; in brackets, the lowest and the highest seed."
     )
 
 
@@ -44,7 +44,7 @@ def _parts(run: Run, view: View) -> str:
     alone, beyond = _factor(run, "original", STEPPED), _factor(run, "original", CGD, STEPPED)
     return (
         "Much of the gain is not memory. A Memformer also learns a step size α for every layer. A linear transformer "
-        f"with α alone (diamonds) arrives {times(alone)} sooner; memory adds a factor of "
+        f"with α alone (diamonds) is {times(alone)} as fast; memory adds a factor of "
         f"{beyond:.1f}{_spread(run, 'original', STEPPED)}."
     )
 
@@ -82,7 +82,7 @@ def _at_large(run: Run, view: View) -> str:
     never = f"{len(late)} of {len(models_of(run))} models never come within {WITHIN} of the floor"
     return (
         f"At a rate of {run['rate/values'][index]:g}, {never}: their steps carry them to and fro above it. A rate that "
-        "is too small costs time, one that is too large costs the end."
+        "is too small costs time; one that is too large never arrives."
     )
 
 

@@ -68,7 +68,7 @@ ALONG = theory(
     id="gradient-along-inverse",
     label="gradient with respect to aₗ",
     text="At Aₗ = aₗ Σ⁻¹ with the steps aₗ that are best on a set of prompts, the inverse roots of a polynomial, "
-    "the gradient on these prompts says nothing of aₗ.",
+    "the gradient on these prompts has no part along aₗ.",
     source="Appendix D, Theorem 3 of Ahn et al.",
     near=0.0,
     tolerance=1e-8,
@@ -86,8 +86,8 @@ SLOPE = ours(
 STATIONARY = ours(
     id="gradient-elsewhere",
     label="squared gradient at aₗ Σ⁻¹ over that at aₗ I",
-    text="With the sampling error taken out, nothing is left of the squared gradient at Aₗ = aₗ Σ⁻¹: less than a "
-    "twentieth of what it is at the best multiples of I.",
+    text="With the sampling error taken out, next to nothing is left of the squared gradient at Aₗ = aₗ Σ⁻¹: less than "
+    "a twentieth of what it is at the best multiples of I.",
     source="Appendix D, Theorem 3 of Ahn et al., measured",
     at={**ENOUGH, "d": 5, "layers": range(2, 5)},  # deeper, no gradient at aₗ I can be told from its sampling error
     near=0.0,
@@ -131,7 +131,8 @@ ERRATA = {
     ),
     "letters": _erratum(
         "letters", "Γ of 1.1 for that of 3.4: off by", "Γ of eq. 1.1 sums up from w_0, Γ of eq. 3.4 is one layer's: "
-        "one for the other is no Nesterov.", "eqs. 1.1 and 3.4", at={**SPECTRUM, "layers": range(2, 9)}, at_least=0.1,
+        "exchanged, they do not give Nesterov's method.", "eqs. 1.1 and 3.4",
+        at={**SPECTRUM, "layers": range(2, 9)}, at_least=0.1,
     ),
     "square": _erratum(
         "square", "3.3: covariance off by", "x = U D z, as the authors draw it, has the covariance U D² Uᵀ and not "
@@ -142,8 +143,8 @@ ERRATA = {
         "gradient is nowhere near its curve in Figures 1 to 3; with Appendix D's it is.", "Section 3.3", at_least=1.0,
     ),
     "inverse": _erratum(
-        "inverse", "D's title: Dist at Σ", "Aₗ goes to Σ⁻¹: at Σ, as the title of Appendix D has it, the paper's own "
-        "distance is far from 0.", "Appendix D, title", at=SPECTRUM, at_least=0.3,
+        "inverse", "D's title: Dist at Σ", "Aₗ goes to a multiple of Σ⁻¹: at Σ, as the title of Appendix D has it, the "
+        "paper's own distance is far from 0.", "Appendix D, title", at=SPECTRUM, at_least=0.3,
     ),
 }  # fmt: skip
 

@@ -89,8 +89,8 @@ SCRIPT = Script(
                 ("Those of variance 1 and 2", "That of variance 3", "All three alike"),
                 _used,
                 _taken,
-                "A wrong size is mended by one number: a larger x only asks for a smaller step. Wrong directions are "
-                "not: a head multiplies with Σ⁻¹ of its own prompts.",
+                "A wrong size is corrected by one number: a larger x only asks for a smaller step. Wrong directions "
+                "are not: a head multiplies with Σ⁻¹ of its own prompts.",
                 ALL,
             ),
         ),

@@ -99,7 +99,7 @@ def positions(run: Run, view: View) -> Panel:
     return Panel(
         f"Trained {model:.3f} nats, bigrams {best:.3f}",
         "The loss at each position after training, the mean over fresh sequences, smoothed over nine positions. The "
-        "longer the sequence, the better pairs can be counted. The dotted line is the loss of who knows the chain. A "
+        "longer the sequence, the better pairs can be counted. The dotted line is the loss if the chain is known. A "
         "model that does not use its context would be as good at the first position as at the last.",
         figures.curves(series, "position", "loss, nats", lines=[("chain known", chain, "floor")]),
         data=pd.DataFrame({"position": x} | {curve.name: curve.mean() for curve in series}).round(4),

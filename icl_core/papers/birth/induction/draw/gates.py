@@ -31,7 +31,7 @@ def gradients(run: Run, view: View) -> Panel:
     return Panel(
         _title(run, norms),
         "How strongly the loss pulls at each matrix, whether it is frozen or not: the norm of the gradient on held-out "
-        "sequences, at every snapshot. A matrix whose gradient is small waits for another: look which line rises after "
+        "sequences, at every snapshot. A matrix whose gradient is small waits for another: see which line rises after "
         "which. Where little is left to learn, all fall.",
         figure,
         data=pd.DataFrame({"step": steps, **norms}),

@@ -1,4 +1,4 @@
-"""How many times sooner than a linear transformer the others arrive, at equal rates and at the best rate of each."""
+"""How many times as fast as a linear transformer the others are, at equal rates and at the best rate of each."""
 
 import numpy as np
 import pandas as pd
@@ -34,7 +34,7 @@ def worth(run: Run, view: View) -> Panel:
     figure.update_layout(lines | {"legend": legend(1), "showlegend": True})
     ticks = {"tickvals": list(range(len(places))), "ticktext": places, "range": [-0.5, len(places) - 0.5]}
     figure.update_xaxes(axis("learning rate, or each at its best", showgrid=False, **ticks))
-    figure.update_yaxes(axis("times sooner (log scale)", **ranged(limits, True)))
+    figure.update_yaxes(axis("times as fast (log scale)", **ranged(limits, True)))
     return Panel(
         _title(run, view.coordinates),
         "The linear transformer's training steps divided by each model's, seed by seed on the same prompts: the "
@@ -67,7 +67,7 @@ def _traces(model: Timed, coordinates: str, found: Places, x: np.ndarray) -> lis
         trace = Trace(x=x[at], y=mean, mode="markers", name=model.name, marker=mark, legendgroup=model.id)
         trace.update(error_y={**bars, "width": 3}, showlegend=not bound)
         said = "at least " * bound
-        hover = f"{model.name}, {coordinates}: {said}%{{y:.3g}} times sooner<extra></extra>"
+        hover = f"{model.name}, {coordinates}: {said}%{{y:.3g}} times as fast<extra></extra>"
         traces.append(trace.update(hovertemplate=hover))
     return traces
 
@@ -87,7 +87,7 @@ def times(found: Factors | None) -> str:
 
 def _data(run: Run) -> pd.DataFrame:
     rows = [
-        {"coordinates": coordinates, "model": model.name, "rate": place, "times sooner": round(each.mean, 3),
+        {"coordinates": coordinates, "model": model.name, "rate": place, "times as fast": round(each.mean, 3),
          "lowest": round(float(each.values.min()), 3), "highest": round(float(each.values.max()), 3),
          "a lower bound": bool(each.at_least.any())}
         for coordinates in run.names("coordinates") for model in COMPARED
