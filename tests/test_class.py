@@ -1,5 +1,6 @@
 """A class on one server: visitors take turns, ask for so much, end what is theirs; and a server that only shows."""
 
+import os
 import random
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -193,6 +194,7 @@ def test_a_name_cannot_leave_the_folder_and_what_is_old_is_forgotten(runs, monke
     monkeypatch.setattr(owners, "MOST", 10)
     for number in range(30):
         owners.add(f"{number:02}", "a")
+        os.utime(runs.local / "owners" / f"{number:02}", (1e9 + number, 1e9 + number))
     assert owners.of("29") == {"a"} and len(list((runs.local / "owners").iterdir())) <= 10
 
 

@@ -93,6 +93,7 @@ def test_owners_of_what_is_there_are_never_forgotten(runs, monkeypatch):
         os.utime(runs.local / "owners" / what, (1e9, 1e9))
     for number in range(30):
         owners.add(f"{number:02}", "b")
+        os.utime(runs.local / "owners" / f"{number:02}", (2e9 + number, 2e9 + number))
     assert all(owners.of(what) == {"a"} for what in (job, run, text))
     assert owners.of("29") == {"b"} and len(list((runs.local / "owners").iterdir())) <= 10
 
@@ -104,6 +105,29 @@ def test_whose_name_was_just_noted_is_known_whatever_the_clock_says(runs, monkey
         os.utime(runs.local / "owners" / f"{number:02}", (4e9, 4e9))  # a clock that was set back since
     owners.add("03", "b")
     assert owners.of("03") == {"b"}
+
+
+def test_owners_of_what_somebody_asks_for_just_now_are_known_though_it_is_not_there_yet(monkeypatch):
+    monkeypatch.setattr(owners, "MOST", 1)
+    for number in range(3):
+        owners.add(f"{number:02}", "a")
+    assert all(owners.of(f"{number:02}") == {"a"} for number in range(3))
+
+
+def test_what_ended_before_a_clock_was_set_back_goes_before_what_ends_now(keep_one):
+    ended(queue.submit(TOY, config(seed=0)), 4e9)
+    now = ended(queue.submit(TOY, config(seed=1)), 1e9)
+    worker.forget_old()
+    assert known() == [now]
+
+
+def test_a_longer_run_finds_what_it_goes_on_from(monkeypatch):
+    short = ended(queue.submit(TOY, config(seed=0)), 100.0)
+    for seed in (1, 2):
+        ended(queue.submit(TOY, config(seed=seed)), 100.0 + seed)
+    monkeypatch.setattr(forget, "KEPT", 1)
+    queue.submit(TOY, config(seed=0, steps=40))
+    assert Job(short).folder.exists() and len(known()) == 3
 
 
 @contextmanager

@@ -18,7 +18,7 @@ def old(ended: Mapping[str, str]) -> None:
     others = [key for key, status in ended.items() if status != "failed"]
     for some, most in ((failed, KEPT_FAILED), (others, KEPT)):
         if len(some) > most:
-            order = sorted(some, key=lambda key: (ended[key] != "left", _end(key)))  # nobody waited for those first
+            order = sorted(some, key=lambda key: (ended[key] != "left", *_end(key)))  # nobody waited for those first
             for key in order[:-most]:
                 shutil.rmtree(Job(key).folder, ignore_errors=True)
 
@@ -29,12 +29,14 @@ def unasked() -> None:
     with suppress(OSError):
         for folder in jobs_folder().iterdir():
             with suppress(OSError):  # a file, or gone meanwhile
-                idle = time.time() - folder.stat().st_mtime > _UNASKED
+                idle = abs(time.time() - folder.stat().st_mtime) > _UNASKED
                 if idle and {path.name for path in folder.iterdir()} <= {"watched", "lock"}:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _end(key: str) -> float:
+def _end(key: str) -> tuple[bool, float]:
+    """When it ended; in a future that never came, before a clock was set back, counts as long ago."""
     with suppress(OSError):
-        return (Job(key).folder / "state.json").stat().st_mtime
-    return 0.0
+        at = (Job(key).folder / "state.json").stat().st_mtime
+        return at <= time.time() + _UNASKED, at
+    return False, 0.0

@@ -7,7 +7,7 @@ cannot be kept is no trouble of the others. Their checkpoints are those that the
 import math
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -52,9 +52,14 @@ def company(first: Held, slots: int) -> list[Held]:
     for key in keys:
         if len(found) + 1 >= min(most, share):
             break
-        with suppress(OSError), queue_lock():  # two that look at once would both find room
-            if memory.fits(key) and (other := take(key)):
-                found.append(other)
+        try:
+            with queue_lock():  # two that look at once would both find room
+                if not memory.fits(key):
+                    break  # nor do the others, which are alike
+                if other := take(key):
+                    found.append(other)
+        except OSError:
+            break
     return found
 
 

@@ -8,6 +8,7 @@ A visitor is a name of letters and digits; the command line's is empty.
 import os
 import re
 import shutil
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from icl_core.places import cache_folder
 from icl_core.runs.disk import private_folder
 
 MOST = 4000  # things whose owners are known; beyond it those of things that are gone are forgotten
-_HERE = "here"
+_HERE, _FRESH = "here", 60.0  # seconds
 _NAME = re.compile(r"[0-9A-Za-z-]{1,64}")
 
 
@@ -68,8 +69,9 @@ def _checked(name: str) -> str:
 def _make_room(folder: Path, spared: str) -> None:
     names = os.listdir(folder)
     if len(names) > MOST:
-        gone = set(names) - _present() - {spared}
-        oldest = sorted((folder / name for name in gone), key=lambda path: path.stat().st_mtime)
+        gone = {folder / name: (folder / name).stat().st_mtime for name in set(names) - _present() - {spared}}
+        # what somebody is asking for just now is not there yet
+        oldest = sorted((path for path, at in gone.items() if abs(time.time() - at) > _FRESH), key=gone.__getitem__)
         for path in oldest[: len(names) - MOST + MOST // 10]:
             shutil.rmtree(path, ignore_errors=True)
 
@@ -78,6 +80,6 @@ def _present() -> set[str]:
     """The runs, jobs and documents that are here, by what their files and folders are called."""
     found: set[str] = set()
     for place in ("runs", "jobs", "texts", "matrices"):
-        with suppress(OSError):
+        with suppress(FileNotFoundError):
             found |= {re.split(r"[-.]", name)[0] for name in os.listdir(cache_folder() / place)}
     return found

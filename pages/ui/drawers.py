@@ -8,7 +8,7 @@ import streamlit as st
 from icl_core import knobs, registry
 from icl_core.experiment import STAGE, Drawing, Panel, Run
 from icl_core.findings import Summary
-from pages.ui import address, cells, growing, lesson, panels, rules, scheme, sweep, widgets
+from pages.ui import address, cells, evidence, growing, lesson, panels, rules, scheme, sweep, widgets
 from pages.ui.address import Setting
 from pages.ui.cells import Cell
 from pages.ui.heard import heard
