@@ -17,7 +17,7 @@ import psutil
 from icl_core import limits, registry
 from icl_core.experiment import Run
 from icl_core.forms import from_kept
-from icl_core.jobs import cluster, ends, forget, listing, turns
+from icl_core.jobs import cluster, forget, listing, turns
 from icl_core.jobs.estimate import estimate
 from icl_core.jobs.folder import ASKED, Job, held, jobs_folder, queue_lock
 from icl_core.jobs.reading import CANCELLED, ENDED, TOLD, WAITING, drop, plain_file
@@ -82,10 +82,8 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
     version = registry.version(experiment_id)
     with queue_lock():
         known, others = _state(key), states()
-        # workers do, too, but not while they are busy, for hours maybe; and a look costs as much as there are folders
-        begun = ends.shorter(experiment_id, config) if hasattr(config, ends.FIELD) else []  # it may go on from these
-        spared = {key, *(store.key_of(experiment_id, each) for each in begun)}
-        forget.old({each.key: each.status for each in others if each.ended and each.key not in spared})
+        # workers forget, too, but not while they are busy, for hours maybe; a look costs as much as there are folders
+        forget.old({each.key: each.status for each in others if each.status in CANCELLED and each.key != key})
         place = {"visitor": visitor, "turn": turns.turn(visitor, later, others), "later": later}
         if store.default().exact(experiment_id, key) is None and (known is None or known.ended):
             if visitor:

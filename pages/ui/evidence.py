@@ -12,6 +12,7 @@ from icl_core.findings import Finding, Summary
 from icl_core.runs.atlas import ORIGIN as ATLAS
 from icl_core.runs.header import Header
 from pages.ui import verdicts
+from pages.ui.sweep import SWEEP
 
 
 def show(found: Iterable[Summary]) -> None:
@@ -65,7 +66,7 @@ def _where(finding: Finding) -> str:
     """The presets whose run it is, as links to their figures, or the sweep that all its runs are of."""
     paper, _, name = finding.experiment.partition(".")
     if finding.header and finding.header.origin == ATLAS:
-        return _link(paper, "all runs of the included sweep", experiment=name, drawer="Sweep")
+        return _link(paper, "all runs of the included sweep", experiment=name, drawer=SWEEP)
     titles = {each.name: _title(each) for each in registry.experiment(finding.experiment).presets}
     links = [_link(paper, titles.get(each, each), experiment=name, preset=each) for each in finding.presets]
     return ", ".join(links) or (f"a run made here, {finding.header.key[:6]}" if finding.header else "")

@@ -59,7 +59,7 @@ TRANSFORMER = shown(
 OTHERS = found(
     id="nor-others-of-one-layer",
     label="best of a gated delta network and a softmax transformer of one layer is above one step by",
-    text="A gated delta network and a softmax transformer of one layer, not in the paper, stay far from one step.",
+    text="A gated delta network and a softmax transformer of one layer, not in the paper, do not come near one step.",
     at=PAPERS,
     at_least=0.05,
 )
