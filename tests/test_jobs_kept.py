@@ -1,5 +1,6 @@
 """What stays of jobs that have ended, whose they are, and who takes them: also where many ask and nobody waits."""
 
+import json
 import os
 from contextlib import contextmanager
 
@@ -10,9 +11,10 @@ from test_links import opened
 from test_store import INFO, TENSORS
 
 from icl_core import registry
-from icl_core.jobs import folder, forget, memory, queue, start, together, train, worker
+from icl_core.jobs import folder, forget, memory, queue, start, together, train, trip, worker
 from icl_core.jobs.folder import Job, held
 from icl_core.runs import documents, owners, store
+from icl_core.runs.file import pack
 from icl_core.text_counts import count
 from pages.ui import menu
 
@@ -76,13 +78,16 @@ def test_a_folder_in_which_nothing_was_asked_for_goes_after_a_while(runs):
     asked = queue.submit(TOY, config(seed=2))
     for key in (looked, fresh, asked):
         queue.look(key, "page")
-    (noted := folder.jobs_folder() / "notes").mkdir()
+    noted, helped = (folder.jobs_folder() / name for name in ("notes", "helped"))
+    noted.mkdir()
     (noted / "mine").touch()
-    for path in (Job(looked).folder, Job(asked).folder, noted):
+    (helped / "phases").mkdir(parents=True)
+    (helped / "ends").mkdir()
+    for path in (Job(looked).folder, Job(asked).folder, noted, helped):
         os.utime(path, (1e9, 1e9))
     worker.forget_old()
-    there = [path.exists() for path in (Job(looked).folder, Job(fresh).folder, Job(asked).folder, noted)]
-    assert there == [False, True, True, True]
+    there = [path.exists() for path in (Job(looked).folder, Job(fresh).folder, Job(asked).folder, noted, helped)]
+    assert there == [False, True, True, True, False]
 
 
 def test_owners_of_what_is_there_are_never_forgotten(runs, monkeypatch):
@@ -153,6 +158,30 @@ def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monke
     assert owners.of(key) == {"b"}
     assert queue.state(key).status == ("done" if where == "save" else "queued")
     assert bool(runs.exact(TOY, key)) == (where == "save")
+
+
+def of_a_cluster(key: str) -> None:
+    """Keep the run of a job as what a worker elsewhere gave back."""
+    job, content = Job(key), pack(TENSORS, {**(Job(key).request() or {}), **INFO})
+    home = trip.Trip(None, job, trip.Worker("", ""), lambda: True, lambda: True)  # pyright: ignore[reportArgumentType]
+    home._keep({"state.json": json.dumps({"status": "done"}).encode(), "run.safetensors": content})
+
+
+@pytest.mark.parametrize("make", [lambda key: worker.work(once=True, slots=1), of_a_cluster])
+def test_nobody_gives_a_run_up_between_the_last_look_and_its_end(runs, monkeypatch, make):
+    key, tell, held_at = queue.submit(TOY, config(), visitor="a"), Job.tell, []
+
+    def told(job, **state):
+        if state["status"] == "done":
+            with pytest.raises(Timeout):
+                FileLock(folder.jobs_folder() / "queue.lock").acquire(timeout=0)
+            held_at.append(bool(runs.exact(TOY, key)))
+        tell(job, **state)
+
+    monkeypatch.setattr(Job, "tell", told)
+    make(key)
+    assert held_at == [True]
+    assert queue.state(key).status == "done" and owners.of(key) == {"a"}
 
 
 def test_a_run_that_is_deleted_is_its_who_asks_for_it_next(runs, monkeypatch):

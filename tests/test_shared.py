@@ -1,5 +1,6 @@
 """Several workers at one run: each training is done once, by one of them, and the run is the same as by one alone."""
 
+import shutil
 import threading
 
 import numpy as np
@@ -142,6 +143,22 @@ def test_a_helper_ends_with_a_job_that_is_cancelled(job):
         with pytest.raises(Cancelled):
             helper(job).take(["a"])
         assert assist(job, never, never) == 0
+
+
+@pytest.mark.parametrize("what", ["give", "end", "report"])
+def test_a_helper_writes_nothing_for_a_job_that_is_forgotten(job, what):
+    helping = helper(job)
+    assert helping.take(["a"])
+    helping._checkpoint_at = 0.0
+    shutil.rmtree(job.folder)
+    with pytest.raises(Cancelled):
+        if what == "give":
+            helping.give("a", {})
+        elif what == "end":
+            helping.end("a", dict)
+        else:
+            helping.report(1, 20, 0.0, dict, dict)
+    assert not job.folder.exists()
 
 
 def test_an_idle_worker_helps_at_a_run_that_another_has_in_hand_and_goes_when_a_job_waits(job, monkeypatch):

@@ -51,6 +51,7 @@ class Assisting:
 
     def give(self, name: str, made: Tensors) -> None:
         """See `icl_core.experiment.Progress`."""
+        self._check()
         self.shared.give(name, made, self._clock() - self._began)
         self.trained += 1
 
@@ -60,6 +61,7 @@ class Assisting:
 
     def end(self, name: str, state: Callable[[], Tensors]) -> None:
         """See `icl_core.experiment.Progress`."""
+        self._check()
         self._ends.keep(name, state)
 
     def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
@@ -72,6 +74,7 @@ class Assisting:
         """See `icl_core.experiment.Progress`."""
         now = time.monotonic()
         if self._stopped() or now >= self._checkpoint_at:
+            self._check()
             prefix = f"now/{self._name}/"
             found = {key.removeprefix(prefix): part for key, part in state().items() if key.startswith(prefix)}
             self.shared.keep(self._name, found)
@@ -84,6 +87,7 @@ class Assisting:
             self._look = now + LOOK
 
     def _check(self) -> None:
+        """Before anything is written, too: what is forgotten must not begin anew."""
         if self.job.cancelled() or self.job.request() is None:
             raise Cancelled
 

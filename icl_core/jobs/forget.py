@@ -8,6 +8,7 @@ from contextlib import suppress
 from icl_core.jobs.folder import Job, jobs_folder
 
 KEPT, KEPT_FAILED = 100, 400  # of those that failed nothing else tells
+_NOT_ASKED = {"watched", "lock", "phases", "ends"}  # a folder of these alone
 _UNASKED = 60.0  # seconds after which a folder that only somebody's look has made is nobody's
 
 
@@ -24,13 +25,13 @@ def old(ended: Mapping[str, str]) -> None:
 
 
 def unasked() -> None:
-    """Drop the folders in which nothing was ever asked for: a page looked, and its request was refused. Under the
-    queue's lock."""
+    """Drop the folders in which nothing is asked for: a page looked, and its request was refused, or a helper left
+    something for a job that was forgotten. Under the queue's lock."""
     with suppress(OSError):
         for folder in jobs_folder().iterdir():
             with suppress(OSError):  # a file, or gone meanwhile
                 idle = abs(time.time() - folder.stat().st_mtime) > _UNASKED
-                if idle and {path.name for path in folder.iterdir()} <= {"watched", "lock"}:
+                if idle and {path.name for path in folder.iterdir()} <= _NOT_ASKED:
                     shutil.rmtree(folder, ignore_errors=True)
 
 

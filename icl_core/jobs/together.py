@@ -122,7 +122,7 @@ def _made(begun: dict[int, Begun]) -> Iterable[tuple[int, Tensors | Exception]]:
         yield indices[at], made
 
 
-def _end(begun: Begun, made: Tensors | Exception) -> dict[str, Any]:
+def _end(begun: Begun, made: Tensors | Exception) -> dict[str, Any] | None:
     if isinstance(made, Exception):
         raise made
     return end(begun, made)

@@ -40,7 +40,7 @@ class Begun:
 def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> None:
     """One job from request to its end, whatever that is. Raises `GpuLost` where the worker can do no other."""
 
-    def work() -> dict[str, Any]:
+    def work() -> dict[str, Any] | None:
         begun = begin(job, stopped, mine)
         return end(begun, begun.experiment.run(begun.config, begun.progress)) if begun else {"status": "done"}
 
@@ -48,8 +48,8 @@ def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> No
 
 
 def conclude(job: Job, mine: Callable[[], bool], work: Callable[[], dict[str, Any] | None]) -> None:
-    """Do the work of a job and tell the state that it gives, or what it came to an end by; None: it goes on. A worker
-    that has lost the job's lock writes nothing. Raises `GpuLost`."""
+    """Do the work of a job and tell the state that it gives, or what it came to an end by; None: it goes on, or its
+    end is told. A worker that has lost the job's lock writes nothing. Raises `GpuLost`."""
     fault = ""
     try:
         last = work()
@@ -103,8 +103,8 @@ def begin(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> Be
     return Begun(job, experiment, config, progress)
 
 
-def end(begun: Begun, tensors: Tensors) -> dict[str, Any]:
-    """Measure and keep the run of a job; the state that is to be told then."""
+def end(begun: Begun, tensors: Tensors) -> dict[str, Any] | None:
+    """Measure and keep the run of a job, and tell that it is done; the state that could not be told, or is another."""
     job, progress = begun.job, begun.progress
     progress.enter("computing the metrics")
     measured = _measured(begun.experiment, Run(begun.config, tensors, _info(progress)))
@@ -115,12 +115,17 @@ def end(begun: Begun, tensors: Tensors) -> dict[str, Any]:
         header = store.default().save(asked["experiment"], asked["config"], tensors, info)
     except OSError as problem:
         return put_off(job, progress.tries, problem)
-    with suppress(OSError), queue_lock():  # nobody asks for it again meanwhile
-        if job.cancelled():
-            store.default().discard(header)
-            raise Cancelled
     reached = {"step": progress.total, "total": progress.total, "loss": progress.loss, "seconds": info["seconds"]}
-    return {"status": "done", "message": info.get("message", ""), **reached}
+    last = {"status": "done", "message": info.get("message", ""), **reached}
+    with suppress(OSError), queue_lock():  # nobody gives it up, or asks for it again, meanwhile
+        try:
+            progress.check()
+        except Cancelled:
+            store.default().discard(header)
+            raise
+        job.tell(**last)
+        return None
+    return last
 
 
 def _faulty(job: Job, fault: str, said: str) -> dict[str, Any]:

@@ -121,18 +121,21 @@ class Trip:
         """Keep what has come of the job, and tell how it has ended."""
         if not self._mine():
             return
-        last = self._state(outcome.pop(parcel.STATE))
+        last: dict[str, Any] | None = self._state(outcome.pop(parcel.STATE))
         if last["status"] == "done":
-            last |= self._kept(outcome)
+            last = self._kept(last, outcome)
         elif last["status"] not in CANCELLED:
             self._relay(outcome)
+        if last is None:
+            return
         if last["status"] in CANCELLED:
             return given_up(self.job, self._mine)
         with suppress(OSError):
             self.job.tell(**last)
 
-    def _kept(self, outcome: parcel.Files) -> dict[str, Any]:
-        """Keep a run; what that changes of the job's state. Raises `Damaged` for another run."""
+    def _kept(self, last: dict[str, Any], outcome: parcel.Files) -> dict[str, Any] | None:
+        """Keep a run, and tell that it is done, `last`; the state that could not be told, or is another. Raises
+        `Damaged` for another run."""
         if status := self.job.cancelled():
             return {"status": status}
         record, tensors = unpack(outcome.pop(parcel.RUN, b""))
@@ -141,12 +144,14 @@ class Trip:
         try:
             header = store.default().save(record["experiment"], self._request["config"], tensors, info_of(record))
         except OSError as problem:
-            return put_off(self.job, self.job.state().get("tries", 0), problem)
-        with suppress(OSError), queue_lock():  # nobody asks for it again meanwhile
-            if status := self.job.cancelled():
-                store.default().discard(header)
-                return {"status": status}
+            return {**last, **put_off(self.job, self.job.state().get("tries", 0), problem)}
         for name, content in outcome.items():
             if name.startswith("ends/") and self._is_ours(content):
                 ends.write(self.job.ends / os.path.basename(name), content)
-        return {}
+        with suppress(OSError), queue_lock():  # nobody gives it up, or asks for it again, meanwhile
+            if status := self.job.cancelled():
+                store.default().discard(header)
+                return {"status": status}
+            self.job.tell(**last)
+            return None
+        return last

@@ -45,7 +45,7 @@ def train(
         apart = replace(whole, runs=len(which))
         return together.Whole(
             lambda step: single.gradient(apart, single.draw(config, config.batch, leader)),
-            lambda step: measure(whole),
+            lambda step: measure(apart),
             [0] * len(which),
         )
 
