@@ -4,6 +4,7 @@ import dataclasses
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -102,6 +103,31 @@ def test_a_run_is_measured_by_its_experiment_and_judged_at_its_settings():
         ("toy.recovered", 1.0, "reproduced"),
         ("toy.exact", 0.5, "fails"),
     ]
+
+
+def test_a_run_is_measured_anew_only_where_its_file_keeps_that_in_an_older_form():
+    experiment = registry.experiment(TOY)
+    tensors = {"final/weights": np.eye(2), "final/teacher": np.eye(2), "curve/loss": np.array([[1.0, 0.5]])}
+    run, old = Run(experiment.config(), tensors), [{"claim": "toy.recovered", "value": 0.7}]
+    kept = [{**each, "value": 0.7} for each in findings.measure(experiment, run)]
+
+    def values(records, *loaded):
+        return [each.metric.value for each in findings.of_run(header(metrics=records), *loaded)]
+
+    assert values(old) == [] and values(old, run) == values([old[0], kept[1]], run) == [1.0, 0.5]
+    assert values(kept, run) == [0.7, 0.7]
+
+
+def test_what_a_file_keeps_is_judged_at_the_settings_of_its_run(monkeypatch):
+    toy = registry.experiment(TOY)
+    mine = dataclasses.replace(toy, claims=[dataclasses.replace(claims()[0], at={"steps": 30})])
+    monkeypatch.setattr(registry, "experiment", lambda name: mine)
+    kept = findings.records(mine, [Metric(mine.claims[0], 1.0)], toy.config())
+    found = [findings.of_run(dataclasses.replace(header(metrics=kept), config={"steps": steps})) for steps in (30, 40)]
+    assert [each.verdict for (each,) in found] == ["reproduced", ELSEWHERE]
+    store = SimpleNamespace(atlases=SimpleNamespace(whole={TOY: header(metrics=kept)}.get))
+    assert [each.metric.value for each in findings.of_atlas(TOY, store)] == [1.0]  # pyright: ignore[reportArgumentType]
+    assert findings.of_atlas("another", store) == []  # pyright: ignore[reportArgumentType]
 
 
 def test_a_record_of_a_claim_that_is_no_longer_declared_is_left_out_and_the_others_stay():

@@ -9,8 +9,9 @@ import torch
 
 from icl_core import registry
 from icl_core.experiment import CannotDraw, Run, names
-from icl_core.papers.birth.counting import model, stages, train
+from icl_core.papers.birth.counting import claims, model, stages, train
 from icl_core.papers.birth.counting.chains import STRATEGIES, draw_chains, followers, predictions, sample, walk
+from icl_core.papers.birth.counting.metrics import metrics
 from icl_core.papers.birth.counting.read_run import read
 from icl_core.papers.birth.counting.settings import Config, View
 from icl_core.runs import store
@@ -154,6 +155,17 @@ def test_stages_are_those_of_the_nearest_strategy():
     swapped = made([0.0, 0.3, 0.4], [0.2, 0.2, 0.1], [0.4, 0.1, 0.2], [0.1, 0.1, 0.1])
     assert not stages.in_order(swapped, 0)
     assert stages.looks_back(swapped) is None
+
+
+def test_each_seed_passes_the_stages_by_itself():
+    good = made([0.0, 0.3, 0.4], [0.2, 0.1, 0.2], [0.4, 0.2, 0.1], [0.1, 0.5, 0.9])
+    bad = made([0.0, 0.3, 0.4], [0.2, 0.2, 0.1], [0.4, 0.1, 0.2], [0.1, 0.1, 0.1])
+    both = {name: np.concatenate([good[name], bad[name]]) for name in good.tensors if name.startswith("curve/k")}
+    ends = {f"evaluated/{name}": np.array([1.0, 1.1]) for name in ("loss", "previous")}
+    floors = {f"baseline/loss_{name}_at": np.array([value]) for name, value in (("unigram", 1.2), ("bigram", 0.9))}
+    losses = {f"{name}/loss": np.ones((2, 9)) for name in ("curve", "batch")}
+    found = metrics(Run(Config(), {**good.tensors, **both, **ends, **floors, **losses}))
+    assert {each.claim.id: each.value for each in found}[claims.STAGES.id] == 0.5
 
 
 def test_the_classroom_counts_single_states_then_pairs():

@@ -8,9 +8,11 @@ import pytest
 import torch
 from test_birth_claims import made
 
+from icl_core import registry
 from icl_core.experiment import Run
 from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.laboratory.metrics import _farthest
+from tests.recorder import Recorder
 
 # Modules: an experiment's package has a function of that name.
 induction, comparison, layer, nonlinear, learned = (
@@ -60,6 +62,16 @@ def test_the_scale_from_which_on_a_loss_is_above_that_of_zero(losses, expected):
 def test_the_seed_that_is_farthest_from_one_counts_on_either_side():
     for ratios, expected in (([1.1, 0.7, 1.2], -0.3), ([1.1, 0.9, 1.2], 0.2)):
         assert layer.worst_ratio(Run(None, {"evaluated/ratio": np.array(ratios)})) == pytest.approx(expected)
+
+
+def test_a_layer_that_is_far_from_its_construction_says_which_part_is():
+    config = registry.experiment("gdssm.layer").config(steps=20, f=3, N=5, batch=16)
+    run = Run(config, registry.experiment("gdssm.layer").run(config, Recorder()))
+    why = {each.claim.id: each.reason for each in layer.metrics(run)}
+    parts = [f"{each.name} " for each in layer.compared(run)]
+    told = why.pop(layer.claims.WEIGHTS.id)
+    assert told.startswith("The farthest entry of each part: ") and all(part in told for part in parts)
+    assert not any(why.values())
 
 
 def test_of_rates_the_means_of_rows_are_compared_and_of_all_else_the_entries():
