@@ -13,7 +13,7 @@ from test_links import opened
 
 from icl_core import registry
 from icl_core.knobs import knobs, values
-from pages.ui import address, rules
+from pages.ui import address, late, rules
 from pages.ui.plain import plain
 
 PAPERS = ("birth", "memformers", "gdssm")
@@ -36,6 +36,7 @@ def query(monkeypatch):
     fake = SimpleNamespace(query_params=query, session_state={})
     monkeypatch.setattr(address, "st", fake)
     monkeypatch.setattr(rules, "st", fake)
+    monkeypatch.setattr(late, "st", fake)
     return query
 
 

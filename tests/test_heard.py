@@ -7,7 +7,7 @@ from house import TOY
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
-from pages.ui import address, clock, heard, stage, sweep
+from pages.ui import address, clock, heard, late, stage, sweep
 
 
 def page() -> None:
@@ -48,6 +48,68 @@ def test_what_is_changed_and_changed_back_before_it_is_drawn_again_is_heard_twic
         session["knob"] = value
         widget["on_change"](*widget["args"])
     assert told == [2, 1]
+
+
+class Query(dict):
+    """The address as Streamlit has it."""
+
+    def from_dict(self, fields):
+        self.clear()
+        self.update(fields)
+
+
+@pytest.fixture
+def late_page(monkeypatch):
+    """The address `a = 1` and then, by a move, `a = 2`, some seconds ago: both can be set."""
+    page = SimpleNamespace(query_params=Query(a="1"), session_state={}, now=100.0)
+    monkeypatch.setattr(late, "st", page)
+    monkeypatch.setattr(late, "time", SimpleNamespace(monotonic=lambda: page.now))
+    late.write({"a": "2"})
+    return page
+
+
+@pytest.mark.parametrize(("passes", "expected"), [(0.5, "2"), (60.0, "1")])
+def test_a_move_that_comes_with_the_address_of_before_undoes_nothing(late_page, passes, expected):
+    late_page.query_params["a"], late_page.now = "1", 100.0 + passes
+    late.catch_up()
+    assert late_page.query_params == {"a": expected}
+
+
+def test_every_address_of_before_is_one_and_where_the_last_move_led_is_none(late_page):
+    late.write({"a": "2", "b": "3"})
+    late.write({"a": "1"})  # back, by a move
+    for before in ({"a": "2"}, {"a": "2", "b": "3"}, {"a": "1"}):
+        late_page.query_params.from_dict(before)
+        late.catch_up()
+        assert late_page.query_params == {"a": "1"}
+
+
+def test_who_has_gone_back_is_there_and_so_is_who_has_heard_and_went_elsewhere(late_page):
+    late_page.query_params.from_dict({"a": "1"})
+    late.arrived()
+    late.catch_up()
+    assert late_page.query_params == {"a": "1"}
+    late.write({"a": "2"})
+    late.catch_up()  # it has heard
+    late_page.query_params.from_dict({"a": "1"})
+    late.catch_up()
+    assert late_page.query_params == {"a": "1"}
+
+
+def test_a_widget_is_told_only_what_it_does_not_show(monkeypatch):
+    told = []
+
+    class Session(dict):
+        def __setitem__(self, key, value):
+            told.append((key, value))
+            super().__setitem__(key, value)
+
+    monkeypatch.setattr(heard.st, "session_state", Session({"knob": 3, heard._MADE: {}}))
+    heard.shows("knob", 3)  # it is new here
+    for value, *of in ((3,), (4,), (4,), (4, "more options"), (4, "more options")):
+        heard.shows("knob", value, *of)
+    heard.shows("other", 1)
+    assert told == [("knob", 3), ("knob", 4), ("knob", 4), ("other", 1)]
 
 
 @pytest.mark.parametrize(("shown", "written"), [(TOY, ["snapshot", "step"]), ("birth.induction", [])])

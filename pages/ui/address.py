@@ -15,7 +15,7 @@ from icl_core import forms, knobs, registry
 from icl_core.experiment import Experiment, Paper, Preset
 from icl_core.knobs import BadSetting
 from icl_core.lesson import Lesson
-from pages.ui import rules
+from pages.ui import late, rules
 
 DIGITS = 10  # of a training step, and then none that Python would read
 _KEPT = ("projector", "at_once")  # survives another preset or experiment
@@ -120,13 +120,12 @@ def write_all(fields: Mapping[str, tuple[Any, Any]]) -> None:
     wanted = {name: old for name, old in query.items() if name not in gone}
     for field, (value, base) in fields.items():
         wanted.pop(field, None) if value == base else wanted.update({field: text(value)})
-    if wanted != query:
-        st.query_params.from_dict(wanted)
+    late.write(wanted)
 
 
 def go(**fields: str) -> None:
     """Leave all settings for `fields`; the projector stays, and a lesson within its experiment."""
-    st.query_params.from_dict({**kept(), **rules.stays(fields), **fields})
+    late.write({**kept(), **rules.stays(fields), **fields})
 
 
 def kept() -> dict[str, str]:

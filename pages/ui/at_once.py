@@ -11,9 +11,9 @@ from icl_core import limits
 from icl_core.jobs import queue, start
 from icl_core.jobs.estimate import estimate
 from icl_core.knobs import BadSetting
-from pages.ui import visitors
+from pages.ui import late, visitors
 from pages.ui.address import Setting
-from pages.ui.heard import heard
+from pages.ui.heard import heard, shows
 
 LONGEST = 5.0  # seconds that may be spent on a visitor who has not asked for them
 _FIELD, _CHOSEN, _BEGUN = "at_once", "at once", "begun at once"
@@ -21,7 +21,7 @@ _FIELD, _CHOSEN, _BEGUN = "at_once", "at once", "begun at once"
 
 def switch() -> None:
     """The switch; what it was set to holds for the visit, and stands in the address where it is off."""
-    st.session_state["switch"] = on()
+    shows("switch", on())
     help = f"Settings that train in less than about {LONGEST:.0f} s start as soon as you choose them"
     st.toggle("Train at once", help=help, **heard("switch", _switched))
 
@@ -35,9 +35,8 @@ def on() -> bool:
 
 def _switched() -> None:
     st.session_state[_CHOSEN] = st.session_state["switch"]
-    st.query_params.pop(_FIELD, None)
-    if not st.session_state[_CHOSEN]:
-        st.query_params[_FIELD] = "false"
+    off = {} if st.session_state[_CHOSEN] else {_FIELD: "false"}
+    late.write({name: value for name, value in st.query_params.items() if name != _FIELD} | off)
 
 
 def begin(setting: Setting, key: str) -> None:

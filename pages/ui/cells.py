@@ -11,10 +11,10 @@ from icl_core import knobs
 from icl_core.cells import Map
 from icl_core.experiment import CannotDraw, Drawing, Run
 from icl_core.knobs import BadSetting
-from pages.ui import address, making, panels
+from pages.ui import address, late, making, panels
 from pages.ui.address import Setting
 from pages.ui.cell_address import MOST, Cell, Maps, joined, read, several, written
-from pages.ui.heard import heard
+from pages.ui.heard import heard, shows
 from pages.ui.plain import plain
 
 _JS, _CSS = ((Path(__file__).parent / "browser" / f"links.{end}").read_text(encoding="utf-8") for end in ("js", "css"))
@@ -74,7 +74,7 @@ def _clicked(key: str) -> None:
 
 
 def _go(text: str) -> None:
-    st.query_params.update({"cell": text, "drawer": "Numbers"})  # at once: one step for the browser's Back
+    late.write({**st.query_params, "cell": text, "drawer": "Numbers"})  # at once: one step for the browser's Back
 
 
 def show(setting: Setting, run: Run, cell: Cell | None) -> None:
@@ -122,7 +122,7 @@ def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
     keys = [f"{setting.id}:cell {part}" for part in ("map", "row", "column")]
     chosen = every[cell.name][cell.map]
     for key, value in zip(keys, ((cell.name, cell.map), cell.row + 1, cell.column + 1), strict=True):
-        st.session_state[key] = value
+        shows(key, value, titles, chosen.matrix.shape)
     st.selectbox("Map", list(titles), format_func=titles.__getitem__, **heard(keys[0], _other, keys[0], every))
     sizes = zip(chosen.sides, chosen.matrix.shape, (chosen.rows, chosen.columns), (cell.row, cell.column), strict=True)
     for key, kind, (side, size, labels, at) in zip(keys[1:], ("Row", "Column"), sizes, strict=True):

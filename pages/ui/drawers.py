@@ -11,7 +11,7 @@ from icl_core.findings import Summary
 from pages.ui import address, cells, evidence, growing, lesson, panels, rules, scheme, sweep, widgets
 from pages.ui.address import Setting
 from pages.ui.cells import Cell
-from pages.ui.heard import heard
+from pages.ui.heard import heard, shows
 from pages.ui.plain import plain
 
 VIEW, NUMBERS, EVIDENCE, WHY = "View", "Numbers", "Evidence", "Why"
@@ -39,7 +39,7 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], cell: Cell | None
     titles, asked = names(setting, run), opened()
     # of this beat: an answer that left the browser before the drawer of the beat arrived does not close it
     key = f"{setting.id}:drawer {st.query_params.get('beat', '')}"
-    st.session_state[key] = asked if asked in titles else None
+    shows(key, asked if asked in titles else None, titles)
     with st.container(key="drawers"):
         st.pills("More", titles, **heard(key, _opened, key), label_visibility="collapsed")
         if asked in titles:

@@ -1,5 +1,6 @@
 """Every claim with its verdict, what the runs measured for it, and links to the settings that show it."""
 
+import re
 from collections.abc import Iterable
 from html import escape
 from urllib.parse import urlencode
@@ -17,7 +18,7 @@ from pages.ui.sweep import SWEEP
 
 def show(found: Iterable[Summary]) -> None:
     """Every claim with what the runs measured, failing ones first, each with links to the settings that show it."""
-    st.html(f'<ul class="claims">{"".join(map(_row, found))}</ul>')
+    st.html(f'<ul class="claims">{_unbroken("".join(map(_row, found)))}</ul>')
 
 
 def _row(summary: Summary) -> str:
@@ -30,6 +31,11 @@ def _row(summary: Summary) -> str:
         f'<p class="more">{escape(verdicts.origin(summary.first))}<br>'
         f"{escape(claim.label)}: {values} · {escape(verdicts.promised(claim))}{_because(summary)}</p></li>"
     )
+
+
+def _unbroken(html: str) -> str:
+    """No line ends within "f = 3"."""
+    return re.sub(r" ([=≤≥]) ", "\u00a0\\1\u00a0", html)
 
 
 def _because(summary: Summary) -> str:

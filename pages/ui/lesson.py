@@ -4,8 +4,9 @@ import streamlit as st
 
 from icl_core.experiment import Run
 from icl_core.lesson import Exercise, Lesson
-from pages.ui import address
+from pages.ui import address, late
 from pages.ui.address import Setting
+from pages.ui.heard import shows
 from pages.ui.plain import plain
 
 EXERCISES = "Exercises"
@@ -30,9 +31,9 @@ def way_out(setting: Setting) -> None:
 
 
 def _leave(experiment: str) -> None:
-    for name in ("lesson", *(["drawer"] if st.query_params.get("drawer") == EXERCISES else [])):
-        st.query_params.pop(name, None)
-    st.query_params["experiment"] = experiment
+    query = dict(st.query_params)
+    gone = {"lesson", *(["drawer"] if query.get("drawer") == EXERCISES else [])}
+    late.write({name: value for name, value in query.items() if name not in gone} | {"experiment": experiment})
 
 
 def exercises(setting: Setting, run: Run) -> None:
@@ -53,7 +54,7 @@ def exercises(setting: Setting, run: Run) -> None:
 def _exercise(lesson: Lesson, run: Run, number: int, exercise: Exercise) -> None:
     kept, key = f"given {lesson.name} {exercise.name}", f"exercise {lesson.name} {exercise.name}"
     st.markdown(f"**{number}.** {plain(exercise.ask)}")
-    st.session_state[key] = st.session_state.get(kept, "")
+    shows(key, st.session_state.get(kept, ""))
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Answer {number}, {exercise.unit}"
         st.text_input(label, key=key, max_chars=20, width=140, label_visibility="collapsed",

@@ -5,7 +5,7 @@ from pathlib import Path
 import streamlit as st
 
 from icl_core import limits, registry
-from pages.ui import style
+from pages.ui import late, style
 
 _ROOT = Path(__file__).parents[2]
 _DAY = 86400.0  # seconds
@@ -13,6 +13,7 @@ _DAY = 86400.0  # seconds
 
 def frame(title: str, projector: bool = False) -> None:
     """Begin a page called `title`: set it up, style it and draw the menu."""
+    late.arrived()
     st.set_page_config(page_title=f"{title} · in-context learning", layout="wide")
     style.apply(projector)
     with st.sidebar.container(gap="xxsmall"):

@@ -6,9 +6,9 @@ import streamlit as st
 
 from icl_core import knobs
 from icl_core.runs.store import Header
-from pages.ui import address
+from pages.ui import address, late
 from pages.ui.address import Setting
-from pages.ui.heard import heard
+from pages.ui.heard import heard, shows
 
 
 def tools(setting: Setting, shown: Header | None) -> None:
@@ -22,7 +22,7 @@ def tools(setting: Setting, shown: Header | None) -> None:
         st.download_button("Run (safetensors)", shown.path.read_bytes, name, key="export", on_click="ignore")
     st.code(snippet(setting), language="python")
     on = "projector" in st.query_params
-    st.session_state["projector"] = on
+    shows("projector", on)
     st.toggle(
         "Projector",
         **heard("projector", _projector),
@@ -31,10 +31,8 @@ def tools(setting: Setting, shown: Header | None) -> None:
 
 
 def _projector() -> None:
-    if st.session_state["projector"]:
-        st.query_params["projector"] = "1"
-    else:
-        del st.query_params["projector"]
+    on = {"projector": "1"} if st.session_state["projector"] else {}
+    late.write({name: value for name, value in st.query_params.items() if name != "projector"} | on)
 
 
 def snippet(setting: Setting) -> str:

@@ -7,6 +7,8 @@ from urllib.parse import parse_qsl, urlencode
 
 import streamlit as st
 
+from pages.ui import late
+
 _BROWSER = Path(__file__).parent / "browser"
 _JS = "".join((_BROWSER / name).read_text(encoding="utf-8") for name in ("back.js", "offline.js", "stays.js"))
 _STAYS = st.components.v2.component("icl_stays", html="<span hidden></span>", js=_JS)
@@ -27,4 +29,4 @@ def link(page: str, label: str, query: dict[str, str]) -> str:
 def _go() -> None:
     asked = st.session_state[_KEY].get("asked")
     if asked:
-        st.query_params.from_dict(dict(parse_qsl(asked, keep_blank_values=True)))
+        late.write(dict(parse_qsl(asked, keep_blank_values=True)))

@@ -13,9 +13,9 @@ from icl_core.runs import store
 from icl_core.sweeps import map as maps
 from icl_core.sweeps.grid import Grid
 from icl_core.sweeps.sweep import DONE, FAILED, MISSING, RUNNING, Look, Sweep
-from pages.ui import address, panels, sweep_choice, training, visitors
+from pages.ui import address, late, panels, sweep_choice, training, visitors
 from pages.ui.address import Setting
-from pages.ui.heard import heard
+from pages.ui.heard import heard, shows
 from pages.ui.plain import plain
 from pages.ui.style import look as style_of
 
@@ -43,6 +43,7 @@ def _result(setting: Setting, grid: Grid, moves: bool) -> None:
     sweep = Sweep(grid)
     look = sweep.look(start.trainings())
     if look.ended == moves:
+        late.catch_up()
         st.rerun()  # from now on it is looked at again and again, or no more
     if moves:
         training.ensure_workers()
@@ -112,7 +113,7 @@ def _metric(setting: Setting, look: Look) -> str:
     titles = {name: claims[name] for name in look.metrics if name in claims} or claims
     asked, first = st.query_params.get(METRIC, ""), next(iter(titles))
     key = f"{setting.id}:sweep metric"
-    st.session_state[key] = asked if asked in titles else first
+    shows(key, asked if asked in titles else first, titles)
     return st.selectbox("Number shown", list(titles), format_func=titles.__getitem__, **heard(key, _measured, key))
 
 
@@ -138,7 +139,7 @@ def _open(setting: Setting, grid: Grid, look: Look) -> None:
     """The keyboard's way to a cell."""
     titles = {index: _named(each.cell.at, grid) for index, each in enumerate(look.outcomes) if each.cell.config}
     key = f"{setting.id}:sweep cell"
-    st.session_state[key] = next((i for i in titles if grid.cells[i].config == setting.config), None)
+    shows(key, next((i for i in titles if grid.cells[i].config == setting.config), None), titles)
     told = {"index": None, "placeholder": "choose one, or click on it", "format_func": titles.__getitem__}
     st.selectbox("Run on the stage", list(titles), **heard(key, _chosen, key, setting, grid), **told)
 

@@ -11,7 +11,7 @@ from icl_core.sweeps import grid
 from icl_core.sweeps.grid import Grid
 from pages.ui import address, widgets
 from pages.ui.address import Setting
-from pages.ui.heard import heard
+from pages.ui.heard import heard, shows
 from pages.ui.plain import plain
 
 AXES, SEEDS = "sweep", "sweep_seeds"  # in the address
@@ -57,7 +57,7 @@ def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: in
     field, _, given = words[number].partition("=") if number < len(words) else ("", "", "")
     keys = [f"{setting.id}:sweep {part} {number}" for part in ("knob", "values")]
     titles = {name: knob.label for name, knob in known.items()}
-    st.session_state[keys[0]] = field if field in known else None
+    shows(keys[0], field if field in known else None, titles)
     label = "Sweep over" if number == 0 else "and over"
     how = heard(keys[0], _other, setting, words, number, keys)
     empty = {"index": None, "placeholder": "nothing else"} if number else {}
@@ -66,12 +66,12 @@ def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: in
         return
     knob = known[field]
     if knob.kind == "slider":
-        st.session_state[keys[1]] = given.replace(",", ", ")
+        shows(keys[1], given.replace(",", ", "), knob)
         told = heard(keys[1], _moved, words, number, field, keys[1])
         st.text_input(f"Values, from {knob.low:g} to {knob.high:g}", max_chars=200, **told)
     else:
         named = knob.options if knob.kind == "choice" else {"false": "off", "true": "on"}
-        st.session_state[keys[1]] = [value for value in given.split(",") if value in named]
+        shows(keys[1], [value for value in given.split(",") if value in named], knob)
         told = heard(keys[1], _moved, words, number, field, keys[1])
         st.pills("Values", list(named), format_func=dict(named).__getitem__, selection_mode="multi", **told)
 
@@ -110,9 +110,8 @@ def _seeds(setting: Setting) -> int | None:
         return None
     key, base = f"{setting.id}:sweep seeds", setting.config.seeds
     asked = st.query_params.get(SEEDS, "")
-    st.session_state[key] = (
-        int(asked) if re.fullmatch("[0-9]{1,9}", asked) and knob.low <= int(asked) <= knob.high else base
-    )
+    good = re.fullmatch("[0-9]{1,9}", asked) and knob.low <= int(asked) <= knob.high
+    shows(key, int(asked) if good else base, knob)
     st.number_input("Seeds of each run", int(knob.low), int(knob.high), **heard(key, _reseeded, key, base))
     return st.session_state[key]
 

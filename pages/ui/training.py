@@ -12,7 +12,7 @@ from icl_core.jobs import queue, start
 from icl_core.jobs.estimate import estimate
 from icl_core.jobs.folder import trouble
 from icl_core.knobs import BadSetting
-from pages.ui import visitors
+from pages.ui import late, visitors
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
@@ -110,6 +110,7 @@ def _said(job: queue.JobState | None, nearest: str) -> str:
 def _cancelling(key: str) -> None:
     job = queue.state(key)
     if job is None or job.status != "cancelling":
+        late.catch_up()
         st.rerun()
     st.markdown("**Cancelling**")
 
@@ -134,6 +135,7 @@ def _progress(key: str) -> None:
                 st.button("Ask for it too", key="ask too", on_click=submit, args=(job.experiment, job.config),
                           help="Another visitor asked for it. Ask too, and it goes on whatever they do.")  # fmt: skip
     if not growing(job):
+        late.catch_up()
         st.rerun()  # the page shows what came of it
 
 

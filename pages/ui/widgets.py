@@ -10,7 +10,7 @@ import streamlit as st
 from icl_core.knobs import Knob, knobs
 from pages.ui import address, documents, own_matrices, own_text, rules
 from pages.ui.address import Setting
-from pages.ui.heard import heard
+from pages.ui.heard import heard, shows
 
 _MOST_STOPS = 300
 _GIVE = {"text": own_text.GIVE, "matrices": own_matrices.GIVE}
@@ -18,13 +18,13 @@ _GIVE = {"text": own_text.GIVE, "matrices": own_matrices.GIVE}
 
 def pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
     """Pills that leave all settings but `now`'s for another value of `field`; each value has its title."""
-    st.session_state[key] = now[field] if now[field] in titles else None
+    shows(key, now[field] if now[field] in titles else None, titles)
     st.pills(label, list(titles), format_func=titles.__getitem__, **heard(key, _go, key, field, now))
 
 
 def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
     """A list that leaves all settings but `now`'s for another value of `field`; each value has its title."""
-    st.session_state[key] = now[field]
+    shows(key, now[field], titles)
     shown = {"format_func": titles.__getitem__, "label_visibility": "collapsed", "width": 340}
     st.selectbox(label, list(titles), **heard(key, _go, key, field, now), **shown)
 
@@ -58,7 +58,7 @@ def draw(setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: 
     if knob.at_most:  # beyond the end is the end, also where a link or the preset says so
         value, base = min(value, knob.high), min(base, knob.high)
     key = f"{setting.id}:{field}"
-    st.session_state[key] = value
+    shows(key, value, knob, base, *also)
     locked = field in rules.fixed(setting.lesson, setting.preset)
     told = f"{rules.LOCKED} {knob.help}".strip() if locked else knob.help or None
     common = {**heard(key, _changed, key, field, base), "help": told, "disabled": locked}

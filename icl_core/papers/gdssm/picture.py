@@ -13,7 +13,7 @@ def draw(run: Run) -> Panel:
     beside = float(run["watched/constructed"][0])
     trained = Curve("trained", x, run["curve/loss"])
     series = [Curve("constructed", x[[0, -1]], [beside, beside], "construction"), trained]
-    lines = [("exact floor", floor, "floor"), ("predicting zero", zero, "floor")]
+    lines = [("best expected loss", floor, "floor"), ("predicting zero", zero, "floor")]
     figure = figures.curves(series, "training step", "loss", y_range=(0.7 * floor, 1.1 * zero), lines=lines, height=260)
     figure.add_annotation(**_name("trained", x[-1] / 6, (zero + floor) / 2, "left"))
     figure.add_annotation(**_name("construction", x[-1], beside, "right"))
