@@ -42,6 +42,17 @@ def keys(runs):
     return {header.key for header in runs.headers(TOY)}
 
 
+def test_runs_are_found_by_their_files_where_neither_the_index_nor_its_fault_can_be_read(runs, configs, monkeypatch):
+    saved = runs.save(TOY, configs[0], TENSORS, INFO)
+
+    def unreadable():
+        raise OSError("an odd disk")
+
+    for name in ("damaged", "paths"):
+        monkeypatch.setattr(runs._made._cache, name, unreadable)
+    assert runs._made.paths() == {saved.key: saved.path}
+
+
 @pytest.mark.parametrize("damage", [b"no database " * 1000, b"", None], ids=["foreign", "empty", "gone"])
 @pytest.mark.parametrize("when", ["same process", "another"])
 def test_a_lost_index_is_made_anew_from_the_files(runs, configs, damage, when):
