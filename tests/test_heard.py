@@ -75,6 +75,18 @@ def test_a_move_that_comes_with_the_address_of_before_undoes_nothing(late_page, 
     assert late_page.query_params == {"a": expected}
 
 
+def test_what_is_written_is_written_upon_what_was_written_before(late_page):
+    for name in ("b", "c"):
+        late_page.query_params.from_dict({"a": "1"})
+        late.write({**late.query(), name: "0"})
+    assert late_page.query_params == {"a": "2", "b": "0", "c": "0"}
+    late_page.query_params.from_dict({"a": "1"})
+    told = []
+    late_page.query_params.from_dict = told.append
+    late.write({"a": "1"})  # a link to where the browser is still: it may be about to leave it
+    assert told == [{"a": "1"}]
+
+
 def test_every_address_of_before_is_one_and_where_the_last_move_led_is_none(late_page):
     late.write({"a": "2", "b": "3"})
     late.write({"a": "1"})  # back, by a move
@@ -84,16 +96,15 @@ def test_every_address_of_before_is_one_and_where_the_last_move_led_is_none(late
         assert late_page.query_params == {"a": "1"}
 
 
-def test_who_has_gone_back_is_there_and_so_is_who_has_heard_and_went_elsewhere(late_page):
+def test_who_has_gone_back_is_there_and_so_is_who_went_elsewhere(late_page):
     late_page.query_params.from_dict({"a": "1"})
     late.arrived()
     late.catch_up()
     assert late_page.query_params == {"a": "1"}
     late.write({"a": "2"})
-    late.catch_up()  # it has heard
-    late_page.query_params.from_dict({"a": "1"})
+    late_page.query_params.from_dict({"a": "9"})
     late.catch_up()
-    assert late_page.query_params == {"a": "1"}
+    assert late_page.query_params == {"a": "9"}
 
 
 def test_a_widget_is_told_only_what_it_does_not_show(monkeypatch):
@@ -104,7 +115,7 @@ def test_a_widget_is_told_only_what_it_does_not_show(monkeypatch):
             told.append((key, value))
             super().__setitem__(key, value)
 
-    monkeypatch.setattr(heard.st, "session_state", Session({"knob": 3, heard._MADE: {}}))
+    monkeypatch.setattr(heard.st, "session_state", Session({"knob": 3, heard._OPTIONS: {}}))
     heard.shows("knob", 3)  # it is new here
     for value, *of in ((3,), (4,), (4,), (4, "more options"), (4, "more options")):
         heard.shows("knob", value, *of)

@@ -176,6 +176,8 @@ def cancel(key: str, status: str = CANCELLED[0], visitor: str | None = None) -> 
     limits.check_writable()
     job = Job(key)
     with queue_lock() if visitor is not None else nullcontext():  # nobody else asks for it meanwhile
+        if visitor is not None and job.state()["status"] in ENDED and owners.may(key, visitor):
+            return True  # too late: what came of it is theirs, and they may delete it
         if not owners.give_up(key, visitor):
             job.move(visitor=min(owners.of(key)))  # whose it is now, in the same place
             return False

@@ -49,7 +49,7 @@ def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> No
 
 def conclude(job: Job, mine: Callable[[], bool], work: Callable[[], dict[str, Any] | None]) -> None:
     """Do the work of a job and tell the state that it gives, or what it came to an end by; None: it goes on, or its
-    end is told. A worker that has lost the job's lock writes nothing. Raises `GpuLost`."""
+    end has been told. A worker that has lost the job's lock writes nothing. Raises `GpuLost`."""
     fault = ""
     try:
         last = work()

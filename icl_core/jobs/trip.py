@@ -152,6 +152,7 @@ class Trip:
             if status := self.job.cancelled():
                 store.default().discard(header)
                 return {"status": status}
-            self.job.tell(**last)
+            if self._mine():
+                self.job.tell(**last)
             return None
         return last

@@ -115,7 +115,7 @@ def write(field: str, value: Any, base: Any) -> None:
 
 def write_all(fields: Mapping[str, tuple[Any, Any]]) -> None:
     """Write several, each by its value and the preset's, at once: every change of the address is a step back."""
-    query, former = dict(st.query_params), st.session_state.get("former", {})
+    query, former = late.query(), st.session_state.get("former", {})
     gone = {"version", *st.session_state.get("unread", []), *(former.get(field) for field in fields)}
     wanted = {name: old for name, old in query.items() if name not in gone}
     for field, (value, base) in fields.items():
@@ -130,7 +130,8 @@ def go(**fields: str) -> None:
 
 def kept() -> dict[str, str]:
     """What of the address stays wherever the visitor goes."""
-    return {name: st.query_params[name] for name in _KEPT if name in st.query_params}
+    query = late.query()
+    return {name: query[name] for name in _KEPT if name in query}
 
 
 def text(value: Any) -> str:

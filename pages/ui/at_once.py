@@ -23,7 +23,7 @@ def switch() -> None:
     """The switch; what it was set to holds for the visit, and stands in the address where it is off."""
     shows("switch", on())
     help = f"Settings that train in less than about {LONGEST:.0f} s start as soon as you choose them"
-    st.toggle("Train at once", help=help, **heard("switch", _switched))
+    st.toggle("Train at once", on(), help=help, **heard("switch", _switched))
 
 
 def on() -> bool:
@@ -36,7 +36,7 @@ def on() -> bool:
 def _switched() -> None:
     st.session_state[_CHOSEN] = st.session_state["switch"]
     off = {} if st.session_state[_CHOSEN] else {_FIELD: "false"}
-    late.write({name: value for name, value in st.query_params.items() if name != _FIELD} | off)
+    late.write({name: value for name, value in late.query().items() if name != _FIELD} | off)
 
 
 def begin(setting: Setting, key: str) -> None:

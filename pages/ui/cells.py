@@ -74,7 +74,7 @@ def _clicked(key: str) -> None:
 
 
 def _go(text: str) -> None:
-    late.write({**st.query_params, "cell": text, "drawer": "Numbers"})  # at once: one step for the browser's Back
+    late.write({**late.query(), "cell": text, "drawer": "Numbers"})  # at once: one step for the browser's Back
 
 
 def show(setting: Setting, run: Run, cell: Cell | None) -> None:
@@ -121,13 +121,15 @@ def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
     titles = {(name, at): each.title for name, maps in every.items() for at, each in enumerate(maps)}
     keys = [f"{setting.id}:cell {part}" for part in ("map", "row", "column")]
     chosen = every[cell.name][cell.map]
-    for key, value in zip(keys, ((cell.name, cell.map), cell.row + 1, cell.column + 1), strict=True):
+    values = (cell.name, cell.map), cell.row + 1, cell.column + 1
+    for key, value in zip(keys, values, strict=True):
         shows(key, value, titles, chosen.matrix.shape)
-    st.selectbox("Map", list(titles), format_func=titles.__getitem__, **heard(keys[0], _other, keys[0], every))
+    told = {"index": list(titles).index(values[0]), "format_func": titles.__getitem__}
+    st.selectbox("Map", list(titles), **told, **heard(keys[0], _other, keys[0], every))
     sizes = zip(chosen.sides, chosen.matrix.shape, (chosen.rows, chosen.columns), (cell.row, cell.column), strict=True)
     for key, kind, (side, size, labels, at) in zip(keys[1:], ("Row", "Column"), sizes, strict=True):
         label = f"{kind} of {size}" + (f": {plain(side)}" if side else "")
-        st.number_input(label, 1, size, step=1, **heard(key, _moved, keys, every))
+        st.number_input(label, 1, size, at + 1, step=1, **heard(key, _moved, keys, every))
         if labels[at] != str(at + 1):
             st.caption(plain(f"On the map: {labels[at]}"))
 

@@ -39,9 +39,10 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], cell: Cell | None
     titles, asked = names(setting, run), opened()
     # of this beat: an answer that left the browser before the drawer of the beat arrived does not close it
     key = f"{setting.id}:drawer {st.query_params.get('beat', '')}"
-    shows(key, asked if asked in titles else None, titles)
+    value = asked if asked in titles else None
+    shows(key, value, titles)
     with st.container(key="drawers"):
-        st.pills("More", titles, **heard(key, _opened, key), label_visibility="collapsed")
+        st.pills("More", titles, default=value, **heard(key, _opened, key), label_visibility="collapsed")
         if asked in titles:
             with st.container(key="drawer"):
                 if asked == NUMBERS:

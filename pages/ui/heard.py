@@ -4,7 +4,7 @@ Streamlit forgets a widget as soon as a run of the page has gone without it; a b
 on until it has heard of that. Its value then counts as changed, and what it writes would undo where the visitor went.
 
 What it still sends of a widget that stays, but shows something else by now, cannot be told from a move. So a widget is
-told only what it does not show: what it is told while a visitor moves it would come back as a move.
+not told again what it was told before: while a visitor moves it, that would come back as a move.
 """
 
 from collections.abc import Callable
@@ -14,15 +14,16 @@ import streamlit as st
 
 from pages.ui import late
 
-_MADE = "made of"
+_OPTIONS = "options of widgets"
 
 
-def shows(key: str, value: Any, *of: Any) -> None:
-    """Have the widget called `key` show `value`. It is told so only if it does not, or is made `of` something else than
-    before: of other options."""
-    made = st.session_state.setdefault(_MADE, {})
-    if key not in st.session_state or st.session_state[key] != value or made.get(key) != of:
-        st.session_state[key], made[key] = value, of
+def shows(key: str, value: Any, *options: Any) -> None:
+    """Have the widget called `key` show `value`. It is told so only if the session holds another value, or the widget
+    had other `options` before. So it must have `value` as its default, too: one that a browser draws anew begins with
+    that."""
+    known = st.session_state.setdefault(_OPTIONS, {})
+    if key not in st.session_state or st.session_state[key] != value or known.get(key) != options:
+        st.session_state[key], known[key] = value, options
 
 
 def heard(key: str, act: Callable[..., None], *given: Any) -> dict[str, Any]:

@@ -6,36 +6,38 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-_WRITTEN, _MOMENT = "written just now", 3.0  # seconds
+_WRITTEN, _MOMENT = "written just now", 30.0  # seconds: a run of the page may be on its way
 
 
-def write(query: Mapping[str, str]) -> None:
+def query() -> dict[str, str]:
+    """The address's query, where the moves so far have led to though the browser may not have heard of it."""
+    here = dict(st.query_params)
+    return dict(st.session_state[_WRITTEN][1]) if here in _left() else here
+
+
+def write(wanted: Mapping[str, str]) -> None:
     """Make it the address's query."""
-    here, former = dict(st.query_params), _former()
-    if here != query:
-        st.query_params.from_dict(query)
-        st.session_state[_WRITTEN] = [each for each in (*former, here) if each != query], dict(query), time.monotonic()
+    here, before, left = dict(st.query_params), query(), _left()
+    if wanted != here or wanted != before:  # of the second the browser may be about to hear
+        st.query_params.from_dict(wanted)
+    if wanted != before:
+        left = [each for each in (*left, before) if each != wanted]
+        st.session_state[_WRITTEN] = left, dict(wanted), time.monotonic()
 
 
 def catch_up() -> None:
-    """Before a move is heard: the address is that which the moves before have led to."""
-    if dict(st.query_params) in _former():
-        st.query_params.from_dict(st.session_state[_WRITTEN][1])
-    else:
-        _forget()
+    """Before the page is run, or a move is heard, with what may be the address of before."""
+    write(query())
 
 
 def arrived() -> None:
-    """As a page begins: with an address of before, and no move, the visitor has gone back there."""
-    if dict(st.query_params) in _former():
-        _forget()
+    """As a page begins: at an address of before, and without a move, the visitor has gone back to it."""
+    if dict(st.query_params) in _left():
+        st.session_state.pop(_WRITTEN)
 
 
-def _former() -> list[dict[str, str]]:
-    """The addresses that a browser may still have."""
-    former, _, at = st.session_state.get(_WRITTEN, ([], {}, 0.0))
-    return former if time.monotonic() - at < _MOMENT else []
-
-
-def _forget() -> None:
-    st.session_state.pop(_WRITTEN, None)
+def _left() -> list[dict[str, str]]:
+    """The addresses that were left in the last moment: a browser may still have one of them."""
+    left, led, at = st.session_state.get(_WRITTEN, ([], {}, 0.0))
+    elsewhere = dict(st.query_params) not in (*left, led)  # it has gone there since
+    return [] if elsewhere or time.monotonic() - at > _MOMENT else left

@@ -31,7 +31,7 @@ def way_out(setting: Setting) -> None:
 
 
 def _leave(experiment: str) -> None:
-    query = dict(st.query_params)
+    query = late.query()
     gone = {"lesson", *(["drawer"] if query.get("drawer") == EXERCISES else [])}
     late.write({name: value for name, value in query.items() if name not in gone} | {"experiment": experiment})
 
@@ -54,10 +54,11 @@ def exercises(setting: Setting, run: Run) -> None:
 def _exercise(lesson: Lesson, run: Run, number: int, exercise: Exercise) -> None:
     kept, key = f"given {lesson.name} {exercise.name}", f"exercise {lesson.name} {exercise.name}"
     st.markdown(f"**{number}.** {plain(exercise.ask)}")
-    shows(key, st.session_state.get(kept, ""))
+    known = st.session_state.get(kept, "")
+    shows(key, known)
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Answer {number}, {exercise.unit}"
-        st.text_input(label, key=key, max_chars=20, width=140, label_visibility="collapsed",
+        st.text_input(label, known, key=key, max_chars=20, width=140, label_visibility="collapsed",
                       on_change=_keep, args=(kept, key))  # fmt: skip
         st.markdown(plain(exercise.unit))
     if given := st.session_state.get(kept, ""):

@@ -25,6 +25,7 @@ def tools(setting: Setting, shown: Header | None) -> None:
     shows("projector", on)
     st.toggle(
         "Projector",
+        on,
         **heard("projector", _projector),
         help="The stage alone, larger; m brings this menu back, Page Up and Page Down walk the script",
     )
@@ -32,7 +33,7 @@ def tools(setting: Setting, shown: Header | None) -> None:
 
 def _projector() -> None:
     on = {"projector": "1"} if st.session_state["projector"] else {}
-    late.write({name: value for name, value in st.query_params.items() if name != "projector"} | on)
+    late.write({name: value for name, value in late.query().items() if name != "projector"} | on)
 
 
 def snippet(setting: Setting) -> str:

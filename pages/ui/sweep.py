@@ -113,8 +113,10 @@ def _metric(setting: Setting, look: Look) -> str:
     titles = {name: claims[name] for name in look.metrics if name in claims} or claims
     asked, first = st.query_params.get(METRIC, ""), next(iter(titles))
     key = f"{setting.id}:sweep metric"
-    shows(key, asked if asked in titles else first, titles)
-    return st.selectbox("Number shown", list(titles), format_func=titles.__getitem__, **heard(key, _measured, key))
+    value = asked if asked in titles else first
+    shows(key, value, titles)
+    told = {"index": list(titles).index(value), "format_func": titles.__getitem__}
+    return st.selectbox("Number shown", list(titles), **told, **heard(key, _measured, key))
 
 
 def _measured(key: str) -> None:
@@ -139,7 +141,8 @@ def _open(setting: Setting, grid: Grid, look: Look) -> None:
     """The keyboard's way to a cell."""
     titles = {index: _named(each.cell.at, grid) for index, each in enumerate(look.outcomes) if each.cell.config}
     key = f"{setting.id}:sweep cell"
-    shows(key, next((i for i in titles if grid.cells[i].config == setting.config), None), titles)
+    # told again and again: with a default it could not be emptied
+    st.session_state[key] = next((i for i in titles if grid.cells[i].config == setting.config), None)
     told = {"index": None, "placeholder": "choose one, or click on it", "format_func": titles.__getitem__}
     st.selectbox("Run on the stage", list(titles), **heard(key, _chosen, key, setting, grid), **told)
 

@@ -57,7 +57,7 @@ def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: in
     field, _, given = words[number].partition("=") if number < len(words) else ("", "", "")
     keys = [f"{setting.id}:sweep {part} {number}" for part in ("knob", "values")]
     titles = {name: knob.label for name, knob in known.items()}
-    shows(keys[0], field if field in known else None, titles)
+    st.session_state[keys[0]] = field if field in known else None  # a default could not be emptied
     label = "Sweep over" if number == 0 else "and over"
     how = heard(keys[0], _other, setting, words, number, keys)
     empty = {"index": None, "placeholder": "nothing else"} if number else {}
@@ -66,14 +66,16 @@ def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: in
         return
     knob = known[field]
     if knob.kind == "slider":
-        shows(keys[1], given.replace(",", ", "), knob)
+        value = given.replace(",", ", ")
+        shows(keys[1], value, knob)
         told = heard(keys[1], _moved, words, number, field, keys[1])
-        st.text_input(f"Values, from {knob.low:g} to {knob.high:g}", max_chars=200, **told)
+        st.text_input(f"Values, from {knob.low:g} to {knob.high:g}", value, max_chars=200, **told)
     else:
         named = knob.options if knob.kind == "choice" else {"false": "off", "true": "on"}
-        shows(keys[1], [value for value in given.split(",") if value in named], knob)
+        values = [value for value in given.split(",") if value in named]
+        shows(keys[1], values, knob)
         told = heard(keys[1], _moved, words, number, field, keys[1])
-        st.pills("Values", list(named), format_func=dict(named).__getitem__, selection_mode="multi", **told)
+        st.pills("Values", list(named), values, format_func=dict(named).__getitem__, selection_mode="multi", **told)
 
 
 def _other(setting: Setting, words: list[str], number: int, keys: list[str]) -> None:
@@ -111,8 +113,9 @@ def _seeds(setting: Setting) -> int | None:
     key, base = f"{setting.id}:sweep seeds", setting.config.seeds
     asked = st.query_params.get(SEEDS, "")
     good = re.fullmatch("[0-9]{1,9}", asked) and knob.low <= int(asked) <= knob.high
-    shows(key, int(asked) if good else base, knob)
-    st.number_input("Seeds of each run", int(knob.low), int(knob.high), **heard(key, _reseeded, key, base))
+    value = int(asked) if good else base
+    shows(key, value, knob)
+    st.number_input("Seeds of each run", int(knob.low), int(knob.high), value, **heard(key, _reseeded, key, base))
     return st.session_state[key]
 
 

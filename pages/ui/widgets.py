@@ -18,15 +18,17 @@ _GIVE = {"text": own_text.GIVE, "matrices": own_matrices.GIVE}
 
 def pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
     """Pills that leave all settings but `now`'s for another value of `field`; each value has its title."""
-    shows(key, now[field] if now[field] in titles else None, titles)
-    st.pills(label, list(titles), format_func=titles.__getitem__, **heard(key, _go, key, field, now))
+    value = now[field] if now[field] in titles else None
+    shows(key, value, titles)
+    st.pills(label, list(titles), default=value, format_func=titles.__getitem__, **heard(key, _go, key, field, now))
 
 
 def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
     """A list that leaves all settings but `now`'s for another value of `field`; each value has its title."""
     shows(key, now[field], titles)
     shown = {"format_func": titles.__getitem__, "label_visibility": "collapsed", "width": 340}
-    st.selectbox(label, list(titles), **heard(key, _go, key, field, now), **shown)
+    index = list(titles).index(now[field])
+    st.selectbox(label, list(titles), index, **heard(key, _go, key, field, now), **shown)
 
 
 def _go(key: str, field: str, now: dict[str, str]) -> None:
@@ -65,29 +67,38 @@ def draw(setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: 
     if knob.kind == "document":
         documents.draw(setting, field, knob, value, locked, _GIVE[knob.of])
     elif knob.kind == "toggle":
-        st.toggle(knob.label, **common)
+        st.toggle(knob.label, value, **common)
     elif knob.kind == "text":
-        st.text_input(knob.label, max_chars=knob.max_length, **common)
+        st.text_input(knob.label, value, max_chars=knob.max_length, **common)
     elif knob.kind == "choice":
-        choose = st.pills if len(knob.options) <= 4 else st.selectbox
-        choose(knob.label, list(knob.options), format_func=knob.options.__getitem__, **common)
+        _choice(knob, value, common)
     else:
-        _number(knob, common, [value, base, *also])
+        _number(knob, value, [value, base, *also], common)
 
 
 def _changed(key: str, field: str, base: Any) -> None:
+    if not address.is_at(key.partition(":")[0]):  # the visitor has gone to another experiment
+        return
     value = st.session_state[key]
     address.write(field, base if value is None else value, base)
 
 
-def _number(knob: Knob, common: dict[str, Any], also: list[Any]) -> None:
+def _choice(knob: Knob, value: Any, common: dict[str, Any]) -> None:
+    options, common = list(knob.options), {**common, "format_func": knob.options.__getitem__}
+    if len(options) <= 4:
+        st.pills(knob.label, options, default=value, **common)
+    else:
+        st.selectbox(knob.label, options, options.index(value), **common)
+
+
+def _number(knob: Knob, value: Any, also: list[Any], common: dict[str, Any]) -> None:
     values = stops(knob, also)
     if values:
-        st.select_slider(knob.label, values, format_func=shown, **common)
+        st.select_slider(knob.label, values, value, format_func=shown, **common)
     else:
         kind = type(knob.default)
         step = kind(knob.step or 1)
-        st.number_input(knob.label, kind(knob.low or 0), kind(knob.high or 0), step=step, **common)
+        st.number_input(knob.label, kind(knob.low or 0), kind(knob.high or 0), kind(value), step=step, **common)
 
 
 def shown(value: float) -> str:

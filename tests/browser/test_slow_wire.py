@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from driver import go, heading, reached
-from playwright.sync_api import Page, WebSocketRoute
+from playwright.sync_api import Page, WebSocketRoute, expect
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 
@@ -66,3 +66,26 @@ def test_what_is_moved_while_the_page_is_drawn_stays_moved(server: str, window: 
     wire.free()
     reached(tab, lambda address: "graft_W_O2=zero" in address and "at_once" not in address)
     heading(tab, "W_O² → zero: accuracy").wait_for()
+
+
+def test_what_is_drawn_anew_shows_what_was_chosen(server: str, window: Callable[..., Page]) -> None:
+    """Widgets whose place was folded up while the page ran: a browser begins them again."""
+    tab = go(window(), f"{server}/birth?drawer=Sweep")
+    number, drawers = tab.get_by_role("combobox", name="Number shown"), tab.locator(".st-key-drawers")
+    number.scroll_into_view_if_needed()
+    number.click()
+    tab.get_by_role("option").nth(1).click()
+    reached(tab, "**metric=*")
+    chosen = number.input_value()
+    for times in (0, 1):
+        drawers.get_by_role("radio", name="Sweep").click()
+        expect(number).to_have_count(times)
+    expect(number).to_have_value(chosen)
+    go(tab, f"{tab.url}&projector=1").keyboard.press("m")
+    tab.get_by_text("Train at once", exact=True).click()
+    reached(tab, "**at_once=false*")
+    tab.get_by_role("button", name="⋯").click()
+    expect(tab.get_by_role("switch", name="Projector")).to_be_checked()
+    tab.keyboard.press("Escape")
+    drawers.get_by_role("radio", name="Why").click()
+    reached(tab, lambda address: "drawer=Why" in address and "metric=" in address and "projector=1" in address)
