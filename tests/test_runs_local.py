@@ -42,6 +42,23 @@ def keys(runs):
     return {header.key for header in runs.headers(TOY)}
 
 
+@pytest.mark.parametrize(("word", "damaged"), [(b"NEW.size", b"LEW.size"), (b"access_time REAL", b"acbess_time REAL")])
+@pytest.mark.parametrize("when", ["same process", "another"])
+def test_an_index_whose_schema_makes_no_sense_is_made_anew(runs, configs, word, damaged, when):
+    saved = runs.save(TOY, configs[0], TENSORS, INFO)
+    runs.close()
+    database = runs.local / "runs" / "cache.db"
+    content = database.read_bytes()
+    assert word in content
+    database.write_bytes(content.replace(word, damaged))
+    runs = afresh(runs) if when == "another" else runs
+    assert when == "same process" or keys(runs) == {saved.key}
+    more = runs.save(TOY, configs[1], TENSORS, INFO)
+    for _ in range(2):
+        assert keys(runs) == keys(afresh(runs)) == {saved.key, more.key}
+    assert "the index was made anew" in " ".join(runs.messages())
+
+
 def test_runs_are_found_by_their_files_where_neither_the_index_nor_its_fault_can_be_read(runs, configs, monkeypatch):
     saved = runs.save(TOY, configs[0], TENSORS, INFO)
 

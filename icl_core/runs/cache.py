@@ -19,6 +19,14 @@ from icl_core.runs.bytes_disk import Refused, checked_key, create, within
 from icl_core.runs.disk import identity, odd, write_whole
 
 FAILED = (sqlite3.Error, diskcache.Timeout)
+_DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR")  # the last: its schema makes no sense
+_COLUMNS = "key, raw, store_time, expire_time, access_time, access_count, tag, size, mode, filename, value"
+_CHANGES = (  # what diskcache does to it: explained, these try the schema and its triggers, and change nothing
+    f"INSERT INTO Cache ({_COLUMNS}) VALUES (0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0)",
+    "UPDATE Cache SET size = 0",
+    "DELETE FROM Cache",
+    "SELECT key, value FROM Settings",
+)
 _SLACK = 60.0  # seconds by which clocks of processes may differ
 _FILE = re.compile(r"([0-9A-Za-z][0-9A-Za-z._-]*)-[0-9a-f]{8}\.safetensors")
 
@@ -64,13 +72,17 @@ class RunCache:
         return sorted(found, key=lambda pair: (_changed(pair[1]), pair))
 
     def damaged(self) -> bool:
-        """Whether the index is no database, or one that contradicts itself."""
+        """Whether the index is no database, one that contradicts itself, or one that could take no run."""
         if self._odd():
             return True
         try:
-            return self._ask("PRAGMA integrity_check") not in ([], [("ok",)])
+            if self._ask("PRAGMA integrity_check") not in ([], [("ok",)]):
+                return True
+            for change in _CHANGES if self._ask("SELECT 1 FROM sqlite_master WHERE name = 'Cache'") else ():
+                self._ask(f"EXPLAIN {change}")
         except sqlite3.DatabaseError as problem:
-            return getattr(problem, "sqlite_errorname", "") in ("SQLITE_NOTADB", "SQLITE_CORRUPT")
+            return getattr(problem, "sqlite_errorname", "") in _DAMAGED
+        return False
 
     def use(self, key: str) -> None:
         """Note that the run was used: it will be kept longer."""
