@@ -211,6 +211,18 @@ def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
     assert asked == [other.job.key] == keys[1:2]
 
 
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("known", [False, True])
+def test_what_goes_with_nothing_goes_alone(monkeypatch, later, known):
+    keys = [queue.submit(TOY, config(seed=seed), later=later) for seed in range(3)]
+    first = together.take(keys[0])
+    assert first
+    with monkeypatch.context() as patch, first.lock:
+        if not known:
+            patch.setattr(registry, "experiment", {}.__getitem__)
+        assert together._shape(first.job) == (None, 1) and together.company(first, 1) == []
+
+
 def test_a_lock_makes_its_folder_for_its_owner_alone(runs):
     with held(runs.local / "jobs" / "slot-0.lock") as mine:
         assert mine
