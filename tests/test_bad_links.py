@@ -127,3 +127,12 @@ def test_a_sweep_of_any_length_is_refused_or_what_it_was(asked, said):
     assert not app.exception and said in " ".join(each.value for each in app.warning).replace("\\", "")
     assert sum(each.label in ("Sweep over", "and over") for each in app.selectbox) in (2, 4)
     assert app.number_input(key=next(each.key for each in app.number_input if "seeds" in each.key)).value == 1
+
+
+def test_a_sweep_goes_over_choices_and_switches_too():
+    app = opened("gdssm", "experiment=layer&at_once=false&drawer=Sweep&sweep=recurrence=scalar,row;skip=true")
+    assert not app.exception
+    found = [each for each in app.button_group if each.label == "Values"]
+    assert [each.value for each in found] == [["scalar", "row"], ["true"]]
+    found[1].set_value(["true", "false"]).run()
+    assert not app.exception and app.query_params["sweep"] == "recurrence=scalar,row;skip=true,false"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-_WRITTEN, _MOMENT = "written just now", 30.0  # seconds: a run of the page may be on its way
+_WRITTEN, _MOMENT = "written just now", 10.0  # seconds: a run of the page may be on its way
 
 
 def query() -> dict[str, str]:

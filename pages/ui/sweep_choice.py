@@ -75,7 +75,9 @@ def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: in
         values = [value for value in given.split(",") if value in named]
         shows(keys[1], values, knob)
         told = heard(keys[1], _moved, words, number, field, keys[1])
-        st.pills("Values", list(named), values, format_func=dict(named).__getitem__, selection_mode="multi", **told)
+        st.pills(
+            "Values", list(named), default=values, format_func=dict(named).__getitem__, selection_mode="multi", **told
+        )
 
 
 def _other(setting: Setting, words: list[str], number: int, keys: list[str]) -> None:

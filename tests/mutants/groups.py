@@ -72,7 +72,9 @@ GROUPS = {
         ("regression/*.py", "papers/memformers/shared/first_order.py"),
         ("test_regression.py", *_papers("memformers_model")),
     ),
-    "metrics": Group(("papers/*/*/metrics.py",), (SHIPPED, ROLES, *_papers("birth_claims", "metric_parts"))),
+    "metrics": Group(
+        ("papers/*/*/metrics.py",), (SHIPPED, ROLES, *_papers("birth_claims", "birth_counting", "metric_parts"))
+    ),
     "findings": Group(
         ("findings.py", "claims.py"), ("test_findings.py", "test_claims.py", *_papers("birth_claims", "atlas_findings"))
     ),
