@@ -115,12 +115,9 @@ def write(field: str, value: Any, base: Any) -> None:
 
 def write_all(fields: Mapping[str, tuple[Any, Any]]) -> None:
     """Write several, each by its value and the preset's, at once: every change of the address is a step back."""
-    query, former = late.query(), st.session_state.get("former", {})
-    gone = {"version", *st.session_state.get("unread", []), *(former.get(field) for field in fields)}
-    wanted = {name: old for name, old in query.items() if name not in gone}
-    for field, (value, base) in fields.items():
-        wanted.pop(field, None) if value == base else wanted.update({field: text(value)})
-    late.write(wanted)
+    former = st.session_state.get("former", {})
+    gone = {"version", *st.session_state.get("unread", []), *(former.get(field) for field in fields), *fields}
+    late.change({field: text(value) for field, (value, base) in fields.items() if value != base}, drop=gone)
 
 
 def go(**fields: str) -> None:

@@ -36,7 +36,7 @@ def on() -> bool:
 def _switched() -> None:
     st.session_state[_CHOSEN] = st.session_state["switch"]
     off = {} if st.session_state[_CHOSEN] else {_FIELD: "false"}
-    late.write({name: value for name, value in late.query().items() if name != _FIELD} | off)
+    late.change(off, drop=[_FIELD])
 
 
 def begin(setting: Setting, key: str) -> None:

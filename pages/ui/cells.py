@@ -74,7 +74,7 @@ def _clicked(key: str) -> None:
 
 
 def _go(text: str) -> None:
-    late.write({**late.query(), "cell": text, "drawer": "Numbers"})  # at once: one step for the browser's Back
+    late.change({"cell": text, "drawer": "Numbers"})  # at once: one step for the browser's Back
 
 
 def show(setting: Setting, run: Run, cell: Cell | None) -> None:

@@ -2,7 +2,7 @@
 of before, and would undo the move before: so what is written is remembered for that moment."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import streamlit as st
 
@@ -23,6 +23,11 @@ def write(wanted: Mapping[str, str]) -> None:
     if wanted != before:
         left = [each for each in (*left, before) if each != wanted]
         st.session_state[_WRITTEN] = left, dict(wanted), time.monotonic()
+
+
+def change(put: Mapping[str, str], drop: Collection[str] = ()) -> None:
+    """Take `drop` out of the address's query and put `put` in; the rest of it stays, and all in its place."""
+    write({name: value for name, value in query().items() if name in put or name not in drop} | dict(put))
 
 
 def catch_up() -> None:

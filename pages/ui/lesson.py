@@ -31,9 +31,8 @@ def way_out(setting: Setting) -> None:
 
 
 def _leave(experiment: str) -> None:
-    query = late.query()
-    gone = {"lesson", *(["drawer"] if query.get("drawer") == EXERCISES else [])}
-    late.write({name: value for name, value in query.items() if name not in gone} | {"experiment": experiment})
+    gone = ["lesson", *(["drawer"] if late.query().get("drawer") == EXERCISES else [])]
+    late.change({"experiment": experiment}, drop=gone)
 
 
 def exercises(setting: Setting, run: Run) -> None:

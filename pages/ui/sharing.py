@@ -33,7 +33,7 @@ def tools(setting: Setting, shown: Header | None) -> None:
 
 def _projector() -> None:
     on = {"projector": "1"} if st.session_state["projector"] else {}
-    late.write({name: value for name, value in late.query().items() if name != "projector"} | on)
+    late.change(on, drop=["projector"])
 
 
 def snippet(setting: Setting) -> str:
