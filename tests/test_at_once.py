@@ -119,3 +119,12 @@ def test_a_window_that_was_closed_watches_nothing():
         os.utime(path, (1e9, 1e9))
     asks(one, seed="2")
     assert waiting() == [key(seed=2)]
+
+
+def test_a_training_that_ends_while_the_page_is_drawn_is_shown(monkeypatch):
+    """On a busy machine a page takes longer than some trainings: then nothing is left that would tell it of the end."""
+    monkeypatch.setattr(start, "ensure_workers", lambda count=None: worker.work(once=True, slots=1))
+    app = visitor(seed="1")
+    assert waiting() == [] and queue.state(key(seed=1)).status == "done"
+    assert "Train it here" not in buttons(app)
+    assert any(each.value.startswith("Trained here") for each in app.caption)

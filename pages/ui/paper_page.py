@@ -133,8 +133,9 @@ def _main(
     setting: Setting, shown: Any, run: Run | None, claims: Sequence[findings.Summary], pending: Pending | None
 ) -> None:
     if run is None and pending is not None:
-        training.say(setting, pending)
-        if training.growing(pending.job()):
+        job = training.look(pending)
+        training.say(setting, pending, job)
+        if training.growing(job):
             training.line(pending.key)
     if shown is None:
         told = "This experiment has no run yet."

@@ -11,6 +11,7 @@ import streamlit as st
 from icl_core import knobs
 from icl_core.experiment import Drawing, Panel, Run
 from icl_core.findings import Summary
+from icl_core.jobs.queue import JobState
 from icl_core.script import Beat
 from pages.ui import address, asked, cells, clock, drawers, films, growing, outline, panels, script, training
 from pages.ui.address import Setting
@@ -26,9 +27,9 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending 
     with panels.telling(setting, "script"):
         told = script.beats(setting, run, pending is not None)
     beat = script.current(setting, run, told)
-    at, job = snapshot(setting, run, told), pending.job() if pending else None
+    at, job = snapshot(setting, run, told), training.look(pending)
     grows = pending.key if pending and training.growing(job) else ""
-    _head(setting, run, at, pending, grows, beat)
+    _head(setting, run, at, pending, job, beat)
     with panels.telling(setting, "script"):
         script.show(replace(setting, view=films.at(setting.view, at)), run, told)
     here = replace(setting, view=films.at(setting.view, at))
@@ -41,17 +42,20 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending 
         cells.link(here, run, cell, drawers.opened() == drawers.NUMBERS)
 
 
-def _head(setting: Setting, run: Run, at: int, pending: Pending | None, grows: str, beat: Beat | None) -> None:
+def _head(
+    setting: Setting, run: Run, at: int, pending: Pending | None, job: JobState | None, beat: Beat | None
+) -> None:
     """The headline, or what is said of a setting without run; the clock, or how far its training is."""
+    grows = pending is not None and training.growing(job)
     played = beat.name if beat is not None and asked.open_question(run, beat) is None else ""
     with st.container(key="head", gap=None), panels.telling(setting, "headline"):
         with st.container(key="said"):
             if pending is not None:
-                training.say(setting, pending)
-        _clock(setting, run, at, pending is None, bool(grows), played, outline.marks(setting, run, beat))
+                training.say(setting, pending, job)
+        _clock(setting, run, at, pending is None, grows, played, outline.marks(setting, run, beat))
         with st.container(key="line"):
             if grows:
-                training.line(grows)
+                training.line(pending.key)
 
 
 def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:

@@ -12,6 +12,7 @@ from icl_core.jobs import queue, start
 from icl_core.jobs.estimate import estimate
 from icl_core.jobs.folder import trouble
 from icl_core.knobs import BadSetting
+from icl_core.runs import store
 from pages.ui import late, visitors
 from pages.ui.address import Setting
 from pages.ui.plain import plain
@@ -29,6 +30,15 @@ class Pending:
     def job(self) -> queue.JobState | None:
         """Its job, if somebody has asked for it."""
         return None if limits.read_only() else queue.state(self.key)
+
+
+def look(pending: Pending | None) -> queue.JobState | None:
+    """The job of what is pending. If it has come to its run since the page looked for that, the page begins anew."""
+    job = pending.job() if pending else None
+    if job is not None and job.ended and store.default().exact(job.experiment, job.key) is not None:
+        late.catch_up()
+        st.rerun()
+    return job
 
 
 def growing(job: queue.JobState | None) -> bool:
@@ -81,9 +91,8 @@ def submit(experiment_id: str, config: Any) -> None:
         st.error(f"The training cannot start: {plain(told)}.")
 
 
-def say(setting: Setting, pending: Pending) -> None:
+def say(setting: Setting, pending: Pending, job: queue.JobState | None) -> None:
     """In place of the headline: what is on screen instead of the setting's run, and the way to this."""
-    job = pending.job()
     if job is not None and job.status == "failed":
         st.error(f"The training failed: {plain(job.message.rstrip('.'))}.")
     refused = ""

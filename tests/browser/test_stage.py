@@ -155,6 +155,26 @@ def test_where_the_browser_cannot_move_the_charts_the_server_does(server: str, w
     settled(tab)
 
 
+def test_a_page_that_is_pressed_stays_where_it_is(server: str, window: Window) -> None:
+    """A drawer comes into sight once it is there, but not from under a finger."""
+    tab = go(window(), f"{server}/birth")
+    tab.evaluate(
+        """() => {
+            const press = (_, watch) => {
+                window.changed = performance.now();
+                if (window.pressed || !document.querySelector(".st-key-drawer [role=radio]")) return;
+                window.pressed = true;
+                document.body.dispatchEvent(new PointerEvent("pointerdown", { bubbles: true }));
+            };
+            new MutationObserver(press).observe(document.body, { childList: true, subtree: true });
+        }"""
+    )
+    tab.get_by_test_id("stMain").get_by_text("Graft", exact=True).click()
+    reached(tab, "**/birth?drawer=Graft")
+    tab.wait_for_function("window.pressed && performance.now() - window.changed > 500")
+    assert tab.locator(".st-key-drawer").evaluate(TOP) > 700
+
+
 def test_an_open_drawer_is_in_the_link_and_is_drawn_alone(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/birth")
     expect(tab.locator(".st-key-drawer")).to_have_count(0)

@@ -28,6 +28,8 @@ class Clock {
     this.ears = [
       [window, "keydown", (event) => this.key(event)],
       [window, "click", (event) => (this.opens = opensDrawer(event.target)), true],
+      [window, "pointerdown", () => this.stay(), true],
+      [window, "wheel", () => this.stay(), true],
       [window, "scroll", () => this.draw(), true],
       [window, "resize", () => this.draw()],
       [window, "icl-panel", () => this.draw()],
@@ -180,6 +182,12 @@ class Clock {
   later() {
     window.clearTimeout(this.soon);
     this.soon = window.setTimeout(() => (keepMaps(), this.draw(), this.reveal(), this.reach()), 60);
+  }
+
+  /* Nothing more comes into sight by itself: the visitor is there, and what is being pressed must not move away. */
+  stay() {
+    this.opens = false;
+    this.wanted = null;
   }
 
   /* A drawer that was just opened, often below the window's end, comes into sight with the row of drawers. */

@@ -109,7 +109,7 @@ class Links {
   constructor() {
     this.ears = [
       [window, "pointermove", (event) => this.move(event)],
-      [window, "pointerdown", (event) => (this.down = event)],
+      [window, "pointerdown", (event) => this.press(event)],
       [window, "pointerup", (event) => this.up(event)],
       [window, "resize", () => this.later()],
       [window, "icl-panel", () => this.later()],
@@ -143,6 +143,13 @@ class Links {
 
   points(plot) {
     return this.over?.row >= 0 && this.over.column >= 0 && this.nameOf(plot) ? "pointer" : "";
+  }
+
+  /* What is being pressed must not move away: a drawer that is about to come into sight does not. */
+  press(event) {
+    this.down = event;
+    this.clicked = false;
+    window.clearTimeout(this.wait);
   }
 
   up(event) {
