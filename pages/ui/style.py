@@ -52,7 +52,7 @@ div:has(+ [data-testid="stErrorCodeBlock"])::after { font-size: 1rem;
 [class*="st-key-stage-"][class*="x2"] { --columns: 2; }
 [class*="st-key-stage-"][class*="x3"] { --columns: 3; }
 [class*="st-key-stage-"] > *, [class*="st-key-seat-"] { min-width: 0; min-height: 0; height: 100%; }
-[class*="st-key-stage-"] > :has([class*="st-key-seat-wide-"]) { grid-column: span 2; }
+[class*="st-key-stage-"] > :has(> [class*="st-key-seat-wide-"]) { grid-column: span 2; }
 :has(> .st-key-films) { display: none !important; }
 [class*="st-key-seat-"] { gap: 0 !important; flex-wrap: nowrap; }
 [class*="st-key-seat-"], [class*="st-key-panel-"] { position: relative; }
@@ -89,7 +89,7 @@ ul.bars { list-style: none; margin: .8rem 0 0; padding: 0; }
 @media (max-width: 900px) {
   [class*="st-key-stage-"] { --columns: 1 !important; grid-auto-rows: 22rem; }
   [class*="st-key-stage-1x2"] { grid-auto-rows: 30rem; }
-  [class*="st-key-stage-"] > :has([class*="st-key-seat-wide-"]) { grid-column: auto; }
+  [class*="st-key-stage-"] > :has(> [class*="st-key-seat-wide-"]) { grid-column: auto; }
   .clock { position: fixed; bottom: 0; left: 0; right: 0; z-index: 50; padding: .5rem .8rem; background: SIDEBAR;
     border-top: 1px solid rgba(128, 128, 128, .45); }
   .st-key-opening { grid-template-columns: minmax(0, 1fr); gap: .8rem; }
@@ -103,9 +103,9 @@ ul.bars { list-style: none; margin: .8rem 0 0; padding: 0; }
 }
 .st-key-cards { grid-template-columns: repeat(auto-fit, minmax(min(100%, 19rem), 1fr)); align-items: stretch; }
 [class*="st-key-card-"] { height: 100%; gap: .8rem; }
-[class*="st-key-card-"] > :has([class*="st-key-picture-"]) { margin-top: auto; }
+[class*="st-key-card-"] > :has(> [class*="st-key-picture-"]) { margin-top: auto; }
 .st-key-panels > *, .st-key-cards > * { min-width: 0; width: 100%; }
-.st-key-panels > *:has([class*="st-key-panel-wide-"]) { grid-column: 1 / -1; }
+.st-key-panels > *:has(> [class*="st-key-panel-wide-"]) { grid-column: 1 / -1; }
 /* A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, a row of maps sooner than curves. */
 @media (max-width: 1150px) {
   [class*="st-key-panel-wide-"] { overflow-x: auto; }
