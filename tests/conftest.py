@@ -1,5 +1,6 @@
 """For every test: shapes in signatures are checked as they run, torch has one thread, and no local run is touched."""
 
+import gc
 import os
 import sys
 import tempfile
@@ -56,6 +57,12 @@ def give_up():
             del table[key]
 
         yield take
+
+
+def pytest_collection_finish():
+    """What has been imported stays: a worker that looks for garbage after each run need not look at it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items):

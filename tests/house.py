@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -13,8 +14,10 @@ os.environ.setdefault("ICL_PAPERS", str(EXTRA))
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from icl_core import device  # noqa: E402
 from icl_core.runs import store  # noqa: E402
 
+_pace = cache(device.pace)  # of this machine, measured once and not in every store
 TOY = "toy.walk"
 # A worker whose checkpoints come long before the end of a short training.
 SOON = (
@@ -26,6 +29,7 @@ SOON = (
 @contextmanager
 def house(folder: Path, monkeypatch) -> Iterator[store.Store]:
     """The default store of this process and its children, empty, under `folder`."""
+    monkeypatch.setattr(device, "pace", _pace)
     monkeypatch.setenv("ICL_ARTIFACTS", str(folder / "artifacts"))
     monkeypatch.setenv("ICL_CACHE_DIR", str(folder / "cache"))
     store.default.cache_clear()

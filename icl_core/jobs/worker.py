@@ -72,6 +72,7 @@ def _served(server: int | None) -> Callable[[], bool]:
         return lambda: False
     for name in registry.experiment_ids():
         registry.experiment(name)
+    device.keep_imports()
     with suppress(psutil.Error):
         return psutil.Process(server).is_running
     return lambda: False

@@ -169,6 +169,7 @@ def _get_ready() -> None:
     from icl_core import device  # imports torch
 
     device.set_threads(1)
+    device.keep_imports()
     if st.runtime.exists():
         start.warm()
 
