@@ -1,6 +1,5 @@
 """For every test: shapes in signatures are checked as they run, torch has one thread, and no local run is touched."""
 
-import gc
 import os
 import sys
 import tempfile
@@ -61,8 +60,9 @@ def give_up():
 
 def pytest_collection_finish():
     """What has been imported stays: a worker that looks for garbage after each run need not look at it."""
-    gc.collect()
-    gc.freeze()
+    from icl_core import device
+
+    device.keep_imports()
 
 
 def pytest_collection_modifyitems(items):

@@ -28,7 +28,7 @@ SOON = (
 
 @contextmanager
 def house(folder: Path, monkeypatch) -> Iterator[store.Store]:
-    """The default store of this process and its children, empty, under `folder`."""
+    """The default store of this process and its children, empty, under `folder`; the pace is not measured for it."""
     monkeypatch.setattr(device, "pace", _pace)
     monkeypatch.setenv("ICL_ARTIFACTS", str(folder / "artifacts"))
     monkeypatch.setenv("ICL_CACHE_DIR", str(folder / "cache"))

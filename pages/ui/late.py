@@ -26,7 +26,7 @@ def write(wanted: Mapping[str, str]) -> None:
 
 
 def change(put: Mapping[str, str], drop: Collection[str] = ()) -> None:
-    """Take `drop` out of the address's query and put `put` in; the rest of it stays, and all in its place."""
+    """Take `drop` out of the address's query and put `put` in; the rest stays as it is."""
     write({name: value for name, value in query().items() if name in put or name not in drop} | dict(put))
 
 

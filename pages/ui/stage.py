@@ -46,16 +46,16 @@ def _head(
     setting: Setting, run: Run, at: int, pending: Pending | None, job: JobState | None, beat: Beat | None
 ) -> None:
     """The headline, or what is said of a setting without run; the clock, or how far its training is."""
-    grows = pending is not None and training.growing(job)
+    grows = job if training.growing(job) else None
     played = beat.name if beat is not None and asked.open_question(run, beat) is None else ""
     with st.container(key="head", gap=None), panels.telling(setting, "headline"):
         with st.container(key="said"):
             if pending is not None:
                 training.say(setting, pending, job)
-        _clock(setting, run, at, pending is None, grows, played, outline.marks(setting, run, beat))
+        _clock(setting, run, at, pending is None, grows is not None, played, outline.marks(setting, run, beat))
         with st.container(key="line"):
-            if grows:
-                training.line(pending.key)
+            if grows is not None:
+                training.line(grows.key)
 
 
 def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:

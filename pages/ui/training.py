@@ -33,7 +33,7 @@ class Pending:
 
 
 def look(pending: Pending | None) -> queue.JobState | None:
-    """The job of what is pending. If it has come to its run since the page looked for that, the page begins anew."""
+    """The job of what is pending. If its run has been made since the page looked for it, the page begins anew."""
     job = pending.job() if pending else None
     if job is not None and job.ended and store.default().exact(job.experiment, job.key) is not None:
         late.catch_up()

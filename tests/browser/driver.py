@@ -5,7 +5,10 @@ from re import Pattern
 
 from playwright.sync_api import Locator, Page, expect
 
-SETTLED = '[data-testid="stApp"][data-test-script-state="notRunning"]'
+DRAWN = """() => document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]')
+    && document.querySelector("h1")
+    && [...document.querySelectorAll(".stPlotlyChart")].every(plot => plot.querySelector(".main-svg"))
+    && [...document.querySelectorAll("style")].some(style => style.textContent.includes(".block-container"))"""
 expect.set_options(timeout=60_000)
 
 
@@ -17,14 +20,7 @@ def go(page: Page, address: str) -> Page:
 
 def settled(page: Page) -> Page:
     """Wait until the script has ended, the style is applied and every plot is drawn."""
-    page.locator("h1").first.wait_for(state="attached")  # on a projector it is hidden
-    page.locator(SETTLED).wait_for()
-    page.wait_for_function(
-        "[...document.querySelectorAll('style')].some(s => s.textContent.includes('.block-container'))"
-    )
-    page.wait_for_function(
-        "[...document.querySelectorAll('.stPlotlyChart')].every(plot => plot.querySelector('.main-svg'))"
-    )
+    page.wait_for_function(DRAWN)  # looks at every frame; waiting for a locator looks twice a second
     assert page.locator('[class*="st-key-fault-"]').count() == 0, "a fault is on the page"
     return page
 

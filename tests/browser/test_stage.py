@@ -82,7 +82,7 @@ def _every_drawer_opens(tab: Page, experiment: Experiment) -> None:
         for drawing in (each for each in shown if each.place == drawer):
             key = f"panel-{'wide' if drawing.wide else 'half'}-{drawing.name}".replace(" ", "-")
             drawn = tab.locator(f".st-key-{key}").locator(".main-svg, table, [data-testid=stDataFrame]")
-            expect(drawn.locator("visible=true").first).to_be_visible()
+            drawn.locator("visible=true").first.wait_for()
         settled(tab)
 
 
@@ -160,7 +160,7 @@ def test_a_page_that_is_pressed_stays_where_it_is(server: str, window: Window) -
     tab = go(window(), f"{server}/birth")
     tab.evaluate(
         """() => {
-            const press = (_, watch) => {
+            const press = () => {
                 window.changed = performance.now();
                 if (window.pressed || !document.querySelector(".st-key-drawer [role=radio]")) return;
                 window.pressed = true;

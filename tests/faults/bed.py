@@ -5,7 +5,6 @@ holds anything of another: a cache is opened by each for itself.
 """
 
 import faulthandler
-import gc
 import multiprocessing
 import os
 import shutil
@@ -59,8 +58,7 @@ def prepare() -> None:
     train.FIRST_PAUSE = 0.0
     worker.touched = dict  # nobody changes the code meanwhile
     start._start_worker = lambda *given: None  # a worker is begun by the case itself
-    gc.collect()
-    gc.freeze()  # or every process would copy all pages of this one when it looks for garbage
+    device.keep_imports()  # or every process would copy all pages of this one when it looks for garbage
 
 
 class Bed:

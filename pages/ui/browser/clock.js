@@ -15,7 +15,7 @@ class Clock {
     const find = (query) => root.querySelector(query);
     Object.assign(this, { headline: find(".headline"), bar: find(".clock"), play: find(".play"), track: find("input") });
     Object.assign(this, { ticks: find(".ticks"), output: find("output"), speed: find(".speed") });
-    Object.assign(this, { index: 0, pace: 0, timer: 0, moving: false, opens: false });
+    Object.assign(this, { index: 0, pace: 0, timer: 0, moving: false, opens: false, held: false });
     Object.assign(this, { drawing: new Set(), data: null, told: [] });
     this.menu = find(".menu");
     this.menu.onclick = () => document.body.classList.toggle("icl-menu"); // stays from page to page
@@ -28,8 +28,10 @@ class Clock {
     this.ears = [
       [window, "keydown", (event) => this.key(event)],
       [window, "click", (event) => (this.opens = opensDrawer(event.target)), true],
-      [window, "pointerdown", () => this.stay(), true],
-      [window, "wheel", () => this.stay(), true],
+      [window, "pointerdown", () => this.hold(true), true],
+      [window, "pointerup", () => this.hold(false), true],
+      [window, "pointercancel", () => this.hold(false), true],
+      [window, "wheel", () => (this.opens = false), true],
       [window, "scroll", () => this.draw(), true],
       [window, "resize", () => this.draw()],
       [window, "icl-panel", () => this.draw()],
@@ -184,15 +186,16 @@ class Clock {
     this.soon = window.setTimeout(() => (keepMaps(), this.draw(), this.reveal(), this.reach()), 60);
   }
 
-  /* Nothing more comes into sight by itself: the visitor is there, and what is being pressed must not move away. */
-  stay() {
+  /* Nothing moves away while it is pressed. Whoever presses or scrolls has no more need of the drawer's coming. */
+  hold(pressed) {
+    this.held = pressed;
     this.opens = false;
-    this.wanted = null;
+    if (!pressed) this.later();
   }
 
   /* A drawer that was just opened, often below the window's end, comes into sight with the row of drawers. */
   reveal() {
-    if (!this.opens || !document.querySelector(".st-key-drawer")) return;
+    if (this.held || !this.opens || !document.querySelector(".st-key-drawer")) return;
     this.opens = false;
     const behavior = calm() ? "auto" : "smooth";
     document.querySelector(".st-key-drawers").scrollIntoView({ block: "start", behavior });
@@ -200,7 +203,7 @@ class Clock {
 
   /* What the script speaks of, or a box of the diagram opens, comes into sight, once it is there. */
   reach() {
-    const panel = this.wanted?.map(panelOf).find(Boolean);
+    const panel = !this.held && this.wanted?.map(panelOf).find(Boolean);
     if (!panel) return;
     this.wanted = null;
     const { top, bottom, height } = panel.getBoundingClientRect();

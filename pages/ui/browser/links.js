@@ -111,6 +111,7 @@ class Links {
       [window, "pointermove", (event) => this.move(event)],
       [window, "pointerdown", (event) => this.press(event)],
       [window, "pointerup", (event) => this.up(event)],
+      [window, "wheel", () => this.stay()],
       [window, "resize", () => this.later()],
       [window, "icl-panel", () => this.later()],
     ];
@@ -145,9 +146,13 @@ class Links {
     return this.over?.row >= 0 && this.over.column >= 0 && this.nameOf(plot) ? "pointer" : "";
   }
 
-  /* What is being pressed must not move away: a drawer that is about to come into sight does not. */
   press(event) {
     this.down = event;
+    this.stay();
+  }
+
+  /* The drawer of the cell before does not come into sight any more: what is pressed must not move away. */
+  stay() {
     this.clicked = false;
     window.clearTimeout(this.wait);
   }
