@@ -7,7 +7,8 @@ from playwright.sync_api import Locator, Page, expect
 
 DRAWN = """() => document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]')
     && document.querySelector("h1")
-    && [...document.querySelectorAll(".stPlotlyChart")].every(plot => plot.querySelector(".main-svg"))
+    && [...document.querySelectorAll(".stPlotlyChart, [class*='st-key-chart-']")]
+        .every(chart => chart.querySelector(".main-svg"))
     && [...document.querySelectorAll("style")].some(style => style.textContent.includes(".block-container"))"""
 expect.set_options(timeout=60_000)
 

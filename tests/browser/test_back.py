@@ -6,13 +6,16 @@ from subprocess import Popen
 from driver import go, reached, settled, step
 from playwright.sync_api import Browser, expect
 
-# whether nothing can be moved once the page is enabled again
+# whether nothing can be moved once the page is enabled again, and what was seen, in its order
 CONNECTED = """() => {
+    window.seen = [];
     const app = document.querySelector("[data-testid=stApp]"), main = document.querySelector("[data-testid=stMain]");
     const look = () => {
+        window.seen.push([app.dataset.testConnectionState, app.dataset.testScriptState, main.isConnected, main.inert]);
         if (app.dataset.testConnectionState === "CONNECTED") setTimeout(() => (window.held ??= main.inert));
     };
-    new MutationObserver(look).observe(app, {attributes: true});
+    const watch = new MutationObserver(look);
+    for (const each of [app, main]) watch.observe(each, {attributes: true});
 }"""
 
 
@@ -26,6 +29,8 @@ def test_a_page_goes_on_with_a_new_server_from_the_first_move(
     tab.wait_for_load_state("networkidle")  # what it has not loaded yet it could not load any more
     other = browser.new_page()
     go(other, f"{address}/claims").wait_for_load_state("networkidle")
+    for page in (tab, other):
+        page.locator(".offline").wait_for(state="attached")  # now it hears that a server is gone
     servers[address].kill()
     servers[address].wait(timeout=20)
     expect(tab.get_by_role("slider", name="inputs d")).to_be_disabled()
@@ -37,7 +42,8 @@ def test_a_page_goes_on_with_a_new_server_from_the_first_move(
     serve(int(address.rpartition(":")[2]))
     for page in (tab, other):
         page.wait_for_function("window.held !== undefined")
-        assert page.evaluate("window.held"), "a move would be lost that is made before the server has run the page"
+        told = f"a move would be lost that is made before the server has run the page: {page.evaluate('window.seen')}"
+        assert page.evaluate("window.held"), told
         page.wait_for_function("!document.querySelector('[data-testid=stMain]').inert")
     settled(tab)
     step(tab, "inputs d", "ArrowRight")
