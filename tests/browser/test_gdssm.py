@@ -27,6 +27,14 @@ def test_one_feature_and_one_pair_train_and_draw(server: str, window: Window) ->
     quiet(tab)
 
 
+def test_on_a_phone_a_row_of_maps_on_the_stage_scrolls_instead_of_shrinking(server: str, window: Window) -> None:
+    seat = go(window(390), f"{server}/gdssm").locator('[class*="st-key-seat-wide-"]')
+    sizes = "seat => [seat.querySelector('.main-svg').getBoundingClientRect().width, seat.clientWidth]"
+    drawn, shown = seat.evaluate(sizes)
+    assert drawn >= 840 and shown < 390
+    expect(seat.get_by_role("heading")).to_be_visible()
+
+
 def test_pairs_read_end_at_the_prompts_last(server: str, window: Window) -> None:
     tab = go(window(), f"{server}/gdssm?token=99&drawer={BESIDE}")
     slider = tab.get_by_role("slider", name="pairs read")
