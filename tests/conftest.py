@@ -4,6 +4,7 @@ import os
 import sys
 import tempfile
 from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
@@ -25,10 +26,13 @@ install_import_hook([".".join(path.relative_to(ROOT).with_suffix("").parts) for 
 
 import pytest  # noqa: E402
 import torch  # noqa: E402
+from streamlit.components.v2 import manifest_scanner  # noqa: E402
 from xdist.scheduler import LoadScopeScheduling  # noqa: E402
 
 BROWSER = "tests/browser/"
 torch.set_num_threads(1)
+# Each page that is opened without a browser reads what every installed package says of itself: once will do.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 class OneBrowser(LoadScopeScheduling):
