@@ -1,5 +1,6 @@
 """A store of its own in a folder of its own, and the throw-away paper: for tests and the processes they start."""
 
+import gc
 import os
 import sys
 import time
@@ -33,6 +34,7 @@ def house(folder: Path, monkeypatch) -> Iterator[store.Store]:
     monkeypatch.setenv("ICL_ARTIFACTS", str(folder / "artifacts"))
     monkeypatch.setenv("ICL_CACHE_DIR", str(folder / "cache"))
     store.default.cache_clear()
+    gc.freeze()  # a worker looks for garbage after each run: not in what other tests have imported and left
     try:
         yield store.default()
     finally:
