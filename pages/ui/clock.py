@@ -47,6 +47,7 @@ def clock(
     its `milestones`. `rested` is called when it has come to rest; `step(key)` then tells where."""
     ticks = [(step, name) for name, step in (milestones or {}).items()]
     data = {"run": run, "steps": list(steps), "headlines": list(headlines), "at": at, "ticks": ticks}
+    data["rested"] = (st.session_state.get(key) or {}).get("step")  # the last rest that was heard of
     # the browser says that it is plain where it cannot move the charts: then the server draws them where it rests
     _CLOCK(key=key, data=data | asdict(shown), on_step_change=rested, on_plain_change=lambda: None)
 

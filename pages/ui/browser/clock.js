@@ -45,7 +45,9 @@ class Clock {
   /* What the server says: the snapshots of the run on screen, and where the address stands. */
   update(data, tell) {
     const other = !this.data || this.data.run !== data.run;
-    const asked = other || this.data.at !== data.at;
+    const all = !other && data.rested === this.rested; // the server has heard of every rest
+    const echo = this.told.indexOf(data.at); // of one of those of which some are still on their way
+    const asked = all ? data.at !== this.resting : echo < 0 && (other || this.data.at !== data.at);
     const turned = !other && data.beat && data.beat !== this.data.beat;
     if (String(data.marks) !== String(this.data?.marks)) {
       const chosen = String(data.marks).replaceAll(" ", "-") === String(this.chosen); // it is in sight by now
@@ -64,10 +66,9 @@ class Clock {
     if (other) this.stop();
     if (asked) this.resting = data.at;
     if (!window.Plotly) this.wait ??= window.setTimeout(() => this.plain(), PATIENCE);
-    const echo = this.told.indexOf(data.at);
-    this.told.splice(0, echo + 1); // what the server has heard; later rests are still on their way
+    this.told.splice(0, all ? Infinity : echo + 1);
     if (turned) this.playTo(data.at);
-    else this.show(asked && echo < 0 ? data.at : this.index);
+    else this.show(asked ? data.at : this.index);
   }
 
   /* Play to a snapshot, from the start if it lies behind; at once for a visitor who wants no motion. */
@@ -150,7 +151,7 @@ class Clock {
     if (this.resting === this.index) return;
     this.resting = this.index;
     this.told.push(this.index);
-    this.tell("step", this.data.steps[this.index]);
+    this.tell("step", (this.rested = this.data.steps[this.index]));
   }
 
   move(index) {
