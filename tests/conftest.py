@@ -17,7 +17,6 @@ os.environ["ICL_CACHE_DIR"] = OWN.name
 os.environ.setdefault("ICL_PAPERS", str(ROOT / "tests" / "papers_extra"))  # before the registry looks for papers
 os.environ["OMP_NUM_THREADS"] = "1"  # of what the tests start too: threads that share a core wait for each other
 
-from jaxtyping import config as shapes  # noqa: E402
 from jaxtyping import install_import_hook  # noqa: E402
 
 # Shapes stand in the signatures of models and probes; settings check themselves, with messages of their own.
@@ -49,14 +48,6 @@ def pytest_xdist_make_scheduler(config, log):
     """The order of the files is kept: the browser's come first."""
     config.option.loadscopereorder = False
     return OneBrowser(config, log)
-
-
-@pytest.fixture(scope="module")
-def shapes_unchecked():
-    """For what computes much with code whose shapes the tests of its paper check: a fifth of the time."""
-    shapes.update("jaxtyping_disable", True)
-    yield
-    shapes.update("jaxtyping_disable", False)
 
 
 @pytest.fixture

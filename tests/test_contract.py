@@ -16,7 +16,6 @@ from icl_core.figures.frames import frames  # noqa: E402
 from icl_core.knobs import BadSetting, knobs, values  # noqa: E402
 from icl_core.runs import store  # noqa: E402
 
-pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 IDS = registry.experiment_ids()
 SHIPPED = [header for header in store.default().headers() if header.origin == "shipped"]
 

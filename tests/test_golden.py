@@ -14,7 +14,6 @@ from icl_core.papers.birth.shared import probes
 from tests import golden
 from tests.recorder import Watching
 
-pytestmark = pytest.mark.usefixtures("shapes_unchecked")
 SHIPPED = [name for name in registry.experiment_ids() if not name.startswith("toy.")]
 
 

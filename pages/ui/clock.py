@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -47,7 +48,7 @@ def clock(
     its `milestones`. `rested` is called when it has come to rest; `step(key)` then tells where."""
     ticks = [(step, name) for name, step in (milestones or {}).items()]
     data = {"run": run, "steps": list(steps), "headlines": list(headlines), "at": at, "ticks": ticks}
-    data["rested"] = (st.session_state.get(key) or {}).get("step")  # the last rest that was heard of
+    data["rested"] = _said(key).get("step")  # the last rest that was heard of
     # the browser says that it is plain where it cannot move the charts: then the server draws them where it rests
     _CLOCK(key=key, data=data | asdict(shown), on_step_change=rested, on_plain_change=lambda: None)
 
@@ -59,7 +60,12 @@ def step(key: str) -> int:
 
 def plain(key: str) -> bool:
     """Whether the browser cannot move the charts itself."""
-    return bool((st.session_state.get(key) or {}).get("plain"))
+    return bool(_said(key).get("plain"))
+
+
+def _said(key: str) -> Mapping[str, Any]:
+    """What the browser has told of the clock so far."""
+    return st.session_state.get(key) or {}
 
 
 def told(panel: Panel, film: str, snapshot: int | None = None) -> Panel:

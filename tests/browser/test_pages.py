@@ -7,7 +7,7 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from driver import go, settled
+from driver import go
 from playwright.sync_api import Page, expect
 
 ROOT = Path(__file__).parents[2]
@@ -83,15 +83,12 @@ def test_the_menu_leads_to_every_page(server: str, window: Window) -> None:
         expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
-def test_pages_open_by_their_links_on_a_fresh_server(serve: Callable[[], str], window: Window) -> None:
-    """Two at once, before any other; of runs and the toy other tests open the first page."""
-    address, tabs = serve(), [window(), window()]
-    for tab, page in zip(tabs, ("memformers", "claims"), strict=True):
-        tab.goto(f"{address}/{page}")
-    for tab in map(settled, tabs):
-        expect(tab.get_by_role("heading", level=1)).to_be_visible()
-        expect(tab.get_by_text("Page not found")).to_have_count(0)
-        expect(tab.get_by_test_id("stException")).to_have_count(0)
+@pytest.mark.parametrize("page", ["memformers", "claims"])  # of runs and the toy other tests open the first page
+def test_a_page_opens_by_its_link_on_a_fresh_server(serve: Callable[[], str], window: Window, page: str) -> None:
+    tab = go(window(), f"{serve()}/{page}")
+    expect(tab.get_by_role("heading", level=1)).to_be_visible()
+    expect(tab.get_by_text("Page not found")).to_have_count(0)
+    expect(tab.get_by_test_id("stException")).to_have_count(0)
 
 
 def test_claims_stand_by_experiment_and_a_chosen_verdict_opens_them(server: str, window: Window) -> None:
