@@ -34,6 +34,7 @@ def house(folder: Path, monkeypatch) -> Iterator[store.Store]:
     monkeypatch.setenv("ICL_ARTIFACTS", str(folder / "artifacts"))
     monkeypatch.setenv("ICL_CACHE_DIR", str(folder / "cache"))
     store.default.cache_clear()
+    gc.collect()
     gc.freeze()  # a worker looks for garbage after each run: not in what other tests have imported and left
     try:
         yield store.default()

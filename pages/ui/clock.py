@@ -45,22 +45,30 @@ def clock(
     shown: Shown, milestones: Mapping[str, float] | None = None,
 ) -> None:  # fmt: skip
     """The headline of the snapshot shown, and what moves the stage of the run named `run`, with marks at the steps of
-    its `milestones`. `rested` is called when it has come to rest; `step(key)` then tells where."""
+    its `milestones`. `rested` is called when it has come to rest, or that is taken back: `step(key)` tells."""
     ticks = [(step, name) for name, step in (milestones or {}).items()]
     data = {"run": run, "steps": list(steps), "headlines": list(headlines), "at": at, "ticks": ticks}
-    data["rested"] = _said(key).get("step")  # the last rest that was heard of
+    data["heard"] = _rest(key)[1]  # so the browser knows which rests `at` takes into account
     # the browser says that it is plain where it cannot move the charts: then the server draws them where it rests
     _CLOCK(key=key, data=data | asdict(shown), on_step_change=rested, on_plain_change=lambda: None)
 
 
-def step(key: str) -> int:
-    """The training step at which the clock came to rest."""
-    return int(st.session_state[key]["step"])
+def step(key: str) -> int | None:
+    """The training step at which the clock came to rest; None if it has not, or that was taken back."""
+    return _rest(key)[0]
 
 
 def plain(key: str) -> bool:
     """Whether the browser cannot move the charts itself."""
     return bool(_said(key).get("plain"))
+
+
+def _rest(key: str) -> tuple[int | None, int | None]:
+    """The step of the last rest, and when it was, by the browser's clock."""
+    match _said(key).get("step"):
+        case [int(step), int(when)]:
+            return step, when
+    return None, None
 
 
 def _said(key: str) -> Mapping[str, Any]:

@@ -53,19 +53,15 @@ def _film(paper: str, opening: Opening) -> None:
 
 
 def _play(name: str, steps: list[int], said: list[str], seats: Sequence[_Seat]) -> None:
-    at = _at(steps)
+    last, rests = len(steps) - 1, clock.step(_KEY)
+    at = steps.index(rests) if rests in steps else last
     clock.clock(_KEY, name, steps, said, at, lambda: None, clock.Shown(play=True))
+    drawn = at if clock.plain(_KEY) else last  # the browser brings it to where the clock rests, if it can
     with st.container(key=f"stage-1x{len(seats)}"):
         for seat, panels, states in seats:
             with st.container(key=f"seat-{seat}"):
-                seated(panels[at], seat)
+                seated(panels[drawn], seat)
                 clock.send(seat, states)
-
-
-def _at(steps: list[int]) -> int:
-    """The last snapshot; where the browser cannot move the charts, the one at which the clock rests."""
-    rests = (st.session_state.get(_KEY) or {}).get("step")
-    return steps.index(rests) if clock.plain(_KEY) and rests in steps else len(steps) - 1
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)

@@ -13,7 +13,7 @@ from icl_core.experiment import Drawing, Panel, Run
 from icl_core.findings import Summary
 from icl_core.jobs.queue import JobState
 from icl_core.script import Beat
-from pages.ui import address, asked, cells, clock, drawers, films, growing, outline, panels, script, training
+from pages.ui import address, asked, cells, clock, drawers, films, growing, late, outline, panels, script, training
 from pages.ui.address import Setting
 from pages.ui.chart import seated
 from pages.ui.training import Pending
@@ -85,10 +85,12 @@ def _key(setting: Setting) -> str:
 def _rested(setting: Setting, steps: Sequence[int]) -> None:
     if not address.is_at(setting.id):  # the clock of where the visitor was before: see `pages.ui.heard`
         return
-    step = clock.step(_key(setting))
+    if (step := clock.step(_key(setting))) is None:
+        return
     base = address.base_view(setting.experiment, setting.preset)
     former = {"snapshot": (base.snapshot, base.snapshot)}  # a link's former way to say it
-    address.write_all({**former, "step": (step, steps[min(base.snapshot, len(steps) - 1)])})
+    own = "" if "beat" in late.query() else steps[min(base.snapshot, len(steps) - 1)]  # a beat has a place of its own
+    address.write_all({**former, "step": (step, own)})
 
 
 def _panels(setting: Setting, run: Run, grows: str) -> None:

@@ -106,19 +106,6 @@ ul.bars { list-style: none; margin: .8rem 0 0; padding: 0; }
 [class*="st-key-card-"] > :has(> [class*="st-key-picture-"]) { margin-top: auto; }
 .st-key-panels > *, .st-key-cards > * { min-width: 0; width: 100%; }
 .st-key-panels > *:has(> [class*="st-key-panel-wide-"]) { grid-column: 1 / -1; }
-/* A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, a row of maps sooner than curves. */
-@media (max-width: 1150px) {
-  WIDE { overflow-x: auto; container-type: inline-size; --least: 680px; }
-  WIDE:has(.heatmaplayer) { --least: 840px; }
-  WIDE :is([data-testid="stElementContainer"], [data-testid="stFullScreenFrame"]):has(.stPlotlyChart) {
-    min-width: var(--least); }
-  /* Said under the title, on the stage beside it and shorter: a figure's own box has a fixed height. */
-  WIDE:has(.stPlotlyChart) h3::after {
-    content: "scroll the figure sideways →" / ""; display: none; font-size: .8rem; font-weight: 400; color: FAINT; }
-  [class*="st-key-seat-wide-"]:has(.stPlotlyChart) h3::after { content: "scroll →" / ""; flex: none; }
-  @container (max-width: 679px) { WIDE:has(.stPlotlyChart) h3::after { display: block; } }
-  @container (max-width: 839px) { WIDE:has(.heatmaplayer) h3::after { display: block; } }
-}
 [class*="st-key-panel-"] h3 { padding: 0 !important; }
 .st-key-cards h3 { padding: 0 0 .5rem !important; }
 .st-key-faded .stPlotlyChart { opacity: .45; transition: opacity .3s; }
@@ -137,7 +124,20 @@ ul.claims { list-style: none; margin: 0; padding: 0; }
 
 _SCRIPT = (Path(__file__).parent / "browser" / "script.css").read_text(encoding="utf-8")
 
-_WIDE = ':is([class*="st-key-panel-wide-"], [class*="st-key-seat-wide-"])'  # in a drawer, on the stage
+# A wide figure cannot reflow: on a narrow screen it scrolls inside its panel, a row of maps sooner than curves. A hint
+# stands under the title; on the stage beside it and shorter: a figure's own box has a fixed height there.
+_SCROLLS = """
+@media (max-width: NARROW) {
+  WIDE { overflow-x: auto; container-type: inline-size; --least: 680px; }
+  WIDE:has(.heatmaplayer) { --least: 840px; }
+  WIDE [data-testid="stElementContainer"]:has(.stPlotlyChart) { min-width: var(--least); }
+  WIDE:has(.stPlotlyChart) h3::after {
+    content: "HINT →" / ""; display: none; flex: none; font-size: .8rem; font-weight: 400; color: FAINT; }
+  @container (max-width: 679px) { WIDE:has(.stPlotlyChart) h3::after { display: block; } }
+  @container (max-width: 839px) { WIDE:has(.heatmaplayer) h3::after { display: block; } }
+}
+"""
+_PLACES = {"panel": ("1150px", "scroll the figure sideways"), "seat": ("900px", "scroll")}
 
 _PROJECTOR = """
 html { font-size: 18px !important; }
@@ -176,8 +176,14 @@ def apply(projector: bool = False) -> None:
     """Add the style to the page; `projector` makes all larger and hides what a lecture does not need."""
     # Streamlit has no CSS variable for it, and what sticks to the sidebar's end must cover what scrolls under it.
     sidebar = st.get_option(f"theme.{'dark' if is_dark() else 'light'}.secondaryBackgroundColor")
-    css = (_CSS + _SCRIPT).replace("WIDE", _WIDE).replace("SIDEBAR", sidebar)
+    css = (_CSS + "".join(map(_scrolls, _PLACES)) + _SCRIPT).replace("SIDEBAR", sidebar)
     css = css.replace("FAINT", "#A6ADB8" if is_dark() else "#5C6470")
     css = css.replace("ON_PRIMARY", "#0E1117" if is_dark() else "#FFFFFF")
     css = css.replace("LINK", st.get_option(f"theme.{'dark' if is_dark() else 'light'}.linkColor"))
     st.html(f"<style>{css}{_PROJECTOR if projector else ''}</style>")
+
+
+def _scrolls(place: str) -> str:
+    narrow, hint = _PLACES[place]
+    wide = f'[class*="st-key-{place}-wide-"]'
+    return _SCROLLS.replace("NARROW", narrow).replace("WIDE", wide).replace("HINT", hint)

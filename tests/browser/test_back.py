@@ -5,6 +5,8 @@ from subprocess import Popen
 
 from driver import go, reached, settled, step
 from playwright.sync_api import Browser, expect
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg, ForwardMsgMetadata
+from wire import Wire
 
 # whether nothing can be moved once the page is enabled again, and what was seen, in its order
 CONNECTED = """() => {
@@ -67,3 +69,14 @@ def test_a_page_without_a_network_says_so_and_hears_what_was_changed(server: str
         expect(told).to_be_empty()
         reached(tab, "**d=13*")
         visit.close()
+
+
+def test_a_page_that_streamlit_has_given_up_on_loads_itself_anew(server: str, browser: Browser) -> None:
+    tab = browser.new_page()  # a window of the others' would count what it complains of
+    wire = Wire(tab)
+    go(tab, f"{server}/toy?at_once=false&d=12").evaluate("window.given_up = true")
+    wire.tell(ForwardMsg(ref_hash="of what it does not have", metadata=ForwardMsgMetadata(cacheable=False)))
+    tab.wait_for_function("!window.given_up")
+    step(settled(tab), "inputs d", "ArrowRight")
+    reached(tab, "**d=13*")
+    tab.close()

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from driver import go
 from playwright.sync_api import Page, expect
+from wire import Wire
 
 Window = Callable[..., Page]
 SHOWN = """() => [...document.querySelectorAll('[class*="st-key-seat-"] .js-plotly-plot')]
@@ -23,13 +24,20 @@ def test_the_film_stands_in_the_first_screen_and_the_doors_begin(server: str, wi
 
 
 def test_it_stands_still_for_a_visitor_who_wants_no_motion(server: str, window: Window) -> None:
-    tab = go(window(), server)  # which asks for none
+    tab = window()  # which asks for none
+    wire = Wire(tab)
+    go(tab, server)
     slider = tab.get_by_role("slider", name="training step shown")
     expect(tab.locator(".headline")).to_contain_text("Step")
     expect(slider).to_have_value(str(tab.evaluate("() => document.querySelector('.clock input').max")))
     expect(tab.get_by_role("button", name="Play")).to_be_visible()
-    slider.press("Home")
-    tab.wait_for_function(f"({SHOWN})().every(shown => shown === 0)")
+    for key, place in (("Home", "0"), ("ArrowRight", "1")):
+        wire.hold()
+        slider.press(key)
+        wire.ran(1)
+        wire.free()
+        expect(slider).to_have_value(place)  # also once the server has answered to the key before
+        tab.wait_for_function(f"({SHOWN})().every(shown => shown === {place})")
 
 
 def test_it_plays_by_itself_once(server: str, window: Window) -> None:

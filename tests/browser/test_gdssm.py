@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from urllib.parse import quote
 
+from conftest import until
 from driver import go, reached, train
 from playwright.sync_api import Locator, Page, expect
 
@@ -29,9 +30,11 @@ def test_one_feature_and_one_pair_train_and_draw(server: str, window: Window) ->
 
 def test_on_a_phone_a_row_of_maps_on_the_stage_scrolls_instead_of_shrinking(server: str, window: Window) -> None:
     seat = go(window(390), f"{server}/gdssm").locator('[class*="st-key-seat-wide-"]')
-    sizes = "seat => [seat.querySelector('.main-svg').getBoundingClientRect().width, seat.clientWidth]"
-    drawn, shown = seat.evaluate(sizes)
-    assert drawn >= 840 and shown < 390
+    width = "seat => seat.querySelector('.main-svg').getBoundingClientRect().width"
+    until(lambda: seat.evaluate(width) >= 840, "the maps have the room that they need")
+    assert seat.evaluate("seat => seat.clientWidth") < 390
+    seat.evaluate("seat => seat.scrollBy(9999, 0)")
+    assert seat.evaluate("seat => seat.scrollLeft") > 400
     expect(seat.get_by_role("heading")).to_be_visible()
 
 

@@ -3,51 +3,8 @@
 from collections.abc import Callable
 
 from driver import go, heading, reached
-from playwright.sync_api import Page, WebSocketRoute, expect
-from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
-
-
-class Wire:
-    """What a server sends can be held, and let through up to the end of a run."""
-
-    def __init__(self, tab: Page) -> None:
-        self.held: list[bytes | str] | None = None
-        self._tab = tab
-        tab.route_web_socket("**/_stcore/stream", self._connect)
-
-    def _connect(self, page: WebSocketRoute) -> None:
-        self._page = page
-        page.connect_to_server().on_message(self._told)
-
-    def _told(self, what: bytes | str) -> None:
-        self._page.send(what) if self.held is None else self.held.append(what)
-
-    def hold(self) -> None:
-        """Keep from the page what it is told from now on."""
-        self.held = []
-
-    def ran(self, times: int) -> None:
-        """Wait until the server has run the page so often."""
-        while len(self._ends()) < times:
-            self._tab.wait_for_timeout(20)
-
-    def let_through(self, runs: int) -> None:
-        """Give the page what it has been told up to the end of so many runs."""
-        assert self.held is not None
-        end = self._ends()[runs - 1] + 1
-        for told in self.held[:end]:
-            self._page.send(told)
-        self.held = self.held[end:]
-
-    def free(self) -> None:
-        """Let the page have all that was held, and what comes."""
-        for told in self.held or ():
-            self._page.send(told)
-        self.held = None
-
-    def _ends(self) -> list[int]:
-        kinds = (ForwardMsg.FromString(each).WhichOneof("type") for each in self.held or () if isinstance(each, bytes))
-        return [at for at, kind in enumerate(kinds) if kind == "script_finished"]
+from playwright.sync_api import Page, expect
+from wire import Wire
 
 
 def test_what_is_moved_while_the_page_is_drawn_stays_moved(server: str, window: Callable[..., Page]) -> None:

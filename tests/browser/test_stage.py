@@ -127,37 +127,6 @@ def test_one_clock_moves_every_panel_and_asks_the_server_for_nothing(server: str
     together(tab, last - 1)
 
 
-# What the server says once the page has a new address comes late and all at once; the visitor has gone back meanwhile.
-BACK_MEANWHILE = """
-    const push = history.pushState, listen = WebSocket.prototype.addEventListener;
-    let held = null;
-    WebSocket.prototype.addEventListener = function (what, hear, ...more) {
-        const later = (event) => (held && what === "message" ? held.push(() => hear(event)) : hear(event));
-        listen.call(this, what, later, ...more);
-    };
-    window.backMeanwhile = () => void (history.pushState = function (...given) {
-        push.apply(this, given);
-        history.pushState = push;
-        held = [];
-        history.back();
-        setTimeout(() => ([held, window.heard] = [null, held.map((hear) => hear())]), 2000);
-    });
-"""
-
-
-def test_a_step_back_at_once_takes_the_clock_with_it(server: str, window: Window) -> None:
-    tab = tall(window)
-    tab.add_init_script(BACK_MEANWHILE)
-    last = together(go(tab, f"{server}/birth"))
-    tab.keyboard.press("ArrowLeft")
-    reached(tab, "**/birth?step=*")
-    tab.evaluate("window.backMeanwhile()")
-    tab.keyboard.press("ArrowRight")
-    tab.wait_for_function("window.heard")
-    assert "step=" in settled(tab).url
-    together(tab, last - 1)
-
-
 def test_keys_step_and_play(server: str, window: Window) -> None:
     tab = go(tall(window), f"{server}/birth?step=31")
     start = together(tab)

@@ -1,5 +1,6 @@
 /* A page that finds a server again is run there as a whole before the server knows its widgets: what is moved before
-   that would be lost. So until then nothing on it can be moved. */
+   that would be lost. So until then nothing on it can be moved. One that Streamlit has given up on, as it could not read
+   what it was told, loads itself anew: all it shows is in its address. */
 
 const PARTS = "[data-testid=stMain], [data-testid=stSidebar]";
 const LONGEST = 20_000; // milliseconds; a page must not stay so for ever
@@ -13,6 +14,7 @@ const free = () => {
   hold(false);
 };
 const look = (app) => {
+  if (app.dataset.testConnectionState === "DISCONNECTED_FOREVER") return location.reload();
   const here = app.dataset.testConnectionState === "CONNECTED", rests = app.dataset.testScriptState === "notRunning";
   if (!here) {
     free();

@@ -16,7 +16,7 @@ class Clock {
     Object.assign(this, { headline: find(".headline"), bar: find(".clock"), play: find(".play"), track: find("input") });
     Object.assign(this, { ticks: find(".ticks"), output: find("output"), speed: find(".speed") });
     Object.assign(this, { index: 0, pace: 0, timer: 0, moving: false, opens: false, held: false });
-    Object.assign(this, { drawing: new Set(), data: null, told: [] });
+    Object.assign(this, { drawing: new Set(), data: null, told: null });
     this.menu = find(".menu");
     this.menu.onclick = () => document.body.classList.toggle("icl-menu"); // stays from page to page
     this.play.onclick = () => (this.timer ? this.rest() : this.start());
@@ -35,6 +35,7 @@ class Clock {
       [window, "scroll", () => this.draw(), true],
       [window, "resize", () => this.draw()],
       [window, "icl-panel", () => this.draw()],
+      [window, "popstate", () => this.back()],
       [window, "icl-reach", (event) => ((this.wanted = this.chosen = [event.detail]), this.later())],
     ];
     for (const [where, what, hear, capture] of this.ears) where.addEventListener(what, hear, capture);
@@ -42,12 +43,12 @@ class Clock {
     this.watch.observe(document.querySelector("[data-testid=stMain]") ?? document.body, { childList: true, subtree: true });
   }
 
-  /* What the server says: the snapshots of the run on screen, and where the address stands. */
+  /* What the server says: the snapshots of the run on screen, and where the address stands; where it stood before, as
+     long as the server has not heard of the last rest. */
   update(data, tell) {
     const other = !this.data || this.data.run !== data.run;
-    const all = !other && data.rested === this.rested; // the server has heard of every rest
-    const echo = this.told.indexOf(data.at); // of one of those of which some are still on their way
-    const asked = all ? data.at !== this.resting : echo < 0 && (other || this.data.at !== data.at);
+    const heard = this.told === null || this.told === data.heard;
+    const asked = other || (heard && data.at !== this.resting);
     const turned = !other && data.beat && data.beat !== this.data.beat;
     if (String(data.marks) !== String(this.data?.marks)) {
       const chosen = String(data.marks).replaceAll(" ", "-") === String(this.chosen); // it is in sight by now
@@ -66,7 +67,6 @@ class Clock {
     if (other) this.stop();
     if (asked) this.resting = data.at;
     if (!window.Plotly) this.wait ??= window.setTimeout(() => this.plain(), PATIENCE);
-    this.told.splice(0, all ? Infinity : echo + 1);
     if (turned) this.playTo(data.at);
     else this.show(asked ? data.at : this.index);
   }
@@ -150,8 +150,16 @@ class Clock {
     this.draw(); // in full what was only painted
     if (this.resting === this.index) return;
     this.resting = this.index;
-    this.told.push(this.index);
-    this.tell("step", (this.rested = this.data.steps[this.index]));
+    this.told = Date.now(); // so the same step, told again after a step back, is something new
+    this.tell("step", [this.data.steps[this.index], this.told]);
+  }
+
+  /* Whoever goes back takes the clock along. A rest that is still on its way may be lost, and Streamlit would tell of it
+     with the next click: it is taken back. */
+  back() {
+    if (this.told === null || this.told === this.data.heard) return;
+    this.told = null;
+    this.tell("step", null);
   }
 
   move(index) {

@@ -1,0 +1,79 @@
+"""What the clock and the server tell each other: late, twice, never; a visitor goes back meanwhile."""
+
+from collections.abc import Callable
+
+from driver import go, reached, settled
+from playwright.sync_api import Locator, Page, expect
+from test_stage import tall, together
+from wire import Wire
+
+Window = Callable[..., Page]
+
+
+def slider(tab: Page) -> Locator:
+    return tab.get_by_role("slider", name="training step shown")
+
+
+# What the server says once the page has a new address comes late and all at once; the visitor has gone back meanwhile.
+BACK_MEANWHILE = """
+    const push = history.pushState, listen = WebSocket.prototype.addEventListener;
+    let held = null;
+    WebSocket.prototype.addEventListener = function (what, hear, ...more) {
+        const later = (event) => (held && what === "message" ? held.push(() => hear(event)) : hear(event));
+        listen.call(this, what, later, ...more);
+    };
+    window.backMeanwhile = () => void (history.pushState = function (...given) {
+        push.apply(this, given);
+        history.pushState = push;
+        held = [];
+        history.back();
+        setTimeout(() => ([held, window.heard] = [null, held.map((hear) => hear())]), 2000);
+    });
+"""
+
+
+def test_a_step_back_at_once_takes_the_clock_with_it(server: str, window: Window) -> None:
+    tab = tall(window)
+    tab.add_init_script(BACK_MEANWHILE)
+    last = together(go(tab, f"{server}/birth"))
+    tab.keyboard.press("ArrowLeft")
+    reached(tab, "**/birth?step=*")
+    tab.evaluate("window.backMeanwhile()")
+    tab.keyboard.press("ArrowRight")
+    tab.wait_for_function("window.heard")
+    assert "step=" in settled(tab).url
+    together(tab, last - 1)
+
+
+def test_the_same_rest_is_heard_again_after_a_step_back(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy")
+    last = slider(tab).input_value()
+    tab.keyboard.press("ArrowLeft")
+    reached(tab, "**/toy?step=*")
+    there = tab.url
+    tab.go_back()
+    expect(slider(tab)).to_have_value(last)
+    tab.keyboard.press("ArrowLeft")
+    reached(tab, there)
+
+
+def test_a_rest_that_is_lost_leaves_the_clock_where_the_visitor_goes(server: str, window: Window) -> None:
+    tab = window()
+    wire = Wire(tab)
+    last = slider(go(tab, f"{server}/toy")).input_value()
+    tab.keyboard.press("ArrowLeft")
+    reached(tab, "**/toy?step=*")
+    wire.lose(lambda: tab.keyboard.press("ArrowLeft"))
+    tab.go_back()
+    expect(slider(tab)).to_have_value(last)
+    tab.locator(".st-key-drawers").get_by_role("radio").last.click()
+    reached(tab, "**drawer=*")
+    assert "step=" not in tab.url and slider(tab).input_value() == last
+
+
+def test_a_beat_that_is_played_on_stays_where_it_was_played_to(server: str, window: Window) -> None:
+    tab = go(window(), f"{server}/toy?beat=start&step=0")
+    slider(tab).press("End")
+    reached(tab, lambda address: "beat=start" in address and not address.endswith("step=0"))
+    assert "step=" in tab.url
+    assert slider(tab).input_value() == slider(tab).get_attribute("max")
