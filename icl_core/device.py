@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 
 import psutil
@@ -20,7 +21,7 @@ from icl_core.knobs import BadSetting
 PRECISIONS = ("medium", "high", "highest")
 
 _chosen = ""  # by `choose`
-_estimates: list[int] | None = None  # what `check_memory` hears while `estimated` listens
+_estimates: ContextVar[list[int] | None] = ContextVar("estimates", default=None)  # what `check_memory` hears meanwhile
 
 
 def choose(index: int) -> None:
@@ -163,19 +164,26 @@ def release() -> int:
 
 def estimated(make: Callable[[], object]) -> int:
     """The bytes that settings are estimated to need, while `make` makes them; 0 if nothing is known of them."""
-    global _estimates
-    _estimates = [0]
-    try:
+    with unbounded() as needed:
         make()
-        return max(_estimates)
+    return max(needed)
+
+
+@contextmanager
+def unbounded() -> Iterator[list[int]]:
+    """Settings that are made meanwhile may need any memory: those of a run that is there need none. Gives the bytes
+    that each is estimated to need, 0 first."""
+    token = _estimates.set(needed := [0])
+    try:
+        yield needed
     finally:
-        _estimates = None
+        _estimates.reset(token)
 
 
 def check_memory(needed: int, what: str) -> None:
     """Raise `BadSetting` if `needed` bytes do not fit; `what` names the fields that decide: "batch 512, T 256"."""
-    if _estimates is not None:
-        _estimates.append(needed)
+    if (estimates := _estimates.get()) is not None:
+        estimates.append(needed)
     elif needed > memory():
         raise BadSetting(
             f"{what} must fit the memory of {describe()}, {memory() / 2**30:.1f} GiB; got an estimated "

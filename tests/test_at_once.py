@@ -96,6 +96,14 @@ def test_what_was_asked_for_by_its_button_is_never_given_up():
     assert waiting() == [key(steps=int(SLOW))]
 
 
+def test_what_was_begun_at_once_and_then_asked_for_by_its_button_is_not_given_up_either():
+    app = visitor(seed="1")
+    app.button(key="cancel").click().run()
+    app.button(key="run page").click().run()
+    asks(app, seed="0")
+    assert key(seed=1) in waiting()
+
+
 def test_what_the_visitor_cancelled_is_not_begun_again():
     app = visitor(seed="1")
     app.button(key="cancel").click().run()
@@ -128,3 +136,13 @@ def test_a_training_that_ends_while_the_page_is_drawn_is_shown(monkeypatch):
     assert waiting() == [] and queue.state(key(seed=1)).status == "done"
     assert "Train it here" not in buttons(app)
     assert any(each.value.startswith("Trained here") for each in app.caption)
+
+
+def test_a_run_that_was_made_and_is_no_longer_kept_is_said_to_be(runs):
+    config = registry.experiment(TOY).config(seed=1)
+    queue.submit(TOY, config)
+    worker.work(once=True, slots=1)
+    runs.delete(runs.exact(TOY, key(seed=1)))
+    app = visitor(seed="1")
+    assert "This run was made here, but is no longer kept" in " ".join(each.value for each in app.markdown)
+    assert waiting() == [] and "Train it here" in buttons(app)

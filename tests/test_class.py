@@ -175,7 +175,7 @@ def test_a_run_and_a_text_are_deleted_by_who_asked_for_them(runs, monkeypatch) -
     with pytest.raises(BadSetting, match=OTHERS):
         documents.delete(kept, "b")
     monkeypatch.setenv("ICL_MAX_GIVEN", str(kept.size + 1))
-    with pytest.raises(BadSetting, match=r"your texts and matrices may take 0\.0 MB here"):
+    with pytest.raises(BadSetting, match=r"your texts and matrices may take 0\.0 MiB here"):
         documents.keep("text", count("other words"), "a")
     documents.keep("text", count("other words"), "b")
     monkeypatch.setattr(runs, "limit", documents.SHARE * sum(each.size for each in documents.every()))

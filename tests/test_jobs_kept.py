@@ -2,7 +2,9 @@
 
 import json
 import os
+import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from filelock import FileLock, Timeout
@@ -16,7 +18,7 @@ from icl_core.jobs.folder import Job, held
 from icl_core.runs import documents, owners, store
 from icl_core.runs.file import pack
 from icl_core.text_counts import count
-from pages.ui import menu
+from pages.ui import menu, training
 
 
 @pytest.fixture(autouse=True)
@@ -243,3 +245,58 @@ def test_the_page_of_runs_shows_what_a_request_says_as_text(runs, monkeypatch):
     Job(key).move(experiment="![x](//outside/x.png)")
     said = " ".join(each.value for each in opened("runs", "").markdown)
     assert "**!\\[x\\](" in said and "![x]" not in said
+
+
+def test_who_cannot_cancel_may_try_again(monkeypatch):
+    key = queue.submit(TOY, config(), visitor="a")
+
+    def full(job, **state):
+        raise OSError("no room")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Job, "tell", full)
+        with pytest.raises(OSError, match="no room"):
+            queue.cancel(key, visitor="a")
+    assert owners.of(key) == {"a"} and queue.state(key).status == "queued"
+    assert queue.cancel(key, visitor="a") and queue.state(key).status == "cancelled"
+
+
+def test_an_interrupted_command_leaves_what_visitors_wait_for():
+    theirs, both, mine = (store.key_of(TOY, config(seed=seed)) for seed in range(3))
+    for seed in (0, 1):
+        queue.submit(TOY, config(seed=seed), visitor="a")
+    for seed in (1, 2):
+        queue.submit(TOY, config(seed=seed))
+    for key in (theirs, both, mine):
+        queue.interrupt(key)
+    assert [queue.state(key).status for key in (theirs, both, mine)] == ["queued", "queued", "cancelled"]
+    assert owners.of(both) == {"a"}
+
+
+def test_what_was_cancelled_while_a_worker_looked_does_not_wait_for_memory():
+    key = queue.submit(TOY, config(), visitor="a")
+    seen = queue.state(key)
+    queue.cancel(key, visitor="a")
+    memory.say_that_it_waits(seen)
+    assert queue.state(key).status == "cancelled"
+
+
+def test_a_full_disk_is_said_of_what_waits(monkeypatch):
+    key = queue.submit(TOY, config())
+    assert training.describe(queue.state(key)) == "Starting"
+    monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=2**16))
+    assert training.describe(queue.state(key)) == "Waiting: the disk is full"
+
+
+def test_what_no_worker_may_take_now_takes_no_place_in_the_queue():
+    first, second = (queue.submit(TOY, config(seed=seed)) for seed in range(2))
+    Job(first).tell(status="interrupted", retry_at=time.time() + 100.0)
+    assert queue.state(second).position == 1
+
+
+def test_a_run_that_can_never_be_kept_fails_and_is_not_tried_again(runs, monkeypatch):
+    key = queue.submit(TOY, config())
+    monkeypatch.setattr(runs._made._cache, "limit", 100)
+    worker.work(once=True, slots=1)
+    known = queue.state(key)
+    assert known.status == "failed" and "must fit ICL_CACHE_LIMIT, 100 bytes" in known.message

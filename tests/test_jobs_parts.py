@@ -133,7 +133,7 @@ def test_a_job_is_put_off_until_its_time_but_no_longer_than_any_pause(now, secon
     assert put_off(NOW + seconds) == later and not put_off(0.0)
     key = queue.submit(TOY, config())
     Job(key).tell(status="interrupted", retry_at=NOW + seconds)
-    assert Job(key).due() != later and start.ready(queue.state(key)) != later
+    assert Job(key).due() != later and queue.ready(queue.state(key)) != later
 
 
 def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
@@ -402,7 +402,7 @@ def test_a_job_of_what_is_not_here_or_not_yet_waits():
     state = queue.JobState("k", TOY, {}, "queued", version=registry.version(TOY))
     ready = [{}, {"status": "interrupted"}, {"version": 0}]
     waits = [{"status": "running"}, {"status": "done"}, {"version": 2}, {"experiment": "no.such", "version": 1}]
-    assert [start.ready(queue.replace(state, **each)) for each in (*ready, *waits)] == [True] * 3 + [False] * 4
+    assert [queue.ready(queue.replace(state, **each)) for each in (*ready, *waits)] == [True] * 3 + [False] * 4
 
 
 @pytest.mark.parametrize(

@@ -12,14 +12,14 @@ import pytest
 from house import TOY, house
 from test_store import INFO, TENSORS
 
-from icl_core import registry
+from icl_core import device, registry
 from icl_core.knobs import BadSetting
 from icl_core.runs import bytes_disk, documents, owners, room
 from icl_core.runs.atlas import Mapped, pack_atlas
 from icl_core.runs.cache import RunCache
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, _seal, canonical, pack, read, unpack
-from icl_core.runs.header import plain
+from icl_core.runs.header import key_in, plain
 
 RECORD = {"experiment": TOY, "version": 1, "config": {"rate": 0.5, "d": 2.0}, "metrics": [{"b": 1, "a": 2}]}
 
@@ -245,5 +245,57 @@ def test_of_those_who_asked_the_oldest_are_forgotten_a_tenth_at_a_time(runs, mon
 
 def test_so_much_room_is_said_to_be_missing():
     documents._check("a run", [2**19, 2**19], 2**20)
-    with pytest.raises(BadSetting, match=r"^a run may take 1\.0 MB here, they would take 1\.5 MB with this one; "):
+    with pytest.raises(BadSetting, match=r"^a run may take 1\.0 MiB here, they would take 1\.5 MiB with this one; "):
         documents._check("a run", [2**20, 2**19], 2**20)
+
+
+def test_a_run_that_could_not_be_trained_here_is_there(runs, monkeypatch):
+    """It was, on a machine or a GPU of more memory."""
+    large = registry.experiment("birth.induction").config()
+    header = runs.save("birth.induction", large, TENSORS, INFO)
+    monkeypatch.setattr(device, "memory", lambda: 1)
+    with pytest.raises(BadSetting, match="must fit the memory of"):
+        dataclasses.replace(large)
+    runs._headers._seen.clear()
+    (found,) = runs.headers("birth.induction")[-1:]
+    loaded = runs.load(found)
+    assert found.key == header.key and loaded and loaded.config == large
+    assert header.path.exists() and runs.messages() == []
+
+
+def test_a_run_is_deleted_though_its_row_cannot_be(runs, monkeypatch):
+    """A change of the index needs room for its journal."""
+    header = runs.save(TOY, config(), TENSORS, INFO)
+
+    def full(*given):
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(diskcache.Cache, "delete", full)
+        runs.delete(header)
+    assert not header.path.exists() and runs.find(TOY, config()) is None and runs.headers(TOY) == []
+    again = runs.save(TOY, config(), TENSORS, INFO)
+    assert runs.find(TOY, config()) == again and runs.load(again)
+
+
+def test_what_cannot_be_deleted_stays_its_owners(runs, monkeypatch):
+    header = runs.save(TOY, config(), TENSORS, INFO)
+    owners.add(header.key, "a")
+
+    def refuse(key):
+        raise PermissionError("not yours")
+
+    monkeypatch.setattr(runs._made, "delete", refuse)
+    with pytest.raises(PermissionError):
+        runs.delete(header, "a")
+    assert owners.of(header.key) == {"a"}
+
+
+def test_a_run_of_an_atlas_is_given_away_as_a_file_of_its_own(runs):
+    charted(runs, config(), config(seed=1))
+    mapped = runs.find(TOY, config(seed=1))
+    record, tensors = unpack(runs.content(mapped))
+    assert record["config"] == plain(config(seed=1)) and key_in(record) == mapped.key
+    assert tensors.keys() == TENSORS.keys()
+    ours = runs.save(TOY, config(seed=2), TENSORS, INFO)
+    assert runs.content(ours) == ours.path.read_bytes()

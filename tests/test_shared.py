@@ -9,7 +9,7 @@ from house import TOY, house, wait_for
 
 from icl_core import registry
 from icl_core.experiment import Cancelled
-from icl_core.jobs import queue, worker
+from icl_core.jobs import progress, queue, worker
 from icl_core.jobs.assist import Assisting, NothingLeft, assist
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.progress import JobProgress, Stopped, identity_of
@@ -207,3 +207,25 @@ class Showing(Recorder):
 
     def report(self, done, total, loss, live, state):
         live()
+
+
+def test_the_time_left_is_by_the_steps_that_are_made_here(job, monkeypatch):
+    """Not by those that a shorter run had made before."""
+    made, clock = own(job), [made_at := progress.time.monotonic()]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    made.enter("", 0, 50_000)
+    made.report(25_000, 50_000, 1.0, dict, dict)
+    clock[0] = made_at + 10.0
+    made.report(26_000, 50_000, 1.0, dict, dict)
+    told = job.state()
+    assert told["step"] == 26_000 and 200 < told["seconds_left"] < 300  # a thousand steps in ten seconds
+
+
+def test_what_a_checkpoint_holds_of_others_is_not_counted_twice(job):
+    Shared(job, identity_of(job.request())).step("a", 4)  # by a helper
+    first = JobProgress(job, identity_of(job.request()), 1, lambda: True, lambda: True)
+    with pytest.raises(Stopped):
+        first.report(6, 16, 1.0, dict, lambda: {"phase/a/x": np.ones(1), "now/b/step": np.ones(1)})
+    again = own(job)
+    again.tell()
+    assert job.state()["step"] == 6 and job.state()["seconds_left"] is None

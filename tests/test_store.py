@@ -165,7 +165,7 @@ def test_the_longest_unused_run_goes_first(tmp_path, config):
     assert small.headers() and small.load(small.find(TOY, first)) is not None  # looking is no use, loading is
     small.save(TOY, third, TENSORS, INFO)
     assert [bool(small.find(TOY, one)) for one in (first, second, third)] == [True, False, True]
-    with pytest.raises(OSError, match="must fit ICL_CACHE_LIMIT"):
+    with pytest.raises(knobs.BadSetting, match="must fit ICL_CACHE_LIMIT"):
         small.save(TOY, config, {"x": np.zeros(4 * size)}, INFO)
     assert len(small.headers()) == 2
     small.close()

@@ -10,7 +10,7 @@ from typing import Any
 
 from distributed import Client, KilledWorker
 
-from icl_core.jobs import cluster, far, queue, start
+from icl_core.jobs import cluster, far, queue
 from icl_core.jobs.cluster import Told
 from icl_core.jobs.code import code, differs, touched
 from icl_core.jobs.folder import Job, asked, has_room, held
@@ -146,4 +146,4 @@ class Crew:
 
 def _ready() -> list[Job]:
     """What waits and is in nobody's hand, in the order of the queue."""
-    return [Job(known.key) for known in queue.states() if start.ready(known) and not Job(known.key).locked()]
+    return [Job(known.key) for known in queue.states() if queue.ready(known) and not Job(known.key).locked()]

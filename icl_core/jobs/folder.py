@@ -24,6 +24,8 @@ from icl_core.runs.disk import identity, note, private_folder, write_whole
 from icl_core.runs.header import key_in
 
 ASKED = "asked"  # a file that is touched whenever somebody asks for a run
+FULL = "the disk is full"
+RESERVE = 2**16  # bytes: room for a state when the disk is full
 LONGEST_PAUSE = 240.0  # seconds between two tries to keep a run for which there is no room
 
 
@@ -175,14 +177,19 @@ def has_room() -> bool:
     reserve = jobs_folder() / "reserve"
     set_odd_aside(reserve)
     with suppress(OSError):
-        write_whole(reserve, bytes(2**16))
+        write_whole(reserve, bytes(RESERVE))
         return True
     return False
 
 
 def trouble(problem: OSError) -> str:
     """Why a file could not be written, in words. A database on a full disk tells of faults of many names."""
-    full = problem.errno in (errno.ENOSPC, errno.EDQUOT)
+    full = problem.errno in (errno.ENOSPC, errno.EDQUOT) or disk_full(2**20)
+    return FULL if full else f"nothing can be written: {problem}"
+
+
+def disk_full(least: int = 2 * RESERVE) -> bool:
+    """Whether fewer than `least` bytes are free: too few, at first, for a job to be begun."""
     with suppress(OSError):
-        full = full or shutil.disk_usage(jobs_folder()).free < 2**20
-    return "the disk is full" if full else f"nothing can be written: {problem}"
+        return shutil.disk_usage(jobs_folder()).free < least
+    return False

@@ -26,9 +26,12 @@ def fits(key: str) -> bool:
 
 
 def say_that_it_waits(known: queue.JobState) -> None:
-    """Have the page say why a job waits though a worker is free. Raises `OSError`."""
-    if known.status == "queued" and known.message != WAITS:
-        Job(known.key).tell(status="queued", message=WAITS)
+    """Have the page say why a job waits though a worker is free. Raises `OSError`. Within the queue's lock: since
+    `known` was seen, it may have been cancelled or begun."""
+    job = Job(known.key)
+    told = job.state()
+    if told["status"] == "queued" and told.get("message") != WAITS and not job.locked():
+        job.tell(status="queued", message=WAITS)
 
 
 def needed(job: Job) -> int:

@@ -64,10 +64,12 @@ class JobProgress:
         self._born = psutil.Process().create_time()
         self.together = 1  # runs that this process makes as one
         self._trouble, self._step, self._phase, self._spare = "", 0, ("", 0, 0), 0
+        self._entered = False  # and nothing reported since
         self._shared, self._ends = Shared(job, identity), Ends(identity)
         self._before = 0.0  # seconds of computing by earlier workers
         self._state: Tensors | None = None
         self._read_checkpoint()
+        self._given = self.first_step + self._shared.steps()  # steps that were not made in the time since `_start`
         from icl_core import device  # imports torch
 
         self._clock, self._start = device.clock, time.monotonic()
@@ -109,7 +111,7 @@ class JobProgress:
     def enter(self, what: str, first: int = 0, steps: int = 0) -> None:
         """See `icl_core.experiment.Progress`. What is no training counts as all the steps before it."""
         self.check()
-        self._phase = (what, first, steps)
+        self._phase, self._entered = (what, first, steps), steps > 0
         self.tell()
 
     def report(
@@ -117,6 +119,9 @@ class JobProgress:
     ) -> None:
         """See `icl_core.experiment.Progress`. By the clock, not by steps: these take microseconds or seconds. Raises
         `BadSetting` once the curves alone are more than the cache can keep."""
+        if self._entered:  # a training may go on from where another process, or a shorter run, has left it
+            self._given += done - max(self._step, self._phase[1])
+            self._entered = False
         self._step, self.total, self.loss = done, total, float(loss)
         now = time.monotonic()
         stopped = self._stopped()
@@ -155,7 +160,7 @@ class JobProgress:
     def tell(self) -> None:
         """Write the state for the pages."""
         step = min(self._step + self._shared.steps(), self.total)
-        made = step - self.first_step
+        made = step - self._given
         left = (time.monotonic() - self._start) * (self.total - step) / made if made > 0 else None
         phase, first, steps = self._phase
         with suppress(OSError):
@@ -197,9 +202,12 @@ class JobProgress:
         """Go on from the checkpoint; a damaged one, or one of another version or device, is no use: start anew."""
         if not plain_file(self.job.checkpoint):
             return
+        from icl_core.training import phases  # imports torch
+
         with suppress(OSError, Damaged, KeyError):  # KeyError: it is the file of a run
             record, tensors = read(self.job.checkpoint)
             reached = [record[name] for name in ("seconds", "step", "total", "loss", "threads")]
             if {name: record.get(name) for name in self.identity} == self.identity:
                 self._state, self.first_step = tensors, record["step"]
+                self._shared.merged(phases.kept(tensors))
                 self._before, self._step, self.total, self.loss, self.threads = reached

@@ -5,10 +5,9 @@ neither a rerun of the page nor a restart of the server ends a training. Call `s
 at a job: it starts workers for what waits, also for what a killed worker has left behind.
 """
 
-import math
 import time
-from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -19,8 +18,9 @@ from icl_core.experiment import Run
 from icl_core.forms import from_kept
 from icl_core.jobs import cluster, forget, listing, turns
 from icl_core.jobs.estimate import estimate
-from icl_core.jobs.folder import ASKED, Job, held, jobs_folder, queue_lock
+from icl_core.jobs.folder import ASKED, FULL, Job, disk_full, held, jobs_folder, put_off, queue_lock
 from icl_core.jobs.reading import CANCELLED, ENDED, TOLD, WAITING, drop, plain_file
+from icl_core.jobs.state import JobState
 from icl_core.knobs import BadSetting
 from icl_core.runs import owners, store
 from icl_core.runs.disk import private_folder
@@ -29,40 +29,6 @@ from icl_core.runs.file import IDENTITY, Damaged, read
 _PLACES: dict[str, tuple[Any, Any]] = {}  # the jobs that waited at the last look, before and after
 _PLACE = ("visitor", "turn", "later")  # what of a request decides when it is its turn
 WATCHED = 3.0  # seconds after a look in which somebody counts as watching
-
-
-@dataclass(frozen=True)
-class JobState:
-    """How far a job is. `position` counts from 1 in the queue, 0 once it runs; seconds of training so far and left."""
-
-    key: str
-    experiment: str
-    config: dict[str, Any] = field(hash=False)
-    status: str  # queued, running, interrupted, cancelling, done, failed, cancelled or left
-    position: int = 0
-    step: int = 0
-    total: int = 0
-    phase: str = ""  # what is in training, or done after it, with its own steps if it has any
-    phase_step: int = 0
-    phase_steps: int = 0
-    together: int = 1  # runs that its worker makes as one, while it runs
-    spare: int = 0  # trainings of it that another worker could do
-    loss: float = math.nan
-    seconds: float = 0.0
-    seconds_left: float | None = None
-    message: str = ""
-    pid: int = 0  # of the worker, while it runs
-    born: float = 0.0  # when that process began: another one may have its number by now
-    version: int = 0  # of the experiment, as whoever asked knows it; 0 is the current one
-    retry_at: float = 0.0  # seconds since 1970 before which no worker shall take it
-    visitor: str = ""  # whose turn it takes; nobody's name is the command line's
-    turn: int = 0
-    later: bool = False  # behind all that are not
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing more will happen to it."""
-        return self.status in ENDED
 
 
 def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = "") -> str:
@@ -111,13 +77,24 @@ def state(key: str) -> JobState | None:
 
 def states() -> list[JobState]:
     """All jobs in the order of the queue: by turns, in each the oldest request first; behind them those for `later`."""
-    found, waiting, why = [], 0, cluster.told().message
+    found, waiting = [], 0
+    why = cluster.told().message or (FULL if disk_full() else "")
     for _, known in sorted(listing.every(jobs_folder(), _asked, _settled), key=itemgetter(0)):
-        waiting += known.status in WAITING
-        found.append(_placed(known, waiting, why) if known.status in WAITING else known)
+        waiting += ready(known)
+        found.append(_placed(known, max(waiting, 1), why) if known.status in WAITING else known)
     if len(_PLACES) > 2 * waiting + 100:
         _PLACES.clear()
     return found
+
+
+def ready(job: JobState) -> bool:
+    """Whether a worker of this version may take the job now. One of a version that is yet to come here trains itself
+    the jobs that were asked for by it."""
+    try:
+        version = registry.version(job.experiment)
+    except BadSetting:  # there is no such experiment
+        version = 0
+    return job.status in WAITING and not put_off(job.retry_at) and job.version <= version
 
 
 def _placed(known: JobState, position: int, why: str) -> JobState:
@@ -175,11 +152,12 @@ def cancel(key: str, status: str = CANCELLED[0], visitor: str | None = None) -> 
     visitor who has not asked for it."""
     limits.check_writable()
     job = Job(key)
-    with queue_lock() if visitor is not None else nullcontext():  # nobody else asks for it meanwhile
+    with queue_lock():  # nobody else asks for it meanwhile, and no worker says that it waits
         if visitor is not None and job.state()["status"] in ENDED and owners.may(key, visitor):
             return True  # too late: what came of it is theirs, and they may delete it
-        if not owners.give_up(key, visitor):
-            job.move(visitor=min(owners.of(key)))  # whose it is now, in the same place
+        if others := owners.others(key, visitor):
+            job.move(visitor=min(others))  # whose it is now, in the same place
+            owners.leave(key, visitor)
             return False
         with held(job.folder / "lock") as mine:
             if not mine:
@@ -187,6 +165,7 @@ def cancel(key: str, status: str = CANCELLED[0], visitor: str | None = None) -> 
                     job.give_up(status)
             elif job.request() and job.state()["status"] not in ENDED:
                 job.tell(status=status)
+        owners.leave(key, visitor)
     return True
 
 
@@ -206,12 +185,13 @@ def leave(key: str, who: str, visitor: str | None = None) -> None:
 
 
 def interrupt(key: str) -> None:
-    """Stop the job at a checkpoint; one that has not begun is given up. It goes on when asked for again."""
+    """Stop the job at a checkpoint, for the command line; one that has not begun is given up, but for others who asked
+    for it. It goes on when asked for again."""
     known = state(key)
     if known is not None and known.status == "running":
         with suppress(psutil.Error):
             process = psutil.Process(int(known.pid))
             if abs(process.create_time() - known.born) < 1:  # not one that took over the number
                 process.terminate()
-    elif known is not None and known.status == "queued":
-        cancel(key)
+    elif known is not None and known.status == "queued" and owners.may(key, ""):
+        cancel(key, visitor="")

@@ -27,6 +27,10 @@ class Shared:
         self.seconds = 0.0  # of computing that others have put into what `found` gave
         self._mine, self._merged = ExitStack(), set()
 
+    def merged(self, names: Iterable[str]) -> None:
+        """Note what has been taken over already, by a worker before."""
+        self._merged.update(names)
+
     def untouched(self, names: Iterable[str]) -> list[str]:
         """Those of the trainings that nobody has begun."""
         return [name for name in names if not self._path(name, "step").exists()]

@@ -7,10 +7,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from icl_core import limits, registry
+from icl_core import limits
 from icl_core.jobs import cluster, queue
-from icl_core.jobs.folder import has_room, held, jobs_folder, put_off, queue_lock
-from icl_core.jobs.reading import WAITING, set_odd_aside
+from icl_core.jobs.folder import has_room, held, jobs_folder, queue_lock
+from icl_core.jobs.reading import set_odd_aside
 from icl_core.knobs import BadSetting
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +37,7 @@ def ensure_workers(count: int | None = None) -> int:
     if limits.read_only():
         return 0
     known = queue.states()
-    waiting = sum(map(ready, known)) + sum(map(_spare, known))
+    waiting = sum(map(queue.ready, known)) + sum(map(_spare, known))
     running = len({job.pid for job in known if job.status == "running"})  # workers: some make several as one
     if not waiting or not os.access(jobs_folder(), os.W_OK):
         return 0
@@ -91,16 +91,6 @@ def check_count(count: int | None) -> None:
     """Raise `BadSetting` for a number of workers that would never train anything."""
     if count is not None and count < 1:
         raise BadSetting(f"the number of workers must be at least 1, got {count}")
-
-
-def ready(job: queue.JobState) -> bool:
-    """Whether a worker of this version may take the job now. One of a version that is yet to come here trains itself
-    the jobs that were asked for by it."""
-    try:
-        version = registry.version(job.experiment)
-    except BadSetting:  # there is no such experiment
-        version = 0
-    return job.status in WAITING and not put_off(job.retry_at) and job.version <= version
 
 
 def _spare(job: queue.JobState) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 from icl_core import heap, registry
 from icl_core.experiment import Tensors
 from icl_core.forms import from_kept
-from icl_core.jobs import memory, queue, start
+from icl_core.jobs import memory, queue
 from icl_core.jobs.folder import Job, held, queue_lock
 from icl_core.jobs.train import Begun, begin, conclude, end, train
 
@@ -43,7 +43,7 @@ def company(first: Held, slots: int) -> list[Held]:
     """What goes together with a job: runs of sweeps that wait and are of its shape, no more than leave their share of
     what waits to other workers that have nothing to do. Nobody who asks for a single run waits for others'."""
     known = queue.states()
-    waiting = [state for state in known if state.key != first.job.key and start.ready(state)]
+    waiting = [state for state in known if state.key != first.job.key and queue.ready(state)]
     like, most = _shape(first.job)
     keys = [state.key for state in waiting if most > 1 and _shape(Job(state.key))[0] == like]
     busy = len({state.pid for state in known if state.status == "running"})

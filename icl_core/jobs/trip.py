@@ -17,6 +17,7 @@ from icl_core.jobs import ends, far, parcel
 from icl_core.jobs.folder import Job, queue_lock
 from icl_core.jobs.reading import CANCELLED, is_state
 from icl_core.jobs.train import given_up, put_off
+from icl_core.knobs import BadSetting
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import IDENTITY, Damaged, unpack
@@ -143,6 +144,8 @@ class Trip:
             raise Damaged(f"expected the run {self.job.key}, got {key_in(record)}")
         try:
             header = store.default().save(record["experiment"], self._request["config"], tensors, info_of(record))
+        except BadSetting as problem:
+            return {**last, "status": "failed", "message": str(problem)}
         except OSError as problem:
             return {**last, **put_off(self.job, self.job.state().get("tries", 0), problem)}
         for name, content in outcome.items():

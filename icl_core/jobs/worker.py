@@ -113,7 +113,7 @@ def _signals() -> Iterator[Callable[[], bool]]:
 
 def _work_one(stopped: Callable[[], bool], slots: int) -> int:
     """Train the first job that waits, with those that go together with it; how many there were."""
-    for known in filter(start.ready, queue.states()):
+    for known in filter(queue.ready, queue.states()):
         first = None
         with suppress(OSError), queue_lock():  # two that look at once would both find room
             if not memory.fits(known.key):
@@ -145,7 +145,7 @@ def _give_back() -> None:
 
 def _assist_one(stopped: Callable[[], bool]) -> bool:
     """Help at a run that another worker has in hand, until a job waits; whether there was anything to do."""
-    wanted = lambda: any(map(start.ready, queue.states()))  # noqa: E731
+    wanted = lambda: any(map(queue.ready, queue.states()))  # noqa: E731
     busy = [known for known in queue.states() if known.status == "running" and known.spare and memory.fits(known.key)]
     return any(assist(Job(known.key), stopped, wanted) for known in busy)
 

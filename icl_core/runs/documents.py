@@ -62,7 +62,7 @@ def _check(what: str, sizes: list[int], limit: int) -> None:
     if sum(sizes) > limit:
         mega = 2**20
         raise BadSetting(
-            f"{what} may take {limit / mega:.1f} MB here, they would take {sum(sizes) / mega:.1f} MB with this one; "
+            f"{what} may take {limit / mega:.1f} MiB here, they would take {sum(sizes) / mega:.1f} MiB with this one; "
             "delete some on the page of runs"
         )
 
@@ -86,9 +86,10 @@ def delete(document: Document, visitor: str | None = None) -> None:
     """Delete it, unless others gave it than `visitor`; None is whoever is at the machine. Runs that use it are away
     until it is given again. Raises `OSError` if it cannot be deleted, `BadSetting` where the visitor may not."""
     limits.check_writable()
-    if owners.give_up(document.digest, visitor):
-        document.path.unlink(missing_ok=True)
-        owners.forget(document.digest)
+    if owners.others(document.digest, visitor):
+        return owners.leave(document.digest, visitor)
+    document.path.unlink(missing_ok=True)
+    owners.forget(document.digest)
 
 
 def uses(config: Mapping[str, Any], document: Document) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 from filelock import FileLock
 
 from icl_core import limits
+from icl_core.knobs import BadSetting
 from icl_core.runs.cache import FAILED, RunCache, told
 from icl_core.runs.disk import odd, private_folder, sweep, unwritable
 from icl_core.runs.file import Damaged, Record, pack, read_record
@@ -20,7 +21,7 @@ from icl_core.runs.room import too_large
 
 
 class LocalRuns:
-    """The runs in `folder`; `tell` gets sentences for the visitor. Only `save` raises."""
+    """The runs in `folder`; `tell` gets sentences for the visitor. Only `save` and `delete` raise."""
 
     def __init__(self, folder: Path, limit: int, tell: Callable[[str], None]) -> None:
         self.folder, self._tell = folder, tell
@@ -56,9 +57,12 @@ class LocalRuns:
             return dict(self._cache.files())  # read-only, say: the files' names tell their keys too
 
     def save(self, record: Record, tensors: Mapping[str, np.ndarray]) -> Header:
-        """Keep a run. Raises `OSError` if it is larger than the limit or cannot be written, `TypeError` as `pack`."""
+        """Keep a run. Raises `BadSetting` if it is larger than the limit, `OSError` if it cannot be written, and as
+        `pack`."""
         key, content = key_in(record), pack(tensors, record)
-        if refused := too_large(len(content), self._cache.limit) or self.unwritable():
+        if refused := too_large(len(content), self._cache.limit):
+            raise BadSetting(refused)
+        if refused := self.unwritable():
             raise OSError(refused)
         try:
             if self._cache.damaged():
@@ -74,8 +78,12 @@ class LocalRuns:
             self._cache.use(key)
 
     def delete(self, key: str) -> None:
-        """Forget the run and delete its file."""
+        """Forget the run and delete its file, which makes room also where the index can change no more. Raises
+        `OSError` if it cannot be deleted."""
+        path = self.paths().get(key)
         self._cache.remove(key)
+        if path is not None:
+            path.unlink(missing_ok=True)
 
     def set_aside(self, path: Path, key: str, problem: Damaged) -> None:
         """Move a damaged file away, so that its run counts as absent."""

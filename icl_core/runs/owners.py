@@ -41,14 +41,18 @@ def may(what: str, visitor: str | None) -> bool:
     return visitor is None or visitor in of(what)
 
 
-def give_up(what: str, visitor: str | None) -> bool:
-    """`visitor` wants it no more; whether nobody else does, so that it can go. Whoever is at the machine, None, decides
-    for all. Raises `BadSetting` for somebody who has not asked for it."""
+def others(what: str, visitor: str | None) -> set[str]:
+    """For whom it stays if `visitor` gives it up. Whoever is at the machine, None, decides for all. Raises `BadSetting`
+    for somebody who has not asked for it."""
     if not may(what, visitor):
         raise BadSetting("only who asked for it, or whoever is at the machine, can cancel or delete it")
+    return set() if visitor is None else of(what) - {visitor}
+
+
+def leave(what: str, visitor: str | None) -> None:
+    """`visitor` wants it no more. To be said once it has ended: what cannot be ended is still theirs to end."""
     if visitor is not None:
         (_folder(what) / _checked(visitor or _HERE)).unlink(missing_ok=True)
-    return visitor is None or not of(what)
 
 
 def forget(what: str) -> None:

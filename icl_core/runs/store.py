@@ -124,8 +124,18 @@ class Store:
         tensors = registry.experiment(header.experiment).upgrade(tensors) if form < FORM else tensors
         return Run(typed_config(header), tensors, header.info, header.digest)
 
+    def content(self, header: Header) -> bytes:
+        """A file of that run alone. Raises `OSError` if it is gone."""
+        if header.origin != ORIGIN:
+            return header.path.read_bytes()
+        run = self.load(header)
+        if run is None:
+            raise FileNotFoundError(f"the run {header.key} is no longer in {header.path}")
+        return pack(run.tensors, new_record(header.experiment, header.config, header.info))
+
     def save(self, experiment_id: str, config: Any, tensors: Tensors, info: Mapping[str, Any]) -> Header:
-        """Keep a run made here. Raises `OSError` if it does not fit or cannot be written, `TypeError` for a dtype."""
+        """Keep a run made here. Raises `BadSetting` if it can never fit, `OSError` if it cannot be written, `TypeError`
+        for a dtype."""
         return self._made.save(new_record(experiment_id, config, info), tensors)
 
     def ship(self, experiment_id: str, config: Any, tensors: Tensors, info: Mapping[str, Any]) -> Header:
@@ -140,13 +150,20 @@ class Store:
 
     def delete(self, header: Header, visitor: str | None = None) -> None:
         """Delete a run made here, unless others asked for it than `visitor`; None is whoever is at the machine. Raises
-        `ValueError` for a shipped one, `BadSetting` where the visitor may not."""
+        `ValueError` for a shipped one, `BadSetting` where the visitor may not, `OSError` where it cannot be deleted."""
         if header.origin != "local":
             raise ValueError(f"the run to delete must be local, got the {header.origin} run {header.key}")
         limits.check_writable()
-        if owners.give_up(header.key, visitor):
-            owners.forget(header.key)  # first: whoever asks for it once it is gone is its owner
+        if owners.others(header.key, visitor):
+            return owners.leave(header.key, visitor)
+        asked = owners.of(header.key)
+        owners.forget(header.key)  # first: whoever asks for it once it is gone is its owner
+        try:
             self._made.delete(header.key)
+        except OSError:
+            for each in asked:
+                owners.add(header.key, each)
+            raise
 
     def discard(self, header: Header) -> None:
         """Drop a run made here that nobody waits for. Whose it is stays noted: it may have been asked for again."""

@@ -163,6 +163,11 @@ def _fold(kind: str, made: Made) -> dict[str, np.ndarray]:
     return {f"{kind}/{name}/{inner}": array for name, tensors in made.items() for inner, array in tensors.items()}
 
 
+def kept(state: Tensors) -> set[str]:
+    """The names of the phases whose results a checkpoint holds."""
+    return {path.split("/")[1] for path in state if path.startswith("phase/")}
+
+
 def _unfold(kind: str, folded: Mapping[str, np.ndarray], names: set[str]) -> Made:
     made: Made = {}
     for path, array in folded.items():

@@ -57,6 +57,12 @@ def begin(setting: Setting, key: str) -> None:
         start.ensure_workers()
 
 
+def keep(key: str) -> None:
+    """The visitor has asked for that run by hand: moving on does not give it up."""
+    if st.session_state.get(_BEGUN) == key:
+        del st.session_state[_BEGUN]
+
+
 def move_on(key: str) -> None:
     """Give up what was begun for this visitor, unless it is the run called `key`."""
     begun = st.session_state.get(_BEGUN, key)

@@ -5,12 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 import streamlit as st
 
 from icl_core.experiment import Panel
 from icl_core.figures.frames import frames
 from icl_core.figures.sent import domains
+from pages.ui import late
 
 _BROWSER = Path(__file__).parent / "browser"
 
@@ -45,17 +47,19 @@ def clock(
     shown: Shown, milestones: Mapping[str, float] | None = None,
 ) -> None:  # fmt: skip
     """The headline of the snapshot shown, and what moves the stage of the run named `run`, with marks at the steps of
-    its `milestones`. `rested` is called when it has come to rest, or that is taken back: `step(key)` tells."""
+    its `milestones`. `rested` is called when it has come to rest; `step(key)` then tells where."""
     ticks = [(step, name) for name, step in (milestones or {}).items()]
     data = {"run": run, "steps": list(steps), "headlines": list(headlines), "at": at, "ticks": ticks}
-    data["heard"] = _rest(key)[1]  # so the browser knows which rests `at` takes into account
+    data["answers"] = _rest(key)[1]  # the last rest that `at` takes into account
     # the browser says that it is plain where it cannot move the charts: then the server draws them where it rests
     _CLOCK(key=key, data=data | asdict(shown), on_step_change=rested, on_plain_change=lambda: None)
 
 
 def step(key: str) -> int | None:
-    """The training step at which the clock came to rest; None if it has not, or that was taken back."""
-    return _rest(key)[0]
+    """The training step at which the clock came to rest; None if it has not, or has at another address: Streamlit tells
+    again, with the next click, what was lost when the visitor went back."""
+    step, _, query = _rest(key)
+    return step if late.may_be_at(dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))) else None
 
 
 def plain(key: str) -> bool:
@@ -63,12 +67,12 @@ def plain(key: str) -> bool:
     return bool(_said(key).get("plain"))
 
 
-def _rest(key: str) -> tuple[int | None, int | None]:
-    """The step of the last rest, and when it was, by the browser's clock."""
+def _rest(key: str) -> tuple[int | None, int | None, str]:
+    """The step of the last rest, when it was, by the browser's clock, and the query of the address then."""
     match _said(key).get("step"):
-        case [int(step), int(when)]:
-            return step, when
-    return None, None
+        case [int(step), int(when), str(query)]:
+            return step, when, query
+    return None, None, ""
 
 
 def _said(key: str) -> Mapping[str, Any]:

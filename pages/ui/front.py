@@ -5,7 +5,7 @@ import streamlit as st
 from icl_core import figures, findings, registry
 from icl_core.experiment import Paper
 from icl_core.runs import store
-from pages.ui import menu, opening, verdicts
+from pages.ui import menu, opening, stays, verdicts
 from pages.ui.chart import chart
 from pages.ui.plain import plain
 from pages.ui.style import is_dark
@@ -31,6 +31,7 @@ def show() -> None:
         for paper in papers.values():
             _card(paper)
     _glance()
+    stays.listen()
 
 
 def _card(paper: Paper) -> None:

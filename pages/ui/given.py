@@ -57,7 +57,7 @@ def _used(users: list[str]) -> str:
 
 
 def _size(size: int) -> str:
-    return f"{size / 2**20:.1f} MB" if size >= 2**20 else f"{size / 2**10:.1f} kB"
+    return f"{size / 2**20:.1f} MiB" if size >= 2**20 else f"{size / 2**10:.1f} KiB"
 
 
 def _delete(each: Document) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 import streamlit as st
 
+_STREAMLITS = ("embed", "embed_options")  # which it keeps to itself
 _WRITTEN, _MOMENT = "written just now", 10.0  # seconds: a run of the page may be on its way
 
 
@@ -39,6 +40,12 @@ def arrived() -> None:
     """As a page begins: at an address of before, and without a move, the visitor has gone back to it."""
     if dict(st.query_params) in _left():
         st.session_state.pop(_WRITTEN)
+
+
+def may_be_at(query: Mapping[str, str]) -> bool:
+    """Whether a browser that says so may have that query: it is the address's, or was until a moment ago."""
+    mine = {name: value for name, value in query.items() if name not in _STREAMLITS}
+    return mine in (dict(st.query_params), *_left())
 
 
 def _left() -> list[dict[str, str]]:

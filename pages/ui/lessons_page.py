@@ -9,7 +9,7 @@ from icl_core.experiment import Paper, Run
 from icl_core.lesson import Exercise, Lesson, Note
 from icl_core.runs import store
 from icl_core.script import Try
-from pages.ui import address, lesson, menu
+from pages.ui import address, lesson, menu, stays
 from pages.ui.plain import plain
 
 
@@ -25,6 +25,7 @@ def show() -> None:
     for paper, each in registry.lessons().values():
         with st.container(border=True, key=f"lesson-{each.name}"):
             _lesson(paper, each)
+    stays.listen()
 
 
 def _lesson(paper: Paper, each: Lesson) -> None:

@@ -7,8 +7,10 @@ import streamlit as st
 
 from icl_core import forms, limits, registry
 from icl_core.jobs import queue
-from icl_core.knobs import BadSetting
+from icl_core.knobs import BadSetting, NotHere
 from icl_core.runs import owners, store
+from icl_core.runs.file import Damaged
+from icl_core.runs.header import typed_config
 from pages.ui import address, given, menu, stays, training, visitors
 from pages.ui.plain import plain
 
@@ -103,8 +105,8 @@ def _differences(header: store.Header) -> str:
     """What sets this run's settings apart from the experiment's first preset."""
     experiment = registry.experiment(header.experiment)
     try:
-        config = forms.from_kept(experiment.config, header.config)
-    except (TypeError, BadSetting) as problem:  # the store sees it too, once the experiment is imported
+        config = typed_config(header)
+    except (Damaged, NotHere) as problem:  # the store sees it too, once the experiment is imported
         return f"this setting is no longer possible: {problem}"
     return ", ".join(forms.differences(config, experiment.presets[0].config)) or "as preset"
 
@@ -121,7 +123,7 @@ def _about(header: store.Header) -> str:
 
 
 def _size(count: int) -> str:
-    return f"{count / 2**20:.1f} MB" if count >= 2**20 / 10 else f"{-(-count // 2**10)} KB"
+    return f"{count / 2**20:.1f} MiB" if count >= 2**20 / 10 else f"{-(-count // 2**10)} KiB"
 
 
 def _open(experiment_id: str, config: Any) -> None:

@@ -1,10 +1,12 @@
 """Share, export, projector: the menu at the right of the experiments."""
 
+from functools import partial
 from urllib.parse import urlencode
 
 import streamlit as st
 
 from icl_core import knobs
+from icl_core.runs import store
 from icl_core.runs.store import Header
 from pages.ui import address, late
 from pages.ui.address import Setting
@@ -19,7 +21,8 @@ def tools(setting: Setting, shown: Header | None) -> None:
     st.markdown("**Export.** The run, and Python that draws it. Figures and tables are under Data and in Numbers.")
     if shown is not None:
         name = f"{setting.id}-{shown.digest[:8]}.safetensors"
-        st.download_button("Run (safetensors)", shown.path.read_bytes, name, key="export", on_click="ignore")
+        content = partial(store.default().content, shown)
+        st.download_button("Run (safetensors)", content, name, key="export", on_click="ignore")
     st.code(snippet(setting), language="python")
     on = "projector" in st.query_params
     shows("projector", on)

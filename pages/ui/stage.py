@@ -89,8 +89,9 @@ def _rested(setting: Setting, steps: Sequence[int]) -> None:
         return
     base = address.base_view(setting.experiment, setting.preset)
     former = {"snapshot": (base.snapshot, base.snapshot)}  # a link's former way to say it
-    own = "" if "beat" in late.query() else steps[min(base.snapshot, len(steps) - 1)]  # a beat has a place of its own
-    address.write_all({**former, "step": (step, own)})
+    own = steps[min(base.snapshot, len(steps) - 1)]
+    left_out = "" if "beat" in late.query() else own  # a beat has a place of its own
+    address.write_all({**former, "step": (step, left_out)})
 
 
 def _panels(setting: Setting, run: Run, grows: str) -> None:

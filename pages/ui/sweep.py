@@ -61,7 +61,15 @@ def _progress(sweep: Sweep, look: Look) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress((counts[DONE] + counts[FAILED]) / cells, text=" · ".join(told) + left)
         if not limits.read_only() and sweep.may_cancel(me := None if visitors.at_machine() else visitors.name()):
-            st.button("Cancel", key="cancel sweep", on_click=sweep.cancel, args=(me,))
+            st.button("Cancel", key="cancel sweep", on_click=_cancel, args=(sweep, me))
+
+
+def _cancel(sweep: Sweep, visitor: str | None) -> None:
+    try:
+        sweep.cancel(visitor)
+    except (BadSetting, OSError) as problem:
+        told = trouble(problem) if isinstance(problem, OSError) else str(problem)
+        st.error(f"Not all of it can be cancelled: {plain(told)}.")
 
 
 def _offer(sweep: Sweep, look: Look, workers: int) -> None:

@@ -13,7 +13,7 @@ from icl_core.jobs.estimate import estimate
 from icl_core.jobs.folder import trouble
 from icl_core.knobs import BadSetting
 from icl_core.runs import store
-from pages.ui import late, visitors
+from pages.ui import at_once, late, visitors
 from pages.ui.address import Setting
 from pages.ui.plain import plain
 
@@ -84,7 +84,7 @@ def too_long(seconds: float | None) -> str:
 def submit(experiment_id: str, config: Any) -> None:
     """Ask for a run; say why where that cannot be."""
     try:
-        queue.submit(experiment_id, config, visitor=visitors.name())
+        at_once.keep(queue.submit(experiment_id, config, visitor=visitors.name()))
         start.ensure_workers()
     except (BadSetting, OSError) as problem:
         told = trouble(problem) if isinstance(problem, OSError) else str(problem)
@@ -113,6 +113,8 @@ def _said(job: queue.JobState | None, nearest: str) -> str:
         cancelled = "" if job is None or job.status == "failed" else "This run was cancelled. "
         return cancelled + (f"You see the nearest run: {nearest}." if nearest else "")
     none = "There is no run of these settings." if limits.read_only() else "Not trained yet."
+    if job is not None and job.status == "done":
+        none = "This run was made here, but is no longer kept: it was deleted, or dropped to make room."
     return f"{none} You see the nearest run, faded: {nearest}." if nearest else none
 
 
@@ -165,7 +167,7 @@ def ensure_workers() -> None:
 
 def describe(job: queue.JobState) -> str:
     """A job's state in one line."""
-    if job.status == "queued" and not start.ready(job):
+    if job.status == "queued" and not queue.ready(job):
         return f"Waiting: it was asked for with version {job.version} of {job.experiment}"
     if job.status == "queued" and job.message:
         return f"Waiting: {job.message}"

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from re import Pattern
 
+from conftest import until
 from playwright.sync_api import Locator, Page, expect
 
 DRAWN = """() => document.querySelector('[data-testid="stApp"][data-test-script-state="notRunning"]')
@@ -10,6 +11,8 @@ DRAWN = """() => document.querySelector('[data-testid="stApp"][data-test-script-
     && [...document.querySelectorAll(".stPlotlyChart, [class*='st-key-chart-']")]
         .every(chart => chart.querySelector(".main-svg"))
     && [...document.querySelectorAll("style")].some(style => style.textContent.includes(".block-container"))"""
+SNAPSHOTS = """() => [...document.querySelectorAll('[class*="st-key-chart-"] .js-plotly-plot')]
+    .map(plot => plot.layout.meta?.snapshot).filter(each => each !== undefined)"""
 expect.set_options(timeout=60_000)
 
 
@@ -73,3 +76,23 @@ def watch(page: Page, start: str) -> None:
 def watched(page: Page) -> list[str]:
     """The texts noted since `watch`, in order."""
     return page.evaluate("window.titles")
+
+
+def tall(window: Callable[..., Page]) -> Page:
+    """A window in which the whole stage is in sight: what is not, is moved when it comes into sight."""
+    tab = window()
+    tab.set_viewport_size({"width": 1400, "height": 1000})
+    return tab
+
+
+def together(tab: Page, at: int | None = None) -> int:
+    """The snapshot that every moving panel shows, once they show the same, and the clock's; once it is `at`."""
+    found: list[int] = []
+
+    def one() -> bool:
+        found[:] = tab.evaluate(SNAPSHOTS)
+        clock = int(tab.get_by_role("slider", name="training step shown").input_value())
+        return bool(found) and set(found) == {clock} and clock == (clock if at is None else at)
+
+    until(one, "every panel shows the snapshot of the clock")
+    return found[0]

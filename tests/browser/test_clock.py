@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from driver import go, reached, settled
+import pytest
+from driver import go, reached, settled, tall, together
 from playwright.sync_api import Locator, Page, expect
-from test_stage import tall, together
 from wire import Wire
 
 Window = Callable[..., Page]
@@ -57,18 +57,46 @@ def test_the_same_rest_is_heard_again_after_a_step_back(server: str, window: Win
     reached(tab, there)
 
 
-def test_a_rest_that_is_lost_leaves_the_clock_where_the_visitor_goes(server: str, window: Window) -> None:
+@pytest.mark.parametrize("to", ["toy", "claims"])
+def test_a_rest_that_is_lost_leaves_the_clock_where_the_visitor_goes(server: str, window: Window, to: str) -> None:
     tab = window()
     wire = Wire(tab)
-    last = slider(go(tab, f"{server}/toy")).input_value()
-    tab.keyboard.press("ArrowLeft")
-    reached(tab, "**/toy?step=*")
-    wire.lose(lambda: tab.keyboard.press("ArrowLeft"))
-    tab.go_back()
-    expect(slider(tab)).to_have_value(last)
+    go(tab, f"{server}/{to}")
+    if to == "claims":
+        tab.get_by_test_id("stSidebar").get_by_role("link", name="A line").click()
+        reached(tab, "**/toy*")
+    last = slider(tab).input_value()
     tab.locator(".st-key-drawers").get_by_role("radio").last.click()
+    reached(tab, "**/toy?drawer=*")
+    wire.lose(tab.locator(".clock .back").click)
+    tab.go_back()
+    reached(tab, "**/toy")
+    expect(tab.locator(".st-key-drawer")).to_have_count(0)
+    expect(slider(tab)).to_have_value(last)
+    tab.locator(".st-key-drawers").get_by_role("radio").first.click()  # tells of it again
     reached(tab, "**drawer=*")
     assert "step=" not in tab.url and slider(tab).input_value() == last
+    if to == "claims":
+        wire.lose(tab.locator(".clock .back").click)
+        for address in ("**/toy", "**/claims"):
+            tab.go_back()
+            reached(tab, address)
+        expect(tab.get_by_role("heading", name="What the papers claim")).to_be_visible()
+
+
+def test_a_key_that_comes_before_a_beats_answer_counts(server: str, window: Window) -> None:
+    tab = window()
+    wire = Wire(tab)
+    go(tab, f"{server}/toy")
+    wire.hold()
+    tab.get_by_role("button", name="Start").click()
+    wire.ran(1)
+    tab.keyboard.press("ArrowLeft")
+    there = slider(tab).input_value()
+    wire.ran(2)
+    wire.free()
+    reached(tab, lambda address: "beat=start" in address and "step=" in address)
+    assert slider(tab).input_value() == there
 
 
 def test_a_beat_that_is_played_on_stays_where_it_was_played_to(server: str, window: Window) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from conftest import until
-from driver import go, reached, settled
+from driver import go, reached, settled, tall, together
 from playwright.sync_api import Page, expect
 
 from icl_core import registry
@@ -12,8 +12,6 @@ from icl_core.experiment import STAGE, Experiment
 
 Window = Callable[..., Page]
 EXPERIMENTS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]
-SNAPSHOTS = """() => [...document.querySelectorAll('[class*="st-key-chart-"] .js-plotly-plot')]
-    .map(plot => plot.layout.meta?.snapshot).filter(each => each !== undefined)"""
 SMALLEST = """() => Math.min(...[...document.querySelectorAll('[class*="st-key-chart-"] svg text')]
     .filter(text => text.textContent.trim()).map(text => parseFloat(getComputedStyle(text).fontSize)))"""
 PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st-key-chart-"]')]
@@ -22,26 +20,6 @@ PAINTED = """() => Object.fromEntries([...document.querySelectorAll('[class*="st
 TOP = "box => box.getBoundingClientRect().top"
 TOPS = """() => [...document.querySelectorAll('[class*="st-key-chart-"]')].map(chart => chart.getBoundingClientRect())
     .map(box => [box.top, box.bottom])"""
-
-
-def tall(window: Window) -> Page:
-    """A window in which the whole stage is in sight: what is not, is moved when it comes into sight."""
-    tab = window()
-    tab.set_viewport_size({"width": 1400, "height": 1000})
-    return tab
-
-
-def together(tab: Page, at: int | None = None) -> int:
-    """The snapshot that every moving panel shows, once they show the same, and the clock's; once it is `at`."""
-    found: list[int] = []
-
-    def one() -> bool:
-        found[:] = tab.evaluate(SNAPSHOTS)
-        clock = int(tab.get_by_role("slider", name="training step shown").input_value())
-        return bool(found) and set(found) == {clock} and clock == (clock if at is None else at)
-
-    until(one, "every panel shows the snapshot of the clock")
-    return found[0]
 
 
 def _first_screen(boxes: list[tuple[float, float]]) -> bool:

@@ -1,9 +1,10 @@
 /* A page that finds a server again is run there as a whole before the server knows its widgets: what is moved before
    that would be lost. So until then nothing on it can be moved. One that Streamlit has given up on, as it could not read
-   what it was told, loads itself anew: all it shows is in its address. */
+   what it was told, loads itself anew: what it shows is in its address. */
 
 const PARTS = "[data-testid=stMain], [data-testid=stSidebar]";
 const LONGEST = 20_000; // milliseconds; a page must not stay so for ever
+const ANEW = "icl anew"; // when this window last loaded itself anew
 // whether the page has lost its server, and whether the next one is running it; outlives what Streamlit runs again
 let lost = false, running = false, timer;
 
@@ -14,7 +15,6 @@ const free = () => {
   hold(false);
 };
 const look = (app) => {
-  if (app.dataset.testConnectionState === "DISCONNECTED_FOREVER") return location.reload();
   const here = app.dataset.testConnectionState === "CONNECTED", rests = app.dataset.testScriptState === "notRunning";
   if (!here) {
     free();
@@ -27,10 +27,20 @@ const look = (app) => {
   running = lost && here && !rests;
 };
 
+/* Not again and again, if it is given up on again. */
+const anew = (app) => {
+  if (app.dataset.testConnectionState !== "DISCONNECTED_FOREVER") return;
+  if (Date.now() - Number(sessionStorage.getItem(ANEW)) < LONGEST) return;
+  sessionStorage.setItem(ANEW, Date.now());
+  location.reload();
+};
+
 /* Returns what ends it. */
 const holdStill = () => {
   const app = document.querySelector("[data-testid=stApp]"), watch = new MutationObserver(() => look(app));
-  watch.observe(app, { attributes: true, attributeFilter: ["data-test-connection-state", "data-test-script-state"] });
+  const told = { attributes: true, attributeFilter: ["data-test-connection-state", "data-test-script-state"] };
+  watch.observe(app, told);
+  if (!window.iclAnew) (window.iclAnew = new MutationObserver(() => anew(app))).observe(app, told); // on every page from now on
   look(app);
   return () => watch.disconnect();
 };

@@ -43,13 +43,14 @@ class Clock {
     this.watch.observe(document.querySelector("[data-testid=stMain]") ?? document.body, { childList: true, subtree: true });
   }
 
-  /* What the server says: the snapshots of the run on screen, and where the address stands; where it stood before, as
-     long as the server has not heard of the last rest. */
+  /* What the server says: the snapshots of the run on screen, and where the address stands. Where it stood before the
+     last rest, if that is on its way to the server: then the clock does not follow. */
   update(data, tell) {
     const other = !this.data || this.data.run !== data.run;
-    const heard = this.told === null || this.told === data.heard;
+    if (this.told === data.answers) this.told = null;
+    const heard = this.told === null;
     const asked = other || (heard && data.at !== this.resting);
-    const turned = !other && data.beat && data.beat !== this.data.beat;
+    const turned = !other && heard && data.beat && data.beat !== this.data.beat;
     if (String(data.marks) !== String(this.data?.marks)) {
       const chosen = String(data.marks).replaceAll(" ", "-") === String(this.chosen); // it is in sight by now
       if (!chosen) this.wanted = data.marks;
@@ -151,15 +152,16 @@ class Clock {
     if (this.resting === this.index) return;
     this.resting = this.index;
     this.told = Date.now(); // so the same step, told again after a step back, is something new
-    this.tell("step", [this.data.steps[this.index], this.told]);
+    this.tell("step", [this.data.steps[this.index], this.told, location.search]);
   }
 
-  /* Whoever goes back takes the clock along. A rest that is still on its way may be lost, and Streamlit would tell of it
-     with the next click: it is taken back. */
+  /* Whoever goes back takes the clock along. A rest that is on its way may be lost: then nobody answers to it. */
   back() {
-    if (this.told === null || this.told === this.data.heard) return;
+    if (this.told === null) return;
+    this.stop();
     this.told = null;
-    this.tell("step", null);
+    this.resting = this.data.at;
+    this.show(this.resting);
   }
 
   move(index) {
