@@ -13,7 +13,7 @@ import psutil
 import torch
 
 from icl_core import heap
-from icl_core.knobs import BadSetting
+from icl_core.knobs import BadSetting, TooLarge
 
 # "medium" lets a float32 product be computed in two bfloat16 parts where that is faster. On CPUs without bf16 tiles it
 # costs float32-level error (`python -m tests.bench birth --all` prints it); set ICL_PRECISION=highest to forgo it. On
@@ -164,28 +164,20 @@ def release() -> int:
 
 def estimated(make: Callable[[], object]) -> int:
     """The bytes that settings are estimated to need, while `make` makes them; 0 if nothing is known of them."""
-    with unbounded() as needed:
-        make()
-    return max(needed)
-
-
-@contextmanager
-def unbounded() -> Iterator[list[int]]:
-    """Settings that are made meanwhile may need any memory: those of a run that is there need none. Gives the bytes
-    that each is estimated to need, 0 first."""
     token = _estimates.set(needed := [0])
     try:
-        yield needed
+        make()
+        return max(needed)
     finally:
         _estimates.reset(token)
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Raise `BadSetting` if `needed` bytes do not fit; `what` names the fields that decide: "batch 512, T 256"."""
+    """Raise `TooLarge` if `needed` bytes do not fit; `what` names the fields that decide: "batch 512, T 256"."""
     if (estimates := _estimates.get()) is not None:
         estimates.append(needed)
     elif needed > memory():
-        raise BadSetting(
+        raise TooLarge(
             f"{what} must fit the memory of {describe()}, {memory() / 2**30:.1f} GiB; got an estimated "
             f"{needed / 2**30:.1f} GiB"
         )

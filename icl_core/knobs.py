@@ -27,7 +27,11 @@ class BadSetting(ValueError):
 
 
 class NotHere(BadSetting):
-    """The document that a setting asks for is not on this computer, or no longer whole."""
+    """What a setting asks for is not on this computer: a document, or no longer whole."""
+
+
+class TooLarge(NotHere):
+    """It is memory. A run of such settings, made on another computer, is left for that one."""
 
 
 @dataclass(frozen=True)

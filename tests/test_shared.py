@@ -229,3 +229,18 @@ def test_what_a_checkpoint_holds_of_others_is_not_counted_twice(job):
     again = own(job)
     again.tell()
     assert job.state()["step"] == 6 and job.state()["seconds_left"] is None
+
+
+def test_what_a_helper_had_begun_does_not_change_the_pace(job, monkeypatch):
+    Shared(job, identity_of(job.request())).step("b", 100)  # of which its checkpoint holds 80
+    made, clock = own(job), [progress.time.monotonic()]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    made.enter("a", 0, 400)
+    made.report(1, 800, 1.0, dict, dict)
+    clock[0] = made._start + 39.9
+    made.report(400, 800, 1.0, dict, dict)
+    assert made.take(["b"]).name == "b"
+    made.enter("b", 400, 400)
+    made.report(481, 800, 1.0, dict, dict)
+    made.tell()
+    assert job.state()["step"] == 481 and job.state()["seconds_left"] == pytest.approx(39.9 * 319 / 399)

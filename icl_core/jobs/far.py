@@ -10,7 +10,7 @@ import shutil
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
@@ -107,7 +107,8 @@ def _unpacked(job: Job, request: dict, luggage: bytes) -> Iterator[None]:
 def _heeds(job: Job, ticket: str) -> bool:
     """The job is ours as long as we have it; this is asked often, so what was told is heeded here."""
     if _told.get(ticket) in CANCELLED:
-        job.give_up(_told[ticket])
+        with suppress(OSError):
+            job.give_up(_told[ticket])
     return True
 
 

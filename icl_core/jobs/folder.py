@@ -110,10 +110,9 @@ class Job:
             shutil.rmtree(folder, ignore_errors=True)
 
     def give_up(self, status: str) -> None:
-        """Ask the worker that is at it to end it with that status, one of CANCELLED."""
+        """Ask the worker that is at it to end it with that status, one of CANCELLED. Raises `OSError`."""
         set_odd_aside(self.cancel)
-        with suppress(OSError):
-            note(self.cancel, status)
+        note(self.cancel, status)
 
     def cancelled(self) -> str:
         """The status with which its worker was asked to end it; empty if it was not."""

@@ -88,8 +88,10 @@ class JobProgress:
                 made = self._shared.found(name)
                 if made is not None:
                     return Taken(name, made)
+            theirs = self._shared.steps()
             for name in trainings:
                 if self._shared.begin(name):
+                    self._given -= theirs - self._shared.steps()  # where it goes on is counted at the first report
                     self._spare, self._taken_at = len(self._shared.untouched(trainings)), self._clock()
                     return Taken(name, resumed=self._shared.part(name))
             self._spare = 0

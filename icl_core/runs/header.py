@@ -47,14 +47,7 @@ class Header:
 
     @cached_property
     def _typed(self) -> Any:
-        return self._made()
-
-    def _made(self) -> Any:
-        settings = registry.experiment(self.experiment).config
-        from icl_core import device  # imports torch, as the experiment has
-
-        with device.unbounded():  # another machine, of more memory, may have trained it
-            return from_kept(settings, self.config)
+        return from_kept(registry.experiment(self.experiment).config, self.config)
 
     @cached_property
     def _gives(self) -> bool:
@@ -69,7 +62,7 @@ def typed_config(header: Header) -> Any:
     try:
         if not header._gives:
             return header._typed
-        return header._made()
+        return from_kept(registry.experiment(header.experiment).config, header.config)
     except NotHere:
         raise
     except (TypeError, BadSetting) as problem:

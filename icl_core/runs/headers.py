@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from icl_core import registry
-from icl_core.knobs import NotHere
+from icl_core.knobs import NotHere, TooLarge
 from icl_core.runs.file import Damaged, read_record
 from icl_core.runs.header import Header, header_of, typed_config
 from icl_core.runs.local import LocalRuns
@@ -73,7 +73,10 @@ class Headers:
             return header
         try:
             typed_config(header)
-        except NotHere:  # not damaged: with its text the run is there again
+        except TooLarge as problem:  # not damaged: it is there for the computer that made it
+            self._tell(f"The run {header.path.name} is not shown: {problem}.")
+            return None
+        except NotHere:  # with its text the run is there again
             return None
         except Damaged as problem:
             self.set_aside(header.path, header.key, header.origin, problem)

@@ -5,6 +5,7 @@ A file that is damaged or not ours counts as absent, with a message. Imports no 
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -100,7 +101,9 @@ class Store:
         namespace, so that neither the experiment nor torch is imported.
         """
         if header.origin == ORIGIN:
-            return self._load_mapped(header)
+            with suppress(NotHere):
+                return self._load_mapped(header)
+            return None
         try:
             record, tensors = read(header.path)
             settings = typed_config(header) if typed else SimpleNamespace(**header.config)
@@ -166,8 +169,10 @@ class Store:
             raise
 
     def discard(self, header: Header) -> None:
-        """Drop a run made here that nobody waits for. Whose it is stays noted: it may have been asked for again."""
-        self._made.delete(header.key)
+        """Drop a run made here that nobody waits for, if it can be. Whose it is stays noted: it may have been asked for
+        again."""
+        with suppress(OSError):
+            self._made.delete(header.key)
 
     def shipped_files(self, experiment_id: str) -> list[Path]:
         """The experiment's files in artifacts/, of whatever version and state."""

@@ -44,7 +44,7 @@ def arrived() -> None:
 
 def may_be_at(query: Mapping[str, str]) -> bool:
     """Whether a browser that says so may have that query: it is the address's, or was until a moment ago."""
-    mine = {name: value for name, value in query.items() if name not in _STREAMLITS}
+    mine = {name: value for name, value in query.items() if name.lower() not in _STREAMLITS}
     return mine in (dict(st.query_params), *_left())
 
 
