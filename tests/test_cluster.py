@@ -23,6 +23,7 @@ from house import wait_for as wait
 
 from icl_core import registry
 from icl_core.cli import main
+from icl_core.experiment import Run
 from icl_core.jobs import cluster, dispatch, parcel, queue, start, worker
 from icl_core.jobs.code import code, differs
 from icl_core.jobs.folder import Job
@@ -97,6 +98,13 @@ def done(key: str) -> bool:
     return queue.state(key).status == "done"
 
 
+def looked(key: str) -> Run | None:
+    """The curves so far. The process that hands jobs out ends where it has none: one that was about to, as this was
+    asked for, has to be started again."""
+    start.ensure_workers()
+    return queue.partial(key)
+
+
 def test_a_scheduler_that_is_not_there_is_named_and_the_job_waits(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ICL_SCHEDULER", "tcp://127.0.0.1:9")
     monkeypatch.setattr(dispatch, "CONNECT", 0.2)
@@ -154,9 +162,8 @@ def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machi
 def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(machines, tmp_path, monkeypatch):
     wanted = config(steps=600, d=7, seeds=2)  # seconds, as every step writes a checkpoint
     key = queue.submit(TOY, wanted)
-    start.ensure_workers()
     kept = Job(key).checkpoint
-    wait_for(lambda: kept.exists() and read_record(kept)["step"] > 0, "a checkpoint")
+    wait_for(lambda: (looked(key), kept.exists() and read_record(kept)["step"] > 0)[1], "a checkpoint")
     (name,) = [name for name in ("first", "second") if machines.has(name, key)]
     machines.workers[name].kill()
     wait_for(lambda: Job(key).state().get("first_step", 0) > 0, "another worker to go on")
@@ -177,8 +184,7 @@ def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(mac
 
 def test_a_run_is_seen_live_and_cancelled_and_its_worker_is_free_again(machines):
     key, after = (queue.submit(TOY, config(steps=steps, seed=1)) for steps in (1_000_000, 20))
-    start.ensure_workers()
-    wait_for(lambda: (run := queue.partial(key)) is not None and "curve/loss" in run.tensors, "the first curves")
+    wait_for(lambda: (run := looked(key)) is not None and "curve/loss" in run.tensors, "the first curves")
     known = queue.state(key)
     assert known.status == "running" and known.total == 1_000_000 and queue.state(after).position == 1
     queue.cancel(key)
@@ -190,8 +196,7 @@ def test_a_run_is_seen_live_and_cancelled_and_its_worker_is_free_again(machines)
 
 def test_who_ends_the_process_here_finds_a_checkpoint_of_the_last_steps(machines):
     key = queue.submit(TOY, config(steps=1_000_000, seed=2))
-    start.ensure_workers()
-    wait_for(lambda: queue.state(key).step > 20, "the first steps")
+    wait_for(lambda: looked(key) is not None and queue.state(key).step > 20, "the first steps")
     queue.interrupt(key)
     wait_for(lambda: queue.state(key).status == "interrupted", "the job to stop")
     assert read_record(Job(key).checkpoint)["step"] >= queue.state(key).step > 20
