@@ -55,9 +55,11 @@ def lessons() -> dict[str, tuple[Paper, Lesson]]:
 
 def version(experiment_id: str) -> int:
     """The experiment's version of today; `BadSetting` for an unknown one. Imports no experiment."""
-    _check(experiment_id)
     paper, _, name = experiment_id.partition(".")
-    return papers()[paper].experiments[name]
+    found = papers().get(paper)
+    if found and name in found.experiments:  # asked at every look of every job that waits: without a list of all
+        return found.experiments[name]
+    raise _unknown(experiment_id)
 
 
 def imported(experiment_id: str) -> bool:
@@ -67,4 +69,8 @@ def imported(experiment_id: str) -> bool:
 
 def _check(experiment_id: str) -> None:
     if experiment_id not in experiment_ids():
-        raise BadSetting(f"there is no experiment {experiment_id!r:.80}; there are {', '.join(experiment_ids())}")
+        raise _unknown(experiment_id)
+
+
+def _unknown(experiment_id: str) -> BadSetting:
+    return BadSetting(f"there is no experiment {experiment_id!r:.80}; there are {', '.join(experiment_ids())}")
