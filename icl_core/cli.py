@@ -188,7 +188,7 @@ def _figure(options: argparse.Namespace) -> int:
     try:
         options.out.write_text(page, encoding="utf-8")
     except OSError as problem:
-        raise BadSetting(f"--out must be a file that can be written, got {problem}") from problem
+        raise BadSetting(f"--out must be a file that can be written, got {problem!s:.200}") from problem
     return 0
 
 

@@ -18,5 +18,7 @@ def keep(of: str, path: Path) -> list[str]:
             found = kind.read(file.read(kind.LARGEST + 1))
         digest = documents.keep(of, found)
     except OSError as problem:
-        raise BadSetting(f"FILE must be a file that can be read, and what is in it kept, got {problem}") from problem
+        raise BadSetting(
+            f"FILE must be a file that can be read, and what is in it kept, got {problem!s:.200}"
+        ) from problem
     return [*kind.told(found), f"--set {of}={digest}"]

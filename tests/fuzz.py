@@ -18,6 +18,7 @@ NASTY = (
     "", " ", "nan", "-inf", "1e400", "-0", "0x10", "1_0", "½", "١", "9" * 400, "9" * 5000, "true", "None", "[]", "{}",
     "\x00", "\u202e", "\ufeff", "e\u0301", "🜁", "..", "../../etc/passwd", "/etc/passwd", "a" * 300, "%s%n", "'; --",
     EVIL, "<script>alert(1)</script>", "\n# heading\n\n- list", "`code`", "http://e.x", "1:2", "1,2,3", "1/0", ":", "=",
+    "-", "- a", "1. a", "+ 1) b", "- - -", "--",
 )  # fmt: skip
 MARKUP = MarkdownIt("gfm-like", {"linkify": False, "html": True})
 
