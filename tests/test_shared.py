@@ -231,6 +231,25 @@ def test_what_a_checkpoint_holds_of_others_is_not_counted_twice(job):
     assert job.state()["step"] == 6 and job.state()["seconds_left"] is None
 
 
+def test_what_a_helper_ended_while_nobody_was_here_is_not_counted_twice(job):
+    first = JobProgress(job, identity_of(job.request()), 1, lambda: True, lambda: True)
+    with pytest.raises(Stopped):
+        first.report(150, 500, 1.0, dict, lambda: {"now/c/step": np.ones(1)})  # a hundred of a, fifty of c
+    helper = Shared(job, identity_of(job.request()))
+    assert helper.begin("b")
+    helper.step("b", 100)
+    helper.give("b", {"x": np.ones(1)}, 1.0)
+    again = own(job)
+    assert again.take(["b"]).made is not None
+    again.enter("c", 200, 100)
+    again.report(250, 500, 1.0, dict, dict)
+    again.tell()
+    assert job.state()["step"] == 250 and job.state()["seconds_left"] is None  # nothing has been made here yet
+    again.report(260, 500, 1.0, dict, dict)
+    again.tell()
+    assert job.state()["seconds_left"] is not None
+
+
 def test_what_a_helper_had_begun_does_not_change_the_pace(job, monkeypatch):
     Shared(job, identity_of(job.request())).step("b", 100)  # of which its checkpoint holds 80
     made, clock = own(job), [progress.time.monotonic()]

@@ -84,11 +84,12 @@ class JobProgress:
         """See `icl_core.experiment.Progress`."""
         while True:
             self.check()
+            theirs = self._shared.steps()
             for name in trainings:
                 made = self._shared.found(name)
                 if made is not None:
+                    self._step += theirs - self._shared.steps()  # they count as ours from here on
                     return Taken(name, made)
-            theirs = self._shared.steps()
             for name in trainings:
                 if self._shared.begin(name):
                     self._given -= theirs - self._shared.steps()  # where it goes on is counted at the first report
