@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ from house import TOY, house
 from icl_core import device, forms, registry
 from icl_core.jobs import (
     cluster,
+    dispatch,
     ends,
     estimate,
     folder,
@@ -38,6 +40,15 @@ from icl_core.runs.header import plain
 
 REQUEST = {"experiment": TOY, "config": {"d": 1, "name": "x", "many": [1, 2.5]}, "asked": 1}
 NOW = 1_000_000.0
+STEPS_BACK = """
+import os
+from icl_core.jobs import dispatch
+told = lambda: dispatch.AUTOGROUP.read_text().strip() if dispatch.AUTOGROUP.exists() else ""
+print(told())
+dispatch._step_back()
+print(told())
+print(os.nice(0))
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -573,3 +584,21 @@ def test_a_parcel_is_laid_out_where_it_belongs_or_not_at_all(runs):
         parcel.lay_out({"../x": b""})
     with pytest.raises(Damaged, match="expected a parcel"):
         parcel.unpack(b"no parcel")
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["its own session", "somebody's"])
+def test_a_worker_steps_back_as_a_session_if_it_is_its_own(own):
+    said = subprocess.run(
+        [sys.executable, "-c", STEPS_BACK],
+        cwd=Path(__file__).parents[1],
+        start_new_session=own,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    before, after, niceness = said.splitlines()
+    assert int(niceness) == min(os.nice(0) + dispatch.NICE, 19)
+    if own and before and Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1":
+        assert after.endswith(f" nice {dispatch.NICE}")
+    else:
+        assert after == before

@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
@@ -26,17 +27,27 @@ from icl_core.runs.disk import private_folder
 CONNECT = 10.0  # seconds in which a scheduler must answer
 PATIENCE = 60.0  # seconds after which one that is not there is given up
 PAUSE = 1.0  # seconds until it is tried again
+NICE = 5
+AUTOGROUP = Path("/proc/self/autogroup")
 _WHERE = re.compile(r"in <[^>]*>: ")  # Dask's words for the connection change with each try
 
 
 def work(once: bool = False, slots: int | None = None, server: int | None = None) -> None:
     """Train what waits, or hand it to a cluster if there is one: `python -m icl_core work`. See `worker.work`."""
-    with suppress(OSError, AttributeError):
-        os.nice(5)  # the dashboard answers first, also while all cores train
+    _step_back()
     if cluster.scheduler():
         dispatch(server)
     else:
         worker.work(once, slots, server)
+
+
+def _step_back() -> None:
+    """Let the dashboard answer first, also while all cores train. Where Linux shares the processor among sessions, a
+    niceness counts within its session only, and the session, here one of our own, has another."""
+    with suppress(OSError, AttributeError):
+        os.nice(NICE)
+        if os.getsid(0) == os.getpid():
+            AUTOGROUP.write_text(str(NICE))
 
 
 def dispatch(server: int | None = None) -> None:
