@@ -7,12 +7,16 @@ finds nothing there is left out.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from icl_core.run import Run
 
 Said = str | Callable[[Run, Any], str]  # a sentence, or how a run and a view make one
 FIRST, LAST = "first", "last"
 When = float | str | Callable[[Run], float | None]  # a training step, FIRST, LAST, or a rule that finds one in the run
+
+# What the rules found in a run, as long as it is held: a page asks at every rerun, and some look at every snapshot.
+_FOUND: WeakKeyDictionary[Run, dict[Callable[[Run], float | None], float | None]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,10 @@ def seen_at(beat: Beat, run: Run, base: Any) -> Any:
 def step_of(beat: Beat, run: Run) -> float | None:
     """The training step that a beat plays to; None: it stays, or is not in this run (see `told`)."""
     if callable(beat.at):
-        return beat.at(run)
+        found = _FOUND.setdefault(run, {})
+        if beat.at not in found:
+            found[beat.at] = beat.at(run)
+        return found[beat.at]
     if not isinstance(beat.at, str):
         return beat.at
     if beat.at not in (FIRST, LAST):

@@ -1,6 +1,8 @@
 """What is told of an experiment is true of the run that its first preset ships, and leads somewhere."""
 
+import gc
 import os
+import weakref
 from dataclasses import replace
 from pathlib import Path
 
@@ -160,3 +162,14 @@ def test_a_beat_whose_rule_finds_nothing_is_left_out():
     assert [beat.name for beat in script.told(story, _run([1.0, 0.9]))] == ["a"]
     assert [beat.name for beat in script.told(story, _run([1.0, 0.4]))] == ["a", "b"]
     assert script.told(None, _run([1.0])) == []
+
+
+def test_a_rule_looks_at_a_run_once_and_holds_no_run():
+    asked, run, other = [], _run([1.0]), _run([1.0])
+    beat = Beat("x", "It is.", lambda run: asked.append(id(run)))  # it finds nothing, which is found once, too
+    assert [script.step_of(beat, each) for each in (run, run, other, other)] == [None] * 4
+    assert asked == [id(run), id(other)]
+    gone = weakref.ref(other)
+    del other
+    gc.collect()
+    assert gone() is None

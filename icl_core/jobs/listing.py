@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any, TypeVar
 
-FILES = ("request.json", "state.json")  # replaced as a whole whenever they change, never written into
+REQUEST, STATE = "request.json", "state.json"  # replaced as a whole whenever they change, never written into
 Told = TypeVar("Told")
 _seen: dict[Path, dict[str, tuple[Hashable, Any]]] = {}  # by folder and key, what was read and when it was written
 
@@ -30,11 +30,11 @@ def _stamps(folder: Path) -> list[tuple[str, Hashable]]:
         names = os.listdir(folder)
     except OSError:
         return []
-    found = []
+    found, start = [], f"{folder}{os.sep}"
     for name in names:
-        first, second = (_stamp(f"{folder}{os.sep}{name}{os.sep}{file}") for file in FILES)
-        if first is not None:
-            found.append((name, (first, second)))
+        job = f"{start}{name}{os.sep}"
+        if (asked := _stamp(job + REQUEST)) is not None:
+            found.append((name, (asked, _stamp(job + STATE))))
     return found
 
 
