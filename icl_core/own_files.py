@@ -12,6 +12,8 @@ def keep(of: str, path: Path) -> list[str]:
     Raises `BadSetting` for a file that cannot be read or is none of its kind, and where it may not be kept.
     """
     kind = documents.KINDS[of]
+    if "\0" in str(path):  # of which Python says no more than that it is a bad value
+        raise BadSetting(f"FILE must be the name of a file, got {str(path)!r:.200}")
     try:
         kind.check_size(path.stat().st_size)
         with path.open("rb") as file:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from fuzz import EVIL, NASTY, shows_as_text, texts, tries
 from house import TOY, house
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from safetensors.numpy import save
 from test_own_matrices import given as matrices
@@ -65,6 +65,8 @@ COMMANDS = st.sampled_from(["list", "show", "run", "sweep", "figure", "text", "m
 
 @tries(150)
 @given(command=COMMANDS, name=NAMES, flags=st.lists(FLAGS, max_size=4))
+@example(command="text", name="\0", flags=[])
+@example(command="figure", name="toy.walk", flags=[("--out", "\0")])
 def test_the_command_line_does_it_or_says_in_a_line_what_was_expected(
     command, name, flags, capsys, tmp_path, monkeypatch
 ):
