@@ -9,15 +9,18 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from icl_core import atlas, findings, knobs, registry
-from icl_core.findings import Finding
+from icl_core import registry
+from icl_core.contract import knobs
+from icl_core.contract.knobs import BadSetting
+from icl_core.contract.run import Tensors, thinned
+from icl_core.findings import findings
+from icl_core.findings.findings import Finding
 from icl_core.jobs import queue
 from icl_core.jobs.terminal import watch_all
-from icl_core.knobs import BadSetting
-from icl_core.run import Tensors, thinned
 from icl_core.runs import store
 from icl_core.runs.file import Damaged
 from icl_core.runs.store import Header
+from icl_core.sweeps import atlas
 
 LARGE = 2**20  # bytes of snapshots
 FEWER = 12

@@ -11,12 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from icl_core import findings, forms, knobs, own_files, own_matrices, registry, tables, text_counts
-from icl_core.experiment import CannotDraw, Experiment, Preset
-from icl_core.jobs import cluster
+from icl_core import own_matrices, registry, text_counts
+from icl_core.contract import knobs, settings_io
+from icl_core.contract.experiment import CannotDraw, Experiment, Preset
+from icl_core.contract.knobs import BadSetting
+from icl_core.findings import claims_table, findings
+from icl_core.jobs import scheduler_address
 from icl_core.jobs.terminal import Failed, obtain
-from icl_core.knobs import BadSetting
-from icl_core.runs import store
+from icl_core.runs import documents, store
 
 BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
 
@@ -25,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code: 0 done, 1 a training or claim failed, 2 bad values, 130 Ctrl-C."""
     options = _parser().parse_args(arguments)
     if getattr(options, "scheduler", None):
-        cluster.choose(options.scheduler)
+        scheduler_address.choose(options.scheduler)
     try:
         return options.command(options)
     except (BadSetting, CannotDraw, Failed) as problem:
@@ -124,16 +126,16 @@ def _show_knobs(settings_class: type) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     experiment, preset = _preset(options)
-    header = obtain(options.experiment, forms.parse(experiment.config, _pairs(options.set), preset.config))
+    header = obtain(options.experiment, settings_io.parse(experiment.config, _pairs(options.set), preset.config))
     return _tell(findings.of_run(header), options.json)
 
 
 def _sweep(options: argparse.Namespace) -> int:
-    from icl_core.sweeps import grid, sweep, terminal
+    from icl_core.sweeps import setting_grid, sweep, terminal
 
     experiment, preset = _preset(options)
-    base = forms.parse(experiment.config, _pairs(options.set), preset.config)
-    asked = sweep.Sweep(grid.parse(options.experiment, options.over, base, options.seeds))
+    base = settings_io.parse(experiment.config, _pairs(options.set), preset.config)
+    asked = sweep.Sweep(setting_grid.parse(options.experiment, options.over, base, options.seeds))
     look = terminal.carry_out(asked, options.jobs)
     print(_json([terminal.row(each) for each in look.outcomes]) if options.json else terminal.table(look))
     return 0 if look.counts[sweep.DONE] == len(look.outcomes) else FAILED
@@ -145,7 +147,7 @@ def _json(rows: list[dict[str, Any]]) -> str:
 
 def _tell(found: Iterable[findings.Finding], as_json: bool = False) -> int:
     rows = [finding.row() for finding in found]
-    print(_json(rows) if as_json else tables.table(rows))
+    print(_json(rows) if as_json else claims_table.table(rows))
     return 0
 
 
@@ -167,7 +169,7 @@ def _pairs(words: list[str]) -> dict[str, str]:
 
 
 def _figure(options: argparse.Namespace) -> int:
-    from icl_core import export
+    from icl_core.findings import export
 
     if options.out.suffix not in (".html", ".json"):
         raise BadSetting(f"--out must end in .html or .json, got {str(options.out)!r:.80}")
@@ -175,8 +177,8 @@ def _figure(options: argparse.Namespace) -> int:
     names = [drawing.name for drawing in experiment.drawings]
     if options.drawing not in (None, *names):
         raise BadSetting(f"--drawing must be one of {', '.join(names)}, got {options.drawing!r:.80}")
-    config = forms.parse(experiment.config, _pairs(options.set), preset.config)
-    view = forms.parse(experiment.view, _pairs(options.view), experiment.view(**preset.view))
+    config = settings_io.parse(experiment.config, _pairs(options.set), preset.config)
+    view = settings_io.parse(experiment.view, _pairs(options.view), experiment.view(**preset.view))
     header = obtain(options.experiment, config)
     run = store.default().load(header)
     if run is None:
@@ -193,7 +195,7 @@ def _figure(options: argparse.Namespace) -> int:
 
 
 def _keep(of: str, options: argparse.Namespace) -> int:
-    print("\n".join(own_files.keep(of, options.file)))
+    print("\n".join(documents.keep_file(of, options.file)))
     return 0
 
 
@@ -214,7 +216,7 @@ def _build(options: argparse.Namespace) -> int:
 
 
 def _work(options: argparse.Namespace) -> int:
-    from icl_core.jobs import dispatch
+    from icl_core.cluster import dispatcher
 
-    dispatch.work(options.once, options.slots, options.server)
+    dispatcher.work(options.once, options.slots, options.server)
     return 0

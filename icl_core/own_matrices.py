@@ -25,8 +25,8 @@ import numpy as np
 from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
-from icl_core.knobs import BadSetting, NotHere
-from icl_core.places import cache_folder, read_kept
+from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.machine.folders import cache_folder, read_kept
 
 LARGEST = 64 * 2**20  # bytes of a file
 SHAPES = {

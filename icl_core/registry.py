@@ -8,9 +8,9 @@ import sys
 from functools import cache
 
 from icl_core import papers as _papers
-from icl_core.experiment import Experiment, Paper
-from icl_core.knobs import BadSetting
-from icl_core.lesson import Lesson
+from icl_core.contract.experiment import Experiment, Paper
+from icl_core.contract.knobs import BadSetting
+from icl_core.contract.lesson import Lesson
 
 
 @cache

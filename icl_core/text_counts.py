@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.knobs import BadSetting, NotHere
-from icl_core.places import cache_folder, read_kept
+from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.machine.folders import cache_folder, read_kept
 
 LARGEST = 5 * 2**20  # bytes of a text
 MOST, LEAST = 256, 4  # different characters

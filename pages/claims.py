@@ -1,5 +1,5 @@
 """The page of claims."""
 
-from pages.ui.claims_page import show
+from pages.ui.claims.claims_page import show
 
 show()

@@ -1,5 +1,5 @@
 """The page of lessons."""
 
-from pages.ui.lessons_page import show
+from pages.ui.story.lessons_page import show
 
 show()

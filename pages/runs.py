@@ -1,5 +1,5 @@
 """The page of runs."""
 
-from pages.ui.runs_page import show
+from pages.ui.runs.runs_page import show
 
 show()

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from icl_core import registry
-from icl_core.cells import Map
-from icl_core.experiment import Drawing, Run
-from icl_core.knobs import knobs
+from icl_core.contract.experiment import Drawing, Run
+from icl_core.contract.explanation import Map
+from icl_core.contract.knobs import knobs
 from icl_core.runs import store
 
 TRIED = 12  # cells of a map

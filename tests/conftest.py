@@ -64,7 +64,7 @@ def give_up():
 
 def pytest_collection_finish():
     """What has been imported stays: a worker that looks for garbage after each run need not look at it."""
-    from icl_core import device
+    from icl_core.machine import device
 
     device.keep_imports()
 

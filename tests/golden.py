@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
 from icl_core import registry  # noqa: E402
-from icl_core.experiment import Experiment, Run  # noqa: E402
-from icl_core.knobs import knobs  # noqa: E402
+from icl_core.contract.experiment import Experiment, Run  # noqa: E402
+from icl_core.contract.knobs import knobs  # noqa: E402
 from tests.recorder import Recorder  # noqa: E402
 
 FILE = Path(__file__).parent / "golden.json"

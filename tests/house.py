@@ -15,14 +15,14 @@ os.environ.setdefault("ICL_PAPERS", str(EXTRA))
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from icl_core import device  # noqa: E402
+from icl_core.machine import device  # noqa: E402
 from icl_core.runs import store  # noqa: E402
 
 _pace = cache(device.pace)  # of this machine, measured once and not in every store
 TOY = "toy.walk"
 # A worker whose checkpoints come long before the end of a short training.
 SOON = (
-    "from icl_core.jobs import progress, worker; progress.FIRST_CHECKPOINT = progress.CHECKPOINT = 0.3; "
+    "from icl_core.jobs import job_progress as p, worker; p.FIRST_CHECKPOINT = p.CHECKPOINT = 0.3; "
     "worker.work(once=True, slots=9)"
 )
 

@@ -11,9 +11,10 @@ from dataclasses import replace
 from threading import Event, Thread
 from typing import Any
 
-from icl_core import device, heap, registry
-from icl_core.experiment import Run
-from icl_core.knobs import BadSetting, knobs, values
+from icl_core import registry
+from icl_core.contract.experiment import Run
+from icl_core.contract.knobs import BadSetting, knobs, values
+from icl_core.machine import device, malloc
 from tests.recorder import Recorder
 
 STEPS = ("steps", "tuning", "gate_steps", "first_steps")
@@ -40,14 +41,14 @@ class Peak:
     """The most that is resident while it is watched, looked at every other millisecond."""
 
     def __enter__(self) -> "Peak":
-        self.most, self._ended = heap.held(), Event()
+        self.most, self._ended = malloc.held(), Event()
         self._watch = Thread(target=self._look)
         self._watch.start()
         return self
 
     def _look(self) -> None:
         while not self._ended.wait(0.002):
-            self.most = max(self.most, heap.held())
+            self.most = max(self.most, malloc.held())
 
     def __exit__(self, *_: Any) -> None:
         self._ended.set()
@@ -72,8 +73,8 @@ def measure(id: str, chosen: dict[str, Any]) -> dict[str, int]:
     config = largest(experiment, **chosen)
     shorter = _shortened(config)
     device.release()
-    before = heap.held()
-    with heap.bounded(), Peak() as peak:
+    before = malloc.held()
+    with malloc.bounded(), Peak() as peak:
         try:
             tensors = experiment.run(shorter, Silent())
         except BadSetting:  # its parts have settings of their own, with a lower end

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Taken
+from icl_core.contract.experiment import Taken
 
 
 class Interrupted(Exception):

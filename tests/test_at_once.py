@@ -6,11 +6,12 @@ import pytest
 from house import TOY, house
 from streamlit.testing.v1 import AppTest
 
-from icl_core import device, registry
-from icl_core.jobs import queue, start, worker
+from icl_core import registry
+from icl_core.jobs import queue, spawn, worker
 from icl_core.jobs.folder import Job
+from icl_core.machine import device
 from icl_core.runs import store
-from pages.ui import menu
+from pages.ui.look import menu
 
 SLOW = "100000"
 
@@ -26,8 +27,8 @@ def runs(tmp_path, monkeypatch):
         made.delete(header)
         speed = {"seconds": 10 * registry.experiment(TOY).cost(config), "device": device.describe()}
         made.ship(TOY, config, run.tensors, {**header.info, **speed})
-        monkeypatch.setattr(start, "ensure_workers", lambda count=None: 0)
-        monkeypatch.setattr(start, "warm", lambda: None)
+        monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: 0)
+        monkeypatch.setattr(spawn, "warm", lambda: None)
         monkeypatch.setattr(menu, "frame", lambda *of, **more: None)  # its links need the files of pages
         yield made
 
@@ -131,7 +132,7 @@ def test_a_window_that_was_closed_watches_nothing():
 
 def test_a_training_that_ends_while_the_page_is_drawn_is_shown(monkeypatch):
     """On a busy machine a page takes longer than some trainings: then nothing is left that would tell it of the end."""
-    monkeypatch.setattr(start, "ensure_workers", lambda count=None: worker.work(once=True, slots=1))
+    monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: worker.work(once=True, slots=1))
     app = visitor(seed="1")
     assert waiting() == [] and queue.state(key(seed=1)).status == "done"
     assert "Train it here" not in buttons(app)

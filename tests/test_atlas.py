@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from house import TOY, house
 
-from icl_core import atlas, findings, registry
+from icl_core import registry
 from icl_core.cli import main
-from icl_core.experiment import Atlas, Claim, Metric
-from icl_core.jobs import queue, start, worker
+from icl_core.contract.experiment import Atlas, Claim, Metric
+from icl_core.findings import findings
+from icl_core.jobs import queue, spawn, worker
 from icl_core.runs import atlas as files
 from icl_core.runs import store
 from icl_core.runs.atlas import HALF, Mapped, pack_atlas, thin
-from icl_core.sweeps.grid import parse
+from icl_core.sweeps import atlas
+from icl_core.sweeps.setting_grid import parse
 from icl_core.sweeps.sweep import Sweep
 
 OVER = ("d=4,8", "rate=0.05,0.1")
@@ -50,7 +52,7 @@ def once(planned, tmp_path_factory):
     """The atlas as a file, and the whole runs that it was made of."""
     folder = tmp_path_factory.mktemp("once")
     with pytest.MonkeyPatch.context() as patch, house(folder, patch) as made:
-        patch.setattr(start, "ensure_workers", lambda count=None: worker.work(once=True, slots=1))
+        patch.setattr(spawn, "ensure_workers", lambda count=None: worker.work(once=True, slots=1))
         keys = [queue.submit(TOY, config) for config in cells()]
         while not all(made.exact(TOY, key) for key in keys):
             worker.work(once=True, slots=1)

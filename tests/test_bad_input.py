@@ -16,14 +16,16 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 from test_own_matrices import given as matrices
 
-from icl_core import build, cli, device, limits, own_matrices, registry, text_counts
-from icl_core.jobs import dispatch, queue
+from icl_core import build, cli, own_matrices, registry, text_counts
+from icl_core.cluster import dispatcher
+from icl_core.contract.knobs import BadSetting, NotHere, knobs
+from icl_core.jobs import queue
 from icl_core.jobs.folder import Job
 from icl_core.jobs.terminal import Failed
-from icl_core.knobs import BadSetting, NotHere, knobs
+from icl_core.machine import device, limits
+from icl_core.papers.gdssm.shared import compiled
 from icl_core.runs import documents, store
-from icl_core.training import compiled
-from pages.ui.plain import plain
+from pages.ui.look.escape import plain
 
 CONFIG = registry.experiment(TOY).config
 JSON = st.recursive(
@@ -41,7 +43,7 @@ def runs(tmp_path, monkeypatch):
     monkeypatch.setattr(cli, "obtain", asked)
     monkeypatch.setattr("icl_core.sweeps.terminal.carry_out", asked)
     monkeypatch.setattr(build, "build", asked)
-    monkeypatch.setattr(dispatch, "work", lambda *_: None)
+    monkeypatch.setattr(dispatcher, "work", lambda *_: None)
     monkeypatch.setenv("ICL_SCHEDULER", "")
     with house(tmp_path, monkeypatch) as made:
         yield made

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from test_links import opened
 
 from icl_core import registry
-from icl_core.knobs import knobs, values
-from pages.ui import address, late, rules
-from pages.ui.plain import plain
+from icl_core.contract.knobs import knobs, values
+from pages.ui.link import address, lesson_rules, pending_address
+from pages.ui.look.escape import plain
 
 PAPERS = ("birth", "memformers", "gdssm")
 OWN = address._OWN
@@ -35,8 +35,8 @@ def query(monkeypatch):
     query = Query()
     fake = SimpleNamespace(query_params=query, session_state={})
     monkeypatch.setattr(address, "st", fake)
-    monkeypatch.setattr(rules, "st", fake)
-    monkeypatch.setattr(late, "st", fake)
+    monkeypatch.setattr(lesson_rules, "st", fake)
+    monkeypatch.setattr(pending_address, "st", fake)
     return query
 
 

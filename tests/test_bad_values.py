@@ -8,14 +8,15 @@ from fuzz import NASTY, shows_as_text, texts, tries
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icl_core import device, registry
-from icl_core.forms import from_kept, kept, parse
-from icl_core.knobs import BadSetting, Knob, knobs, values
-from icl_core.number_lists import numbers, shares, whole_numbers
+from icl_core import registry
+from icl_core.contract.knobs import BadSetting, Knob, knobs, values
+from icl_core.contract.number_lists import numbers, shares, whole_numbers
+from icl_core.contract.settings_io import from_kept, kept, parse
+from icl_core.machine import device
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.runs.store import key_of
-from icl_core.sweeps import grid
-from pages.ui.plain import plain
+from icl_core.sweeps import setting_grid
+from pages.ui.look.escape import plain
 
 IDS = registry.experiment_ids()
 LONGEST = 1200  # characters of a sentence on a page: some name every setting there is
@@ -148,6 +149,6 @@ def test_typed_numbers_are_finite_or_refused(kind, text):
 def test_a_grid_as_typed_is_one_or_a_sentence(axes, seeds):
     experiment = registry.experiment("toy.walk")
     try:
-        assert grid.parse("toy.walk", axes, experiment.config(), seeds)
+        assert setting_grid.parse("toy.walk", axes, experiment.config(), seeds)
     except BadSetting as problem:
         said(problem)

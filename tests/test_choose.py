@@ -2,9 +2,12 @@
 
 import pytest
 
-from icl_core import knobs, registry
-from icl_core.experiment import STAGE, Run
-from pages.ui import address, choose, drawers, panels
+from icl_core import registry
+from icl_core.contract import knobs
+from icl_core.contract.experiment import STAGE, Run
+from pages.ui.controls import sidebar
+from pages.ui.link import address
+from pages.ui.stage import drawers, panels
 
 ONLY_THERE = {"authors": {"norm", "width"}, "plain": {"parameters"}}
 
@@ -16,7 +19,7 @@ def shown(config, refused: str = "") -> set[str]:
     setting = address.Setting(
         "gdssm.comparison", "comparison", experiment, experiment.presets[0], config, chosen, view, (), refused
     )
-    return {field for field, knob in knobs.knobs(experiment.config).items() if choose._asked(setting, knob)}
+    return {field for field, knob in knobs.knobs(experiment.config).items() if sidebar._asked(setting, knob)}
 
 
 @pytest.mark.parametrize(("form", "other"), [("authors", "plain"), ("plain", "authors")])

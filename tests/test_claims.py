@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Claim, Metric
-from icl_core.knobs import Knob
-from pages.ui import verdicts
+from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Claim, Metric
+from icl_core.contract.knobs import Knob
+from pages.ui.claims import verdicts
 
 HERE = SimpleNamespace(d=128, T=256, triggers="random")
 

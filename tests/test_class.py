@@ -11,16 +11,18 @@ from house import TOY, house
 from streamlit.testing.v1 import AppTest
 from test_links import opened
 
-from icl_core import limits, registry
-from icl_core.jobs import queue, start, turns, worker
+from icl_core import registry
+from icl_core.contract.knobs import BadSetting
+from icl_core.jobs import queue, spawn, turns, worker
 from icl_core.jobs.folder import Job, held
-from icl_core.knobs import BadSetting
+from icl_core.machine import limits
 from icl_core.runs import documents, owners
 from icl_core.runs.header import key_in
-from icl_core.sweeps.grid import parse
+from icl_core.sweeps.setting_grid import parse
 from icl_core.sweeps.sweep import MISSING, Sweep
 from icl_core.text_counts import count
-from pages.ui import menu, visitors
+from pages.ui.link import visitors
+from pages.ui.look import menu
 from tests.test_at_once import page
 
 OTHERS = "only who asked for it, or whoever is at the machine"
@@ -29,9 +31,9 @@ OTHERS = "only who asked for it, or whoever is at the machine"
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as made:
-        monkeypatch.setattr(start, "warm", lambda: None)
+        monkeypatch.setattr(spawn, "warm", lambda: None)
         monkeypatch.setattr(menu, "frame", lambda *of, **more: None)  # its links need the files of pages
-        monkeypatch.setattr("pages.ui.training.ensure_workers", lambda: None)
+        monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
         yield made
 
 
@@ -219,7 +221,7 @@ def test_a_read_only_server_changes_nothing(runs, monkeypatch) -> None:
             refused()
     with pytest.raises(OSError, match="this server is read-only"):
         runs.save(TOY, config(seed=3), {"x": np.zeros(1)}, {})
-    assert start.ensure_workers(1) == worker.work(once=True, slots=1) == 0 and start.warm() is None
+    assert spawn.ensure_workers(1) == worker.work(once=True, slots=1) == 0 and spawn.warm() is None
     assert runs.load(header) and runs.messages() == []
     app = AppTest.from_function(page, default_timeout=120)
     app.query_params["seed"] = "5"

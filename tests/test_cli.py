@@ -11,9 +11,10 @@ import sys
 import pytest
 from house import EXTRA, ROOT, TOY, house, wait_for
 
-from icl_core import build, findings, registry
+from icl_core import build, registry
 from icl_core.cli import main
-from icl_core.jobs import queue, start, worker
+from icl_core.findings import findings
+from icl_core.jobs import queue, spawn, worker
 
 FAST = ["--set", "steps=20", "d=3"]
 
@@ -24,7 +25,7 @@ def runs(tmp_path, monkeypatch):
         return worker.work(once=True, slots=1)
 
     with house(tmp_path, monkeypatch) as made:
-        monkeypatch.setattr(start, "ensure_workers", train_here)  # no second process, no waiting
+        monkeypatch.setattr(spawn, "ensure_workers", train_here)  # no second process, no waiting
         yield made
 
 

@@ -23,15 +23,16 @@ from house import wait_for as wait
 
 from icl_core import registry
 from icl_core.cli import main
-from icl_core.experiment import Run
-from icl_core.jobs import cluster, dispatch, parcel, queue, start, worker
-from icl_core.jobs.code import code, differs
+from icl_core.cluster import dispatcher, transfer
+from icl_core.contract.experiment import Run
+from icl_core.jobs import queue, scheduler_address, spawn, worker
+from icl_core.jobs.code_version import code, differs
 from icl_core.jobs.folder import Job
 from icl_core.runs import store
 from icl_core.runs.file import Damaged, read, read_record
-from pages.ui import training
+from pages.ui.controls import training
 
-SOON = "from icl_core.jobs import progress\nprogress.FIRST_CHECKPOINT = progress.CHECKPOINT = 0.0\n"
+SOON = "from icl_core.jobs import job_progress\njob_progress.FIRST_CHECKPOINT = job_progress.CHECKPOINT = 0.0\n"
 TIMING = ("seconds", "pace", "date")
 
 
@@ -90,30 +91,30 @@ def end_dispatcher() -> None:
             os.kill(known.pid, signal.SIGTERM)
     for known in queue.states():
         queue.cancel(known.key)
-    wait_for(lambda: not start._taken(0), "the dispatcher to end")
+    wait_for(lambda: not spawn._taken(0), "the dispatcher to end")
 
 
 def done(key: str) -> bool:
-    start.ensure_workers()  # as every look at a job does
+    spawn.ensure_workers()  # as every look at a job does
     return queue.state(key).status == "done"
 
 
 def looked(key: str) -> Run | None:
     """The curves so far. The process that hands jobs out ends where it has none: one that was about to, as this was
     asked for, has to be started again."""
-    start.ensure_workers()
+    spawn.ensure_workers()
     return queue.partial(key)
 
 
 def test_a_scheduler_that_is_not_there_is_named_and_the_job_waits(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("ICL_SCHEDULER", "tcp://127.0.0.1:9")
-    monkeypatch.setattr(dispatch, "CONNECT", 0.2)
-    monkeypatch.setattr(dispatch, "PATIENCE", 0.1)
-    monkeypatch.setattr(dispatch, "_signals", lambda: lambda: False)
+    monkeypatch.setattr(dispatcher, "CONNECT", 0.2)
+    monkeypatch.setattr(dispatcher, "PATIENCE", 0.1)
+    monkeypatch.setattr(dispatcher, "_signals", lambda: lambda: False)
     with house(tmp_path, monkeypatch):
         key = queue.submit(TOY, config())
         with ThreadPoolExecutor() as beside:  # a browser of other tests may have this thread's event loop
-            beside.submit(dispatch.dispatch).result()
+            beside.submit(dispatcher.dispatch).result()
         known = queue.state(key)
         assert (known.status, known.position) == ("queued", 1)
         assert known.message.startswith("expected a Dask scheduler at tcp://127.0.0.1:9, got: Timed out")
@@ -132,11 +133,11 @@ def test_a_scheduler_that_hangs_up_is_named_once(tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(distributed.Client, "_start", fails)
     monkeypatch.setenv("ICL_SCHEDULER", "tcp://127.0.0.1:9")
-    monkeypatch.setattr(dispatch, "PAUSE", 0.01)
-    monkeypatch.setattr(dispatch, "PATIENCE", 60.0)
-    monkeypatch.setattr(dispatch, "_signals", lambda: lambda: next(tries) > 40_010)
+    monkeypatch.setattr(dispatcher, "PAUSE", 0.01)
+    monkeypatch.setattr(dispatcher, "PATIENCE", 60.0)
+    monkeypatch.setattr(dispatcher, "_signals", lambda: lambda: next(tries) > 40_010)
     with house(tmp_path, monkeypatch), ThreadPoolExecutor() as beside:
-        beside.submit(dispatch.dispatch).result()
+        beside.submit(dispatcher.dispatch).result()
     said = "expected a Dask scheduler at tcp://127.0.0.1:9, got: ConnectionResetError: reset by peer\n"
     assert capsys.readouterr().err == said
 
@@ -148,7 +149,7 @@ def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machi
         file.write("# of another day\n")
     machines.add("refused", other)
     key = queue.submit(TOY, config())
-    start.ensure_workers()
+    spawn.ensure_workers()
     wait_for(lambda: "is refused" in queue.state(key).message, "the refusal")
     known = queue.state(key)
     assert f"icl_core {code()['icl_core'][:12]} was expected" in known.message and known.status == "queued"
@@ -156,7 +157,7 @@ def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machi
     machines.add("second")
     wait_for(lambda: done(key), "another worker")
     assert store.default().exact(TOY, key).info["metrics"]
-    assert cluster.told().workers >= 1 and not (machines.folder / "refused" / "icl").exists()
+    assert scheduler_address.told().workers >= 1 and not (machines.folder / "refused" / "icl").exists()
 
 
 def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(machines, tmp_path, monkeypatch):
@@ -206,7 +207,7 @@ def test_who_ends_the_process_here_finds_a_checkpoint_of_the_last_steps(machines
 def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypatch):
     monkeypatch.setenv("ICL_SCHEDULER", "")
     chosen = []
-    monkeypatch.setattr("icl_core.cli.obtain", lambda *_: chosen.append(cluster.scheduler()))
+    monkeypatch.setattr("icl_core.cli.obtain", lambda *_: chosen.append(scheduler_address.scheduler()))
     monkeypatch.setattr("icl_core.cli.findings.of_run", lambda header: [])
     main(["run", TOY, "--scheduler", "tcp://somewhere:8786"])
     assert chosen == ["tcp://somewhere:8786"]
@@ -214,11 +215,11 @@ def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypa
 
 def test_a_parcel_holds_files_and_leads_nowhere_else(tmp_path, monkeypatch):
     files = {"jobs/key/state.json": b"{}", "nothing": b""}
-    assert parcel.unpack(parcel.pack(files)) == files
+    assert transfer.unpack(transfer.pack(files)) == files
     with pytest.raises(Damaged, match="expected a parcel"):
-        parcel.unpack(b"no parcel")
+        transfer.unpack(b"no parcel")
     with house(tmp_path, monkeypatch), pytest.raises(Damaged, match="within the folder of the parcel"):
-        parcel.lay_out({"../elsewhere": b""})
+        transfer.lay_out({"../elsewhere": b""})
 
 
 def test_what_differs_between_two_machines_is_said_in_words():
@@ -230,6 +231,6 @@ def test_what_differs_between_two_machines_is_said_in_words():
 def test_dask_is_imported_only_where_a_scheduler_is_set():
     jobs = (ROOT / "icl_core").rglob("*.py")
     assert {path.stem for path in jobs if "\nfrom distributed" in path.read_text()} == {"crew", "far", "trip"}
-    modules = "icl_core.cli, icl_core.jobs.dispatch, icl_core.jobs.worker, pages.ui.training"
+    modules = "icl_core.cli, icl_core.cluster.dispatcher, icl_core.jobs.worker, pages.ui.controls.training"
     check = f"import sys, {modules}; sys.exit('distributed' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], cwd=ROOT).returncode == 0

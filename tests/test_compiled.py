@@ -2,8 +2,8 @@
 
 import pytest
 
-from icl_core.knobs import BadSetting
-from icl_core.training.compiled import compiled
+from icl_core.contract.knobs import BadSetting
+from icl_core.papers.gdssm.shared.compiled import compiled
 
 
 def test_a_step_is_left_as_it_is_unless_asked_for(monkeypatch):

@@ -10,11 +10,13 @@ import pytest
 EXTRA = str(Path(__file__).parent / "papers_extra")
 os.environ.setdefault("ICL_PAPERS", EXTRA)
 
-from icl_core import atlas, build, findings, registry  # noqa: E402
-from icl_core.experiment import GROUPS, STAGE, CannotDraw  # noqa: E402
+from icl_core import build, registry  # noqa: E402
+from icl_core.contract.experiment import GROUPS, STAGE, CannotDraw  # noqa: E402
+from icl_core.contract.knobs import BadSetting, knobs, values  # noqa: E402
 from icl_core.figures.frames import frames  # noqa: E402
-from icl_core.knobs import BadSetting, knobs, values  # noqa: E402
+from icl_core.findings import findings  # noqa: E402
 from icl_core.runs import store  # noqa: E402
+from icl_core.sweeps import atlas  # noqa: E402
 
 IDS = registry.experiment_ids()
 SHIPPED = [header for header in store.default().headers() if header.origin == "shipped"]

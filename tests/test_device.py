@@ -5,7 +5,7 @@ import os
 import pytest
 import torch
 
-from icl_core import device
+from icl_core.machine import device
 from icl_core.papers.birth.shared.gradient import loss_and_gradient
 from icl_core.papers.birth.shared.model import initialise
 from icl_core.papers.birth.shared.task import make_task, sample

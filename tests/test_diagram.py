@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from icl_core import registry
-from icl_core.diagram import KINDS, Box, Diagram
+from icl_core.contract.diagram import KINDS, Box, Diagram
+from icl_core.contract.knobs import knobs
 from icl_core.figures import small_map
-from icl_core.figures.scheme import RADIUS, picture, scheme
-from icl_core.knobs import knobs
+from icl_core.figures.model_svg import RADIUS, picture, scheme
 
 DRAWN = [id for id in registry.experiment_ids() if registry.experiment(id).diagram and not id.startswith("toy.")]
 CASES = [(id, preset.name) for id in DRAWN for preset in registry.experiment(id).presets]

@@ -9,9 +9,9 @@ from test_own_matrices import ID, N, T, d, given
 
 from icl_core import own_matrices, registry
 from icl_core.cli import main
-from icl_core.forms import parse
+from icl_core.contract.knobs import BadSetting
+from icl_core.contract.settings_io import parse
 from icl_core.jobs import queue
-from icl_core.knobs import BadSetting
 from icl_core.runs import documents
 from icl_core.text_counts import count, load
 
@@ -53,7 +53,7 @@ def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatc
 
 def test_what_a_training_uses_cannot_be_deleted(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch):
-        monkeypatch.setattr("pages.ui.training.ensure_workers", lambda: None)
+        monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
         digest = documents.keep("text", count(GIVEN))
         queue.submit("birth.induction", registry.experiment("birth.induction").config(text=digest, N=20))
         button = next(each for each in opened("runs", "").button if each.key == f"delete text {digest}")

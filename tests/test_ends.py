@@ -4,7 +4,7 @@ import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs import ends, queue, worker
+from icl_core.jobs import queue, warm_start, worker
 from icl_core.jobs.folder import Job
 from icl_core.papers.birth.induction.train import run as induction
 from icl_core.papers.birth.shared.settings import Config as Birth
@@ -42,7 +42,7 @@ def steps_made(monkeypatch):
 
 def test_a_longer_job_goes_on_where_a_shorter_one_ended(runs, monkeypatch, tmp_path):
     trained(config(steps=20))
-    assert ends.left_by(TOY, config(steps=20)) and not ends.left_by(TOY, config(steps=40))
+    assert warm_start.left_by(TOY, config(steps=20)) and not warm_start.left_by(TOY, config(steps=40))
     seen = steps_made(monkeypatch)
     longer = trained(config(steps=40))
     assert seen == list(range(20, 40))
@@ -72,20 +72,22 @@ def test_a_damaged_end_is_no_end(runs, monkeypatch):
 def test_old_ends_make_room(runs, monkeypatch):
     trained(config(steps=20))
     (end,) = Job(store.key_of(TOY, config(steps=20))).ends.iterdir()
-    monkeypatch.setattr(ends, "LARGEST", 3 * end.stat().st_size // 2)
+    monkeypatch.setattr(warm_start, "LARGEST", 3 * end.stat().st_size // 2)
     trained(config(steps=22))
-    assert not ends.left_by(TOY, config(steps=20)) and ends.left_by(TOY, config(steps=22))
-    monkeypatch.setattr(ends, "LARGEST", 1)
+    assert not warm_start.left_by(TOY, config(steps=20)) and warm_start.left_by(TOY, config(steps=22))
+    monkeypatch.setattr(warm_start, "LARGEST", 1)
     trained(config(steps=24))
-    assert not ends.left_by(TOY, config(steps=24)) and ends.left_by(TOY, config(steps=22))
+    assert not warm_start.left_by(TOY, config(steps=24)) and warm_start.left_by(TOY, config(steps=22))
 
 
 def test_only_what_can_be_asked_for_is_longer():
-    assert [each.steps for each in ends.longer(TOY, config(steps=20))] == [40, 100, 200]
-    assert [each.steps for each in ends.longer("birth.induction", Birth(steps=1000))] == [2000]
-    assert ends.longer("gdssm.corrections", registry.experiment("gdssm.corrections").config()) == []
+    assert [each.steps for each in warm_start.longer(TOY, config(steps=20))] == [40, 100, 200]
+    assert [each.steps for each in warm_start.longer("birth.induction", Birth(steps=1000))] == [2000]
+    assert warm_start.longer("gdssm.corrections", registry.experiment("gdssm.corrections").config()) == []
     frozen = Birth(steps=600, freeze_until=300)
-    assert [each.steps for each in ends.shorter("birth.induction", frozen)] == [300]  # 120 would end before the thaw
+    assert [each.steps for each in warm_start.shorter("birth.induction", frozen)] == [
+        300
+    ]  # 120 would end before the thaw
 
 
 SMALL = {"d": 3, "n": 4, "layers": 2, "batch": 50, "schedule": "halved"}

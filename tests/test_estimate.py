@@ -5,9 +5,10 @@ import json
 import pytest
 from house import TOY, house
 
-from icl_core import device, registry
+from icl_core import registry
 from icl_core.jobs.estimate import FIGURES, estimate, measure_pace, pace
 from icl_core.jobs.folder import jobs_folder
+from icl_core.machine import device
 from icl_core.runs.disk import write_whole
 
 

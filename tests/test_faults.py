@@ -5,11 +5,13 @@ import pytest
 import torch
 from house import TOY, house
 
-from icl_core import device, findings, registry
-from icl_core.experiment import Run
-from icl_core.jobs import assist, faults, progress, queue, train, worker
+from icl_core import registry
+from icl_core.contract.experiment import Run
+from icl_core.findings import findings
+from icl_core.jobs import faults, job_progress, phase_helper, queue, train, worker
 from icl_core.jobs.faults import GPU, MEMORY, kind
 from icl_core.jobs.folder import Job
+from icl_core.machine import device
 from icl_core.papers.birth.shared.settings import Config as Birth
 
 FULL = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 139.80 GiB\nadvice"
@@ -27,15 +29,15 @@ def breaks(runs, monkeypatch):
     """From the call on, step 10 of a training raises that problem, of a class and words, right behind a checkpoint."""
     monkeypatch.setattr(worker, "measure_pace", lambda: None)
     for name in ("FIRST_CHECKPOINT", "CHECKPOINT"):
-        monkeypatch.setattr(progress, name, 0.0)
-    report, planted = progress.JobProgress.report, []
+        monkeypatch.setattr(job_progress, name, 0.0)
+    report, planted = job_progress.JobProgress.report, []
 
     def reports(self, done, *rest):
         report(self, done, *rest)
         if done == 10 and planted:
             raise planted[0][0](planted[0][1])  # a new one: it holds the training's frames, and so its lock
 
-    monkeypatch.setattr(progress.JobProgress, "report", reports)
+    monkeypatch.setattr(job_progress.JobProgress, "report", reports)
     return lambda *problem: planted.append(problem) if problem else planted.clear()
 
 
@@ -84,8 +86,8 @@ def test_where_memory_ran_out_the_job_fails_in_words_and_goes_on_when_asked_agai
     assert queue.state(other).status == "done"
     began = []
     with pytest.MonkeyPatch.context() as patch:
-        resume = progress.JobProgress.resume
-        patch.setattr(progress.JobProgress, "resume", lambda self: began.append(self.first_step) or resume(self))
+        resume = job_progress.JobProgress.resume
+        patch.setattr(job_progress.JobProgress, "resume", lambda self: began.append(self.first_step) or resume(self))
         assert ask() == broken and work() == 1
     assert queue.state(broken).status == "done" and began == [10] and not Job(broken).checkpoint.exists()
 
@@ -147,12 +149,12 @@ def test_a_gpu_lost_among_the_metrics_fails_no_metric(runs, monkeypatch):
 def test_a_helper_whose_gpu_is_lost_ends_and_one_without_memory_gives_it_back(runs, monkeypatch, said, ends):
     key, released = ask(), []
     monkeypatch.setattr(device, "release", lambda: released.append(1) or 1)
-    monkeypatch.setattr(assist.Shared, "begin", lambda *of: (_ for _ in ()).throw(torch.AcceleratorError(said)))
+    monkeypatch.setattr(phase_helper.Shared, "begin", lambda *of: (_ for _ in ()).throw(torch.AcceleratorError(said)))
     if ends:
         with pytest.raises(faults.GpuLost):
-            assist.assist(Job(key), lambda: False, lambda: False)
+            phase_helper.assist(Job(key), lambda: False, lambda: False)
     else:
-        assert assist.assist(Job(key), lambda: False, lambda: False) == 0
+        assert phase_helper.assist(Job(key), lambda: False, lambda: False) == 0
     assert bool(released) != ends
 
 

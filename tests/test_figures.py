@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from icl_core import figures
-from icl_core.figure import Figure
+from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, Predictions
-from icl_core.figures.coarse import means
 from icl_core.figures.curves import stagger
+from icl_core.figures.downsample import means
 from icl_core.figures.frames import frames
 from icl_core.figures.style import INK, PAPER, TO_DARK
 

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 from house import TOY, house
 
-from icl_core import findings, registry, tables
-from icl_core.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
-from icl_core.experiment import Run
-from icl_core.findings import Finding, Summary
+from icl_core import registry
+from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, Metric
+from icl_core.contract.experiment import Run
+from icl_core.findings import claims_table, findings
+from icl_core.findings.findings import Finding, Summary
 from icl_core.runs.header import Header
-from pages.ui import evidence, verdicts
+from pages.ui.claims import evidence, verdicts
 
 
 def claims():
@@ -205,7 +206,7 @@ def test_a_table_has_columns_of_one_width_and_the_words_at_the_end(bound, said):
         finding(NOT_RUN, claims()[1], value=None).row(),
         finding("holds", claims()[1], header(), value=0.0, reason="as proved").row(),
     ]
-    head, *lines = tables.table(rows).splitlines()
+    head, *lines = claims_table.table(rows).splitlines()
     width = max(len(said), len("≤ 0"), len("bound"))
     assert head == (
         f"experiment  preset     claim          value    {'bound':<{width}}  verdict         kind    "

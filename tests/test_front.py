@@ -10,17 +10,17 @@ from house import house
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
-from icl_core.experiment import CannotDraw, Run, names
+from icl_core.contract.experiment import CannotDraw, Run, names
 from icl_core.figures.frames import frames
 from icl_core.papers.birth.shared import heads
 from icl_core.runs import store
-from pages.ui import verdicts
+from pages.ui.claims import verdicts
 
 ROOT = Path(__file__).parents[1]
 OPENINGS = [paper for paper in registry.papers().values() if paper.opening]
 WITHOUT_TORCH = """
 import sys
-import pages.ui.front
+import pages.ui.front.front
 from icl_core import registry
 from icl_core.runs import store
 for paper in registry.papers().values():

@@ -9,7 +9,7 @@ import pytest
 os.environ.setdefault("ICL_PAPERS", str(Path(__file__).parent / "papers_extra"))
 
 from icl_core import registry
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.birth.shared import probes
 from tests import golden
 from tests.recorder import Watching

@@ -9,11 +9,11 @@ import threading
 import pytest
 from house import ROOT
 
-from icl_core import heap
-from icl_core.jobs import start
+from icl_core.jobs import spawn
+from icl_core.machine import malloc
 
 MIB = 2**20
-TELLS = heap.in_use() is not None
+TELLS = malloc.in_use() is not None
 # Of 800 MiB that were freed no block of more than 8 can be made.
 HOLES = """
 import ctypes, time
@@ -33,7 +33,7 @@ print(heap.held())
 
 
 def told(code: str) -> list[int]:
-    environment = {**os.environ, **start._REUSED, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **spawn._REUSED, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", HOLES + code]
     return [
         int(word) for word in subprocess.run(command, env=environment, check=True, capture_output=True).stdout.split()
@@ -75,23 +75,23 @@ print(heap.held())
 
 
 def test_where_malloc_tells_nothing_a_run_goes_on(monkeypatch):
-    monkeypatch.setattr(heap, "_libc", lambda: None)
-    assert heap.in_use() is None
-    heap.trim()
-    with heap.bounded():
-        assert heap.look(2**40) == 2**40
+    monkeypatch.setattr(malloc, "_libc", lambda: None)
+    assert malloc.in_use() is None
+    malloc.trim()
+    with malloc.bounded():
+        assert malloc.look(2**40) == 2**40
 
 
 def test_what_cannot_be_given_back_is_not_asked_for_again(monkeypatch):
     """A look at other memory than malloc's, as of a GPU's driver, trims once, and again only when more is held."""
     sizes, trims = [2**31], []
-    monkeypatch.setattr(heap, "held", lambda: sizes[-1])
-    monkeypatch.setattr(heap, "in_use", lambda: 0)
-    monkeypatch.setattr(heap, "trim", lambda: trims.append(sizes[-1]))
-    most = heap.look(heap.look(0))
+    monkeypatch.setattr(malloc, "held", lambda: sizes[-1])
+    monkeypatch.setattr(malloc, "in_use", lambda: 0)
+    monkeypatch.setattr(malloc, "trim", lambda: trims.append(sizes[-1]))
+    most = malloc.look(malloc.look(0))
     assert trims == [2**31]
     sizes.append(2**32)
-    heap.look(heap.look(most))
+    malloc.look(malloc.look(most))
     assert trims == [2**31, 2**32]
 
 
@@ -100,5 +100,5 @@ def test_a_run_goes_on_where_no_thread_can_be_started(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", none)
-    with heap.bounded():
+    with malloc.bounded():
         pass

@@ -7,14 +7,16 @@ from house import TOY
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
-from pages.ui import address, clock, heard, late, stage, sweep
+from pages.ui.controls import sweep
+from pages.ui.link import address, pending_address, widget_events
+from pages.ui.stage import playback, stage
 
 
 def page() -> None:
     """Two states of a page, each with pills of its own that write where the visitor goes."""
     import streamlit as st
 
-    from pages.ui.heard import heard
+    from pages.ui.link.widget_events import heard
 
     at = st.query_params.get("at", "here")
     key = f"{at}: pills"
@@ -42,8 +44,8 @@ def test_a_widget_that_is_gone_takes_nobody_back():
 
 def test_what_is_changed_and_changed_back_before_it_is_drawn_again_is_heard_twice(monkeypatch):
     session, told = {"knob": 1}, []
-    monkeypatch.setattr(heard.st, "session_state", session)
-    widget = heard.heard("knob", lambda: told.append(session["knob"]))
+    monkeypatch.setattr(widget_events.st, "session_state", session)
+    widget = widget_events.heard("knob", lambda: told.append(session["knob"]))
     for value in (1, 2, 2, 1):
         session["knob"] = value
         widget["on_change"](*widget["args"])
@@ -62,48 +64,48 @@ class Query(dict):
 def late_page(monkeypatch):
     """The address `a = 1` and then, by a move, `a = 2`, some seconds ago: both can be set."""
     page = SimpleNamespace(query_params=Query(a="1"), session_state={}, now=100.0)
-    monkeypatch.setattr(late, "st", page)
-    monkeypatch.setattr(late, "time", SimpleNamespace(monotonic=lambda: page.now))
-    late.write({"a": "2"})
+    monkeypatch.setattr(pending_address, "st", page)
+    monkeypatch.setattr(pending_address, "time", SimpleNamespace(monotonic=lambda: page.now))
+    pending_address.write({"a": "2"})
     return page
 
 
 @pytest.mark.parametrize(("passes", "expected"), [(0.5, "2"), (60.0, "1")])
 def test_a_move_that_comes_with_the_address_of_before_undoes_nothing(late_page, passes, expected):
     late_page.query_params["a"], late_page.now = "1", 100.0 + passes
-    late.catch_up()
+    pending_address.catch_up()
     assert late_page.query_params == {"a": expected}
 
 
 def test_what_is_written_is_written_upon_what_was_written_before(late_page):
     for name in ("b", "c"):
         late_page.query_params.from_dict({"a": "1"})
-        late.write({**late.query(), name: "0"})
+        pending_address.write({**pending_address.query(), name: "0"})
     assert late_page.query_params == {"a": "2", "b": "0", "c": "0"}
     late_page.query_params.from_dict({"a": "1"})
     told = []
     late_page.query_params.from_dict = told.append
-    late.write({"a": "1"})  # a link to where the browser is still: it may be about to leave it
+    pending_address.write({"a": "1"})  # a link to where the browser is still: it may be about to leave it
     assert told == [{"a": "1"}]
 
 
 def test_every_address_of_before_is_one_and_where_the_last_move_led_is_none(late_page):
-    late.write({"a": "2", "b": "3"})
-    late.write({"a": "1"})  # back, by a move
+    pending_address.write({"a": "2", "b": "3"})
+    pending_address.write({"a": "1"})  # back, by a move
     for before in ({"a": "2"}, {"a": "2", "b": "3"}, {"a": "1"}):
         late_page.query_params.from_dict(before)
-        late.catch_up()
+        pending_address.catch_up()
         assert late_page.query_params == {"a": "1"}
 
 
 def test_who_has_gone_back_is_there_and_so_is_who_went_elsewhere(late_page):
     late_page.query_params.from_dict({"a": "1"})
-    late.arrived()
-    late.catch_up()
+    pending_address.arrived()
+    pending_address.catch_up()
     assert late_page.query_params == {"a": "1"}
-    late.write({"a": "2"})
+    pending_address.write({"a": "2"})
     late_page.query_params.from_dict({"a": "9"})
-    late.catch_up()
+    pending_address.catch_up()
     assert late_page.query_params == {"a": "9"}
 
 
@@ -115,11 +117,11 @@ def test_a_widget_is_told_only_what_it_does_not_show(monkeypatch):
             told.append((key, value))
             super().__setitem__(key, value)
 
-    monkeypatch.setattr(heard.st, "session_state", Session({"knob": 3, heard._OPTIONS: {}}))
-    heard.shows("knob", 3)  # it is new here
+    monkeypatch.setattr(widget_events.st, "session_state", Session({"knob": 3, widget_events._OPTIONS: {}}))
+    widget_events.shows("knob", 3)  # it is new here
     for value, *of in ((3,), (4,), (4,), (4, "more options"), (4, "more options")):
-        heard.shows("knob", value, *of)
-    heard.shows("other", 1)
+        widget_events.shows("knob", value, *of)
+    widget_events.shows("other", 1)
     assert told == [("knob", 3), ("knob", 4), ("knob", 4), ("other", 1)]
 
 
@@ -128,7 +130,7 @@ def test_a_clock_that_is_gone_sets_no_step(monkeypatch, shown, written):
     experiment, told = registry.experiment(TOY), []
     monkeypatch.setattr(address.st, "session_state", {"id": shown})
     monkeypatch.setattr(address, "write_all", told.extend)
-    monkeypatch.setattr(clock, "step", lambda key: 40)
+    monkeypatch.setattr(playback, "step", lambda key: 40)
     stage._rested(SimpleNamespace(id=TOY, experiment=experiment, preset=experiment.presets[0]), [0, 40])
     assert told == written
 

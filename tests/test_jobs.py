@@ -12,10 +12,10 @@ import pytest
 from house import EXTRA, ROOT, SOON, TOY, house, wait_for
 
 from icl_core import registry
-from icl_core.experiment import Cancelled, Diverged
-from icl_core.jobs import queue, start, train, worker
+from icl_core.contract.experiment import Cancelled, Diverged
+from icl_core.jobs import queue, spawn, train, worker
 from icl_core.jobs.folder import Job, held
-from icl_core.jobs.progress import JobProgress, Stopped
+from icl_core.jobs.job_progress import JobProgress, Stopped
 from icl_core.runs import store
 from icl_core.runs.file import pack, read, read_record
 from tests.recorder import Recorder
@@ -153,7 +153,7 @@ def test_a_finished_training_is_kept_even_if_its_metrics_fail(broken, runs):
 
 def test_a_worker_starts_no_more_than_its_slots(monkeypatch):
     counts = []
-    monkeypatch.setattr(start, "ensure_workers", lambda count=None: counts.append(count))
+    monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: counts.append(count))
     queue.submit(TOY, config())
     worker.work(once=True, slots=1)
     assert counts == [1]
@@ -222,11 +222,11 @@ def test_a_killed_worker_is_resumed_and_the_file_is_the_same(runs, tmp_path, mon
 
 
 def test_ensure_workers_starts_one_for_what_waits_and_the_dead_ones_job():
-    assert start.ensure_workers(1) == 0
+    assert spawn.ensure_workers(1) == 0
     key = queue.submit(TOY, config())
     Job(key).tell(status="running", step=3)  # as a killed worker leaves it
     assert queue.state(key).status == "interrupted"
-    assert start.ensure_workers(1) == 1 and start.ensure_workers(1) == 0
+    assert spawn.ensure_workers(1) == 1 and spawn.ensure_workers(1) == 0
     wait_for(lambda: queue.state(key).status == "done", "the worker")
 
 
@@ -235,11 +235,11 @@ def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, mo
     popen, started = subprocess.Popen, []
     server = popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     with monkeypatch.context() as patch:
-        patch.setattr(start.os, "getpid", lambda: server.pid)
-        patch.setattr(start.subprocess, "Popen", lambda *given, **more: started.append(popen(*given, **more)))
-        start.warm()
-        wait_for(lambda: start._taken(0), "the worker to take its slot")
-        start.warm()
+        patch.setattr(spawn.os, "getpid", lambda: server.pid)
+        patch.setattr(spawn.subprocess, "Popen", lambda *given, **more: started.append(popen(*given, **more)))
+        spawn.warm()
+        wait_for(lambda: spawn._taken(0), "the worker to take its slot")
+        spawn.warm()
     (warm,) = started
     key = queue.submit(TOY, config())
     wait_for(lambda: runs.exact(TOY, key), "the run")
@@ -250,7 +250,7 @@ def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, mo
 
 def test_a_full_house_starts_no_worker():
     queue.submit(TOY, config())
-    with held(start.slot_lock(0)):
+    with held(spawn.slot_lock(0)):
         assert worker.work(once=True, slots=1) == 0
 
 

@@ -14,12 +14,12 @@ from filelock import FileLock, Timeout
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs import code, folder, forget, progress, queue, start, terminal, train, worker
+from icl_core.jobs import code_version, folder, forget, job_progress, queue, spawn, terminal, train, worker
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.terminal import watch_all
 from icl_core.runs.file import pack, read_record
 from icl_core.runs.header import key_in
-from pages.ui import training
+from pages.ui.controls import training
 
 
 @pytest.fixture(autouse=True)
@@ -44,9 +44,9 @@ def no_room(*_):
 def often(monkeypatch):
     """Every report writes a checkpoint, then the state."""
     for name in ("FIRST_CHECKPOINT", "CHECKPOINT", "TELL"):
-        monkeypatch.setattr(progress, name, 0.0)
-    report = progress.JobProgress.report
-    monkeypatch.setattr(progress.JobProgress, "report", lambda self, *of: (report(self, *of), self.tell()))
+        monkeypatch.setattr(job_progress, name, 0.0)
+    report = job_progress.JobProgress.report
+    monkeypatch.setattr(job_progress.JobProgress, "report", lambda self, *of: (report(self, *of), self.tell()))
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def fill(monkeypatch, often):
             said.append(json.loads(content).get("message", ""))
 
     monkeypatch.setattr(folder, "write_whole", writes)
-    monkeypatch.setattr(progress, "write_whole", writes)
+    monkeypatch.setattr(job_progress, "write_whole", writes)
 
     def fills(*names: str) -> list[str]:
         full[:] = names
@@ -73,14 +73,14 @@ def fill(monkeypatch, often):
 
 def during_training(monkeypatch, act, step: int = 10) -> None:
     """Have `act` happen once the training has come to `step`."""
-    report, acted = progress.JobProgress.report, []
+    report, acted = job_progress.JobProgress.report, []
 
     def reports(self, done, *rest):
         if done >= step and not acted:
             acted.append(act())
         report(self, done, *rest)
 
-    monkeypatch.setattr(progress.JobProgress, "report", reports)
+    monkeypatch.setattr(job_progress.JobProgress, "report", reports)
 
 
 def test_a_checkpoint_that_cannot_be_written_ends_no_training(fill, monkeypatch):
@@ -132,7 +132,7 @@ def test_the_curves_and_a_reserve_make_room_for_the_state(monkeypatch):
 def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_and_later(runs, monkeypatch, often):
     key = queue.submit(TOY, config())
     started, now = [], [1e9]
-    monkeypatch.setattr(start, "_start_worker", started.append)
+    monkeypatch.setattr(spawn, "_start_worker", started.append)
     for module in (folder, train):
         monkeypatch.setattr(module.time, "time", lambda: now[0])
     with monkeypatch.context() as patch:
@@ -144,11 +144,11 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
             assert known.status == "interrupted" and known.message.startswith("the disk is full; the run will be kept")
             assert "the disk is full" in training.describe(known)
             assert read_record(Job(key).checkpoint)["step"] == 20
-            assert train_all() == 0 and start.ensure_workers(1) == 0 and not started
+            assert train_all() == 0 and spawn.ensure_workers(1) == 0 and not started
             pauses.append(known.retry_at - now[0])
             now[0] = known.retry_at
     assert pauses == [15, 30, 60, 120, 240, 240]
-    assert start.ensure_workers(1) == 1
+    assert spawn.ensure_workers(1) == 1
     assert train_all() == 1 and queue.state(key).status == "done" and runs.find(TOY, config()).key == key
 
 
@@ -160,11 +160,11 @@ def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free,
 
 def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
     key, started = queue.submit(TOY, config()), []
-    monkeypatch.setattr(start, "_start_worker", started.append)
+    monkeypatch.setattr(spawn, "_start_worker", started.append)
     fill("reserve", "state", "checkpoint", "live")
-    assert start.ensure_workers(1) == 0 and train_all() == 0 and not started
+    assert spawn.ensure_workers(1) == 0 and train_all() == 0 and not started
     fill("nothing")
-    assert start.ensure_workers(1) == 1 and started == [1]
+    assert spawn.ensure_workers(1) == 1 and started == [1]
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
@@ -185,7 +185,7 @@ def test_nothing_counts_as_asked_before_it_is_on_the_disk(fill):
 def test_an_open_page_starts_the_next_worker_itself(monkeypatch):
     key, looks = queue.submit(TOY, config()), []
     Job(key).tell(status="running", step=3)  # as a killed worker leaves it
-    monkeypatch.setattr(start, "ensure_workers", lambda: looks.append(queue.state(key).status))
+    monkeypatch.setattr(spawn, "ensure_workers", lambda: looks.append(queue.state(key).status))
     for name in ("progress", "button", "container"):
         monkeypatch.setattr(training.st, name, MagicMock())
     training._progress(key)
@@ -298,14 +298,14 @@ def test_cancel_is_heeded_until_the_run_is_kept(runs, monkeypatch, place):
 
 def test_cancel_after_the_last_step_computes_no_metrics(monkeypatch):
     key, computed = queue.submit(TOY, config()), []
-    report = progress.JobProgress.report
+    report = job_progress.JobProgress.report
 
     def reports(self, done, *rest):
         report(self, done, *rest)
         if done == 20:
             queue.cancel(key)
 
-    monkeypatch.setattr(progress.JobProgress, "report", reports)
+    monkeypatch.setattr(job_progress.JobProgress, "report", reports)
     monkeypatch.setattr(train, "_measured", lambda *run: computed.append(run) or {})
     train_all()
     assert queue.state(key).status == "cancelled" and not computed
@@ -399,14 +399,14 @@ def test_a_job_asked_anew_before_the_old_are_forgotten_stays(keep_one, monkeypat
 @pytest.mark.parametrize("experiment", [TOY, "toy.yet_to_come"])
 def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experiment):
     started = []
-    monkeypatch.setattr(start, "_start_worker", started.append)
+    monkeypatch.setattr(spawn, "_start_worker", started.append)
     request = {"experiment": experiment, "version": 9, "config": {}, "asked": 1}
     newer = key_in(request)
     Job(newer).ask(request)
     key = queue.submit(TOY, config())
     assert train_all() == 1 and train_all() == 0
     assert queue.state(newer).status == "queued" and queue.state(key).status == "done"
-    assert start.ensure_workers(1) == 0 and not started
+    assert spawn.ensure_workers(1) == 0 and not started
 
 
 def test_a_request_names_the_version_it_was_asked_for_and_one_without_counts_as_of_today():
@@ -425,10 +425,12 @@ def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypat
 
 
 def test_the_code_is_told_by_the_times_of_its_files(tmp_path, monkeypatch):
-    monkeypatch.setattr(code.papers, "__path__", [str(tmp_path)])
-    before = code.touched()
+    monkeypatch.setattr(code_version.papers, "__path__", [str(tmp_path)])
+    before = code_version.touched()
     (tmp_path / "settings.py").write_text("")
-    assert code.touched() != before and before == {k: v for k, v in code.touched().items() if k.parent != tmp_path}
+    assert code_version.touched() != before and before == {
+        k: v for k, v in code_version.touched().items() if k.parent != tmp_path
+    }
 
 
 def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
@@ -439,7 +441,7 @@ def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
         status = "cancelled" if len(looks) == 3 else "interrupted"
         Job(key).tell(status=status, message="the disk is full")
 
-    monkeypatch.setattr(start, "ensure_workers", ends_at_the_third_look)
+    monkeypatch.setattr(spawn, "ensure_workers", ends_at_the_third_look)
     monkeypatch.setattr(terminal, "_PAUSE", 0.0)
     watch_all([key], None)
     assert len(looks) == 3 and capsys.readouterr().err.count("the disk is full") == 1
@@ -448,6 +450,6 @@ def test_the_terminal_says_once_why_a_job_waits(monkeypatch, capsys):
 @pytest.mark.parametrize("count", [-1, 0])
 def test_fewer_workers_than_one_are_refused(count):
     queue.submit(TOY, config())
-    for ask in (start.ensure_workers, lambda n: worker.work(slots=n), lambda n: watch_all([], n)):
+    for ask in (spawn.ensure_workers, lambda n: worker.work(slots=n), lambda n: watch_all([], n)):
         with pytest.raises(ValueError, match=f"at least 1, got {count}"):
             ask(count)

@@ -13,19 +13,21 @@ from test_links import opened
 from test_store import INFO, TENSORS
 
 from icl_core import registry
-from icl_core.jobs import folder, forget, memory, queue, start, together, train, trip, worker
+from icl_core.cluster import remote_job
+from icl_core.jobs import admission, batched_jobs, folder, forget, queue, spawn, train, worker
 from icl_core.jobs.folder import Job, held
 from icl_core.runs import documents, owners, store
 from icl_core.runs.file import pack
 from icl_core.text_counts import count
-from pages.ui import menu, training
+from pages.ui.controls import training
+from pages.ui.look import menu
 
 
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch) as made:
-        monkeypatch.setattr(start, "warm", lambda: None)
-        monkeypatch.setattr("pages.ui.training.ensure_workers", lambda: None)
+        monkeypatch.setattr(spawn, "warm", lambda: None)
+        monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
         monkeypatch.setattr(menu, "frame", lambda *of, **more: None)  # its links need the files of pages
         yield made
 
@@ -165,7 +167,7 @@ def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monke
 def of_a_cluster(key: str) -> None:
     """Keep the run of a job as what a worker elsewhere gave back."""
     job, content = Job(key), pack(TENSORS, {**(Job(key).request() or {}), **INFO})
-    home = trip.Trip(None, job, trip.Worker("", ""), lambda: True, lambda: True)  # pyright: ignore[reportArgumentType]
+    home = remote_job.Trip(None, job, remote_job.Worker("", ""), lambda: True, lambda: True)  # pyright: ignore[reportArgumentType]
     home._keep({"state.json": json.dumps({"status": "done"}).encode(), "run.safetensors": content})
 
 
@@ -203,12 +205,12 @@ def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
         asked.append(key)
         return True
 
-    monkeypatch.setattr(memory, "fits", fits)
-    monkeypatch.setattr(together, "_shape", lambda job: ("alike", 2))
-    first = together.take(keys[0])
+    monkeypatch.setattr(admission, "fits", fits)
+    monkeypatch.setattr(batched_jobs, "_shape", lambda job: ("alike", 2))
+    first = batched_jobs.take(keys[0])
     assert first
     with first.lock:
-        (other,) = together.company(first, 1)
+        (other,) = batched_jobs.company(first, 1)
         other.lock.close()
     assert asked == [other.job.key] == keys[1:2]
 
@@ -217,12 +219,12 @@ def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
 @pytest.mark.parametrize("known", [False, True])
 def test_what_goes_with_nothing_goes_alone(monkeypatch, later, known):
     keys = [queue.submit(TOY, config(seed=seed), later=later) for seed in range(3)]
-    first = together.take(keys[0])
+    first = batched_jobs.take(keys[0])
     assert first
     with monkeypatch.context() as patch, first.lock:
         if not known:
             patch.setattr(registry, "experiment", {}.__getitem__)
-        assert together._shape(first.job) == (None, 1) and together.company(first, 1) == []
+        assert batched_jobs._shape(first.job) == (None, 1) and batched_jobs.company(first, 1) == []
 
 
 def test_a_lock_makes_its_folder_for_its_owner_alone(runs):
@@ -277,7 +279,7 @@ def test_what_was_cancelled_while_a_worker_looked_does_not_wait_for_memory():
     key = queue.submit(TOY, config(), visitor="a")
     seen = queue.state(key)
     queue.cancel(key, visitor="a")
-    memory.say_that_it_waits(seen)
+    admission.say_that_it_waits(seen)
     assert queue.state(key).status == "cancelled"
 
 

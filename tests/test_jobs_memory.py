@@ -5,10 +5,11 @@ from contextlib import ExitStack
 import pytest
 from house import TOY, house
 
-from icl_core import device, registry
-from icl_core.jobs import memory, queue, start, worker
+from icl_core import registry
+from icl_core.jobs import admission, queue, spawn, worker
 from icl_core.jobs.folder import Job, held
-from pages.ui import training
+from icl_core.machine import device
+from pages.ui.controls import training
 
 GiB = 2**30
 
@@ -16,7 +17,7 @@ GiB = 2**30
 @pytest.fixture(autouse=True)
 def runs(tmp_path, monkeypatch):
     """A machine of ten GiB, on which every run is said to need six."""
-    monkeypatch.setattr(start, "ensure_workers", lambda count=None: 0)
+    monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: 0)
     monkeypatch.setattr(device, "memory", lambda: 10 * GiB)
     monkeypatch.setattr(device, "estimated", lambda make: 6 * GiB)
     with house(tmp_path, monkeypatch) as made:
@@ -40,18 +41,18 @@ def test_a_job_waits_until_it_fits_beside_what_others_have_in_hand(state):
     with ExitStack() as other:
         in_hand(other, big, **state)
         assert worker.work(once=True, slots=2) == 0 and queue.state(next_one).status == "queued"
-        assert not memory.fits(next_one)
-        assert training.describe(queue.state(next_one)) == f"Waiting: {memory.WAITS}"
+        assert not admission.fits(next_one)
+        assert training.describe(queue.state(next_one)) == f"Waiting: {admission.WAITS}"
     assert worker.work(once=True, slots=2) == 1  # one that is alone is trained: it fits the machine
     assert worker.work(once=True, slots=2) == 1 and not queue.state(next_one).message
 
 
 def test_nobody_overtakes_the_one_that_waits(monkeypatch):
     first, second, small = ask(1), ask(2), ask(3)
-    monkeypatch.setattr(memory, "needed", lambda job: GiB if job.key == small else 6 * GiB)
+    monkeypatch.setattr(admission, "needed", lambda job: GiB if job.key == small else 6 * GiB)
     with ExitStack() as other:
         in_hand(other, first, status="running")
-        assert memory.fits(small) and not memory.fits(second)
+        assert admission.fits(small) and not admission.fits(second)
         assert worker.work(once=True, slots=2) == 0 and queue.state(small).status == "queued"
 
 
@@ -62,20 +63,20 @@ def test_who_helps_at_a_run_counts_too(monkeypatch):
         in_hand(others, key, status="running", spare=5)
         Job(key).phases.mkdir()
         for name in ("a", "b"):
-            assert memory.fits(key)
+            assert admission.fits(key)
             others.enter_context(held(Job(key).phases / f"{name}.lock"))
         (Job(key).phases / "c.lock").touch()  # nobody's
         others.enter_context(held(Job(key).phases / "d.lock"))
-        assert not memory.fits(key)  # three of three GiB are in hand
+        assert not admission.fits(key)  # three of three GiB are in hand
 
 
 def test_on_gpus_each_worker_has_its_own(monkeypatch):
     key, other = ask(1), ask(2)
     with ExitStack() as stack:
         in_hand(stack, other, status="running")
-        assert not memory.fits(key)
+        assert not admission.fits(key)
         monkeypatch.setattr(device, "device", lambda: __import__("torch").device("cuda"))
-        assert memory.fits(key)
+        assert admission.fits(key)
 
 
 def test_memory_is_given_back_after_every_run(monkeypatch):
@@ -89,7 +90,7 @@ def test_memory_is_given_back_after_every_run(monkeypatch):
 def test_workers_keep_few_compiled_products(monkeypatch):
     """With oneDNN's own 1,024 a worker of birth.dimension grew to 20 GB, as every batch has another number of rows."""
     started = []
-    monkeypatch.setattr(start.subprocess, "Popen", lambda command, env, **more: started.append(env))
-    start.jobs_folder().mkdir(parents=True)
-    start._start_worker(1)
+    monkeypatch.setattr(spawn.subprocess, "Popen", lambda command, env, **more: started.append(env))
+    spawn.jobs_folder().mkdir(parents=True)
+    spawn._start_worker(1)
     assert started[0]["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == started[0]["LRU_CACHE_CAPACITY"] == "64"

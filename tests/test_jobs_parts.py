@@ -13,26 +13,27 @@ import numpy as np
 import pytest
 from house import TOY, house
 
-from icl_core import device, forms, registry
+from icl_core import registry
+from icl_core.cluster import dispatcher, transfer
+from icl_core.contract import settings_io
 from icl_core.jobs import (
-    cluster,
-    dispatch,
-    ends,
     estimate,
     folder,
-    parcel,
-    progress,
+    job_progress,
     queue,
     reading,
-    start,
+    scheduler_address,
+    spawn,
     terminal,
     train,
     turns,
+    warm_start,
 )
-from icl_core.jobs.code import differs
+from icl_core.jobs.code_version import differs
 from icl_core.jobs.estimate import FIGURES, MADE_HERE, NEAR
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, held, jobs_folder, put_off
 from icl_core.jobs.shared import Shared
+from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged
@@ -42,10 +43,10 @@ REQUEST = {"experiment": TOY, "config": {"d": 1, "name": "x", "many": [1, 2.5]},
 NOW = 1_000_000.0
 STEPS_BACK = """
 import os
-from icl_core.jobs import dispatch
-told = lambda: dispatch.AUTOGROUP.read_text().strip() if dispatch.AUTOGROUP.exists() else ""
+from icl_core.cluster import dispatcher
+told = lambda: dispatcher.AUTOGROUP.read_text().strip() if dispatcher.AUTOGROUP.exists() else ""
 print(told())
-dispatch._step_back()
+dispatcher._step_back()
 print(told())
 print(os.nice(0))
 """
@@ -253,7 +254,7 @@ def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
     experiment, asked, known = registry.experiment(TOY), config(d=10), [(config(d=2), 3.0), (config(d=30), 50.0)]
     for (made, seconds), keep in zip(known, (runs.ship, runs.save), strict=True):
         keep(TOY, made, {}, {"seconds": seconds, "device": device.describe()})
-    apart = [forms.distance(experiment.config, plain(asked), plain(made)) for made, _ in known]
+    apart = [settings_io.distance(experiment.config, plain(asked), plain(made)) for made, _ in known]
     weights = [each / (far + NEAR) ** 2 for each, far in zip((1.0, MADE_HERE), apart, strict=True)]
     logs = [math.log(seconds / experiment.cost(made)) for made, seconds in known]
     pace = math.exp(sum(map(lambda w, log: w * log, weights, logs)) / sum(weights))
@@ -307,8 +308,10 @@ def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
 def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
     made = Job(queue.submit(TOY, config()))
     clock = iter(range(100, 1000, 10))
-    monkeypatch.setattr(progress.time, "monotonic", lambda: next(clock))
-    told = progress.JobProgress(made, progress.identity_of(made.request()), 1, lambda: False, lambda: True)  # at 100
+    monkeypatch.setattr(job_progress.time, "monotonic", lambda: next(clock))
+    told = job_progress.JobProgress(
+        made, job_progress.identity_of(made.request()), 1, lambda: False, lambda: True
+    )  # at 100
     told._step, told.total, told.loss = 30, 120, 0.5
     told.enter("walking", 20, 5)  # at 110
     state = made.state()
@@ -328,8 +331,8 @@ def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
 
 def test_what_a_training_took_is_told_with_what_it_made():
     made = Job(queue.submit(TOY, config()))
-    identity = progress.identity_of(made.request())
-    told, other = progress.JobProgress(made, identity, 1, lambda: False, lambda: True), Shared(made, identity)
+    identity = job_progress.identity_of(made.request())
+    told, other = job_progress.JobProgress(made, identity, 1, lambda: False, lambda: True), Shared(made, identity)
     clock = iter((100.0, 103.5))
     told._clock = lambda: next(clock)
     assert told.take(["a"]).made is None
@@ -338,27 +341,27 @@ def test_what_a_training_took_is_told_with_what_it_made():
 
 
 def test_a_longer_run_is_known_by_its_steps(monkeypatch):
-    asked = [each.steps for each in ends.longer(TOY, config(steps=30))]
-    assert asked == [60, 150, 300] and [each.steps for each in ends.longer(TOY, config(steps=200_000))] == [
+    asked = [each.steps for each in warm_start.longer(TOY, config(steps=30))]
+    assert asked == [60, 150, 300] and [each.steps for each in warm_start.longer(TOY, config(steps=200_000))] == [
         400_000,
         1_000_000,
     ]
-    assert [each.steps for each in ends.shorter(TOY, config(steps=100))] == [50, 20, 10]
-    assert [each.steps for each in ends.shorter(TOY, config(steps=30))] == [15]  # 6 and 3 are below the range
-    assert [each.steps for each in ends.shorter(TOY, config(steps=155))] == [31]
+    assert [each.steps for each in warm_start.shorter(TOY, config(steps=100))] == [50, 20, 10]
+    assert [each.steps for each in warm_start.shorter(TOY, config(steps=30))] == [15]  # 6 and 3 are below the range
+    assert [each.steps for each in warm_start.shorter(TOY, config(steps=155))] == [31]
 
 
 def test_the_ends_of_the_oldest_runs_go_first_and_the_newest_stay(monkeypatch):
-    monkeypatch.setattr(ends, "LARGEST", 25)
+    monkeypatch.setattr(warm_start, "LARGEST", 25)
     for number in range(4):
         path = jobs_folder() / f"job{number}" / "ends" / "a.safetensors"
-        ends.write(path, bytes(10))
+        warm_start.write(path, bytes(10))
         if path.exists():
             os.utime(path.parent, (number, number))
     assert sorted(path.parts[-3] for path in jobs_folder().glob("*/ends/*.safetensors")) == ["job2", "job3"]
-    ends.write(jobs_folder() / "job4" / "ends" / "a.safetensors", bytes(26))
+    warm_start.write(jobs_folder() / "job4" / "ends" / "a.safetensors", bytes(26))
     assert not (jobs_folder() / "job4").exists()
-    ends.write(jobs_folder() / "job0" / "ends" / "a.safetensors", bytes(25))
+    warm_start.write(jobs_folder() / "job0" / "ends" / "a.safetensors", bytes(25))
     assert [path.parts[-3] for path in jobs_folder().glob("*/ends/*.safetensors")] == ["job0"]
 
 
@@ -366,46 +369,46 @@ def test_the_ends_of_the_oldest_runs_go_first_and_the_newest_stay(monkeypatch):
 def started(monkeypatch):
     """The commands of the workers that would have been started."""
     commands = []
-    monkeypatch.setattr(start.subprocess, "Popen", lambda command, **options: commands.append((command, options)))
+    monkeypatch.setattr(spawn.subprocess, "Popen", lambda command, **options: commands.append((command, options)))
     return commands
 
 
 def test_a_worker_is_started_apart_from_the_page_and_with_a_log_that_begins_anew_when_it_is_long(started, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "elsewhere")
-    monkeypatch.setattr(start, "_LONGEST_LOG", 10)
+    monkeypatch.setattr(spawn, "_LONGEST_LOG", 10)
     queue.submit(TOY, config())
     log = jobs_folder() / "workers.log"
     for content, left in ((None, b""), (b"x" * 10, b"x" * 10), (b"x" * 11, b"")):
         if content:
             log.write_bytes(content)
-        start._start_worker(3, "--server", "7")
+        spawn._start_worker(3, "--server", "7")
         assert log.read_bytes() == left
     command, options = started[0]
     assert command == [sys.executable, "-m", "icl_core", "work", "--slots", "3", "--server", "7"]
     assert options["start_new_session"] and options["stdin"] == subprocess.DEVNULL
-    assert options["env"]["PYTHONPATH"] == os.pathsep.join([str(start.ROOT), "elsewhere"])
+    assert options["env"]["PYTHONPATH"] == os.pathsep.join([str(spawn.ROOT), "elsewhere"])
     assert options["env"]["MALLOC_MMAP_MAX_"] == "0" and options["env"]["HOME"] == os.environ["HOME"]
 
 
 def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twice(started, monkeypatch):
-    assert start.ensure_workers(4) == 0  # nothing waits
+    assert spawn.ensure_workers(4) == 0  # nothing waits
     for seed in range(3):
         queue.submit(TOY, config(seed=seed))
-    with held(start.slot_lock(0)):
+    with held(spawn.slot_lock(0)):
         # a free worker, which trains nothing, will see one job by itself
-        assert start.ensure_workers(4) == 2 == len(started)
-    assert start.ensure_workers(4) == 0  # these may not have taken their slots yet
-    os.utime(jobs_folder() / start.STARTED, (0, 0))
-    assert start.ensure_workers(2) == 2 and start.trainings(7) == 7 and start.where() == "on this machine"
+        assert spawn.ensure_workers(4) == 2 == len(started)
+    assert spawn.ensure_workers(4) == 0  # these may not have taken their slots yet
+    os.utime(jobs_folder() / spawn.STARTED, (0, 0))
+    assert spawn.ensure_workers(2) == 2 and spawn.trainings(7) == 7 and spawn.where() == "on this machine"
 
 
 def test_a_worker_is_kept_warm_unless_one_is_there(started, monkeypatch):
     queue.submit(TOY, config())
     monkeypatch.setattr(device, "workers", lambda: 2)
-    with held(start.slot_lock(1)):
-        start.warm()
+    with held(spawn.slot_lock(1)):
+        spawn.warm()
     assert started == []
-    start.warm()
+    spawn.warm()
     assert started[0][0][-4:] == ["--slots", "2", "--server", str(os.getpid())]
 
 
@@ -427,13 +430,13 @@ def test_a_job_of_what_is_not_here_or_not_yet_waits():
     ids=str,
 )
 def test_a_run_that_ends_soon_needs_no_other_worker(told, spare):
-    assert start._spare(queue.JobState("k", TOY, {}, **{"status": "running", "spare": 2, **told})) == spare
+    assert spawn._spare(queue.JobState("k", TOY, {}, **{"status": "running", "spare": 2, **told})) == spare
 
 
 def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
     written = []
     monkeypatch.setattr(terminal.tqdm, "write", lambda message, file: written.append((message, file is sys.stderr)))
-    monkeypatch.setattr(cluster, "told", lambda: cluster.Told(refused=["one was refused"]))
+    monkeypatch.setattr(scheduler_address, "told", lambda: scheduler_address.Told(refused=["one was refused"]))
     states = [
         queue.JobState("a", TOY, {}, "queued", message="z is full"),
         queue.JobState("b", TOY, {}, "interrupted", message="a is full"),
@@ -486,7 +489,7 @@ def test_a_terminal_waits_for_a_run_and_shows_how_far_it_is(bar, monkeypatch):
     looked, asked = [], []
     monkeypatch.setattr(queue, "state", lambda key: told.pop(0))
     monkeypatch.setattr(queue, "look", lambda *of: looked.append(of))
-    monkeypatch.setattr(start, "ensure_workers", lambda *of: asked.append(of))
+    monkeypatch.setattr(spawn, "ensure_workers", lambda *of: asked.append(of))
     terminal._watch("k", TOY)
     assert bar == [
         [TOY, "queued", False, 0, None],
@@ -515,7 +518,7 @@ def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(run
         runs.save(TOY, config(), {"x": np.ones(1)}, {})
         Job(store.key_of(TOY, config())).tell(status="done")
 
-    monkeypatch.setattr(start, "ensure_workers", trained)
+    monkeypatch.setattr(spawn, "ensure_workers", trained)
     made = terminal.obtain(TOY, config())
     assert made == runs.find(TOY, config()) and bar
     bar.clear()
@@ -529,7 +532,7 @@ def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(b
     def interrupted(*of):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(start, "ensure_workers", interrupted)
+    monkeypatch.setattr(spawn, "ensure_workers", interrupted)
     for visitor, status in (("", "cancelled"), ("a", "queued")):
         if visitor:
             key = queue.submit(TOY, config(), visitor=visitor)
@@ -551,39 +554,41 @@ def test_what_differs_is_said_in_order_and_what_is_missing_as_nothing():
 
 
 def test_what_is_told_of_a_cluster_is_kept_for_its_scheduler_and_what_is_not_that_is_nothing(monkeypatch):
-    news = cluster.Told(3, "so", ["a", "b"])
-    cluster.tell(news)
-    assert cluster.told() == cluster.Told()  # none is in use
+    news = scheduler_address.Told(3, "so", ["a", "b"])
+    scheduler_address.tell(news)
+    assert scheduler_address.told() == scheduler_address.Told()  # none is in use
     monkeypatch.setenv("ICL_SCHEDULER", " tcp://here ")
-    assert cluster.scheduler() == "tcp://here"
-    cluster.tell(news)
-    assert cluster.told() == news and start.where() == "on the cluster" and start.trainings() == 3
+    assert scheduler_address.scheduler() == "tcp://here"
+    scheduler_address.tell(news)
+    assert scheduler_address.told() == news and spawn.where() == "on the cluster" and spawn.trainings() == 3
     good = {"workers": 3, "message": "so", "refused": ["a", "b"]}
-    path = cluster.lock().with_suffix(".json")
+    path = scheduler_address.lock().with_suffix(".json")
     assert json.loads(path.read_bytes()) == good
     for bad in ({**good, "workers": "3"}, {**good, "message": 1}, {**good, "refused": [1]}, {"workers": 3}, []):
         path.write_text(json.dumps(bad))
-        assert cluster.told() == cluster.Told() and start.trainings() == 1
+        assert scheduler_address.told() == scheduler_address.Told() and spawn.trainings() == 1
     monkeypatch.setenv("ICL_SCHEDULER", "tcp://there")
-    assert cluster.lock().with_suffix(".json") != path
+    assert scheduler_address.lock().with_suffix(".json") != path
 
 
 def test_a_run_goes_on_from_the_ends_of_one_that_differs_in_its_steps_alone():
     of = {"experiment": TOY, "config": {"d": 1, "steps": 100}}
     ten, three = {"d": 1, "steps": 10}, {"d": 1, "steps": 3}
-    assert parcel._goes_on(of, {**of, "config": ten}) and parcel._goes_on(of, {**of, "config": {"d": 1, "steps": 50}})
+    assert transfer._goes_on(of, {**of, "config": ten}) and transfer._goes_on(
+        of, {**of, "config": {"d": 1, "steps": 50}}
+    )
     for other in ({**of, "config": three}, of, {**of, "config": {**ten, "d": 2}}, {"experiment": "x.y", "config": ten}):
-        assert not parcel._goes_on(of, other)
+        assert not transfer._goes_on(of, other)
 
 
 def test_a_parcel_is_laid_out_where_it_belongs_or_not_at_all(runs):
     files = {"jobs/a/state.json": b"{}", "x": b""}
-    placed = parcel.lay_out(parcel.unpack(parcel.pack(files)))
+    placed = transfer.lay_out(transfer.unpack(transfer.pack(files)))
     assert {path.relative_to(store.default().local).as_posix(): path.read_bytes() for path in placed} == files
     with pytest.raises(Damaged, match=r"expected a path within the folder of the parcel, got '\.\./x'"):
-        parcel.lay_out({"../x": b""})
+        transfer.lay_out({"../x": b""})
     with pytest.raises(Damaged, match="expected a parcel"):
-        parcel.unpack(b"no parcel")
+        transfer.unpack(b"no parcel")
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["its own session", "somebody's"])
@@ -597,8 +602,8 @@ def test_a_worker_steps_back_as_a_session_if_it_is_its_own(own):
         check=True,
     ).stdout
     before, after, niceness = said.splitlines()
-    assert int(niceness) == min(os.nice(0) + dispatch.NICE, 19)
+    assert int(niceness) == min(os.nice(0) + dispatcher.NICE, 19)
     if own and before and Path("/proc/sys/kernel/sched_autogroup_enabled").read_text().strip() == "1":
-        assert after.endswith(f" nice {dispatch.NICE}")
+        assert after.endswith(f" nice {dispatcher.NICE}")
     else:
         assert after == before

@@ -4,7 +4,7 @@ from threading import Event, Thread
 
 import pytest
 
-from pages.ui.kept import kept
+from pages.ui.look.sized_cache import kept
 
 
 def test_the_least_used_goes_when_there_is_no_more_room():

@@ -2,8 +2,8 @@
 
 import pytest
 
-from icl_core.forms import differences, from_kept, kept, parse
-from icl_core.knobs import BadSetting, choice, knobs, settings, slider, text, toggle, values
+from icl_core.contract.knobs import BadSetting, choice, knobs, settings, slider, text, toggle, values
+from icl_core.contract.settings_io import differences, from_kept, kept, parse
 
 
 @settings

@@ -7,9 +7,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
-from icl_core.experiment import STAGE
-from icl_core.knobs import knobs
-from icl_core.lesson import CONTROLS, Exercise, readings
+from icl_core.contract.experiment import STAGE
+from icl_core.contract.knobs import knobs
+from icl_core.contract.lesson import CONTROLS, Exercise, readings
 from icl_core.runs import store
 
 ROOT = Path(__file__).parents[1]

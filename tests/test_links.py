@@ -14,9 +14,9 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
-from icl_core.experiment import CannotDraw
+from icl_core.contract.experiment import CannotDraw
 from icl_core.runs import store
-from pages.ui import sharing
+from pages.ui.controls import sharing
 
 ROOT = Path(__file__).parents[1]
 MANY = "9" * 400

@@ -8,9 +8,10 @@ import sys
 import pytest
 from house import ROOT
 
-from icl_core import device, registry
-from icl_core.jobs import start
-from icl_core.knobs import BadSetting
+from icl_core import registry
+from icl_core.contract.knobs import BadSetting
+from icl_core.jobs import spawn
+from icl_core.machine import device
 from icl_core.papers.memformers.shared.settings import memory
 from tests.memory_used import largest
 
@@ -46,7 +47,7 @@ SMALL = {"birth.laboratory": {"N": 128, "seeds": 2}}  # at its largest, but for 
 
 
 def used(id: str, chosen: dict) -> dict[str, int]:
-    environment = {**start._REUSED, **start._FEW_SHAPES, **os.environ, "PYTHONPATH": str(ROOT)}
+    environment = {**spawn._REUSED, **spawn._FEW_SHAPES, **os.environ, "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "tests.memory_used", id, json.dumps(chosen)]
     told = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True).stdout
     return json.loads(told.splitlines()[-1])

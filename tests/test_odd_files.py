@@ -8,10 +8,10 @@ from house import TOY, house
 from test_store import INFO, TENSORS
 
 from icl_core import own_matrices, registry, text_counts
-from icl_core.jobs import folder, queue, start, worker
+from icl_core.contract.knobs import NotHere
+from icl_core.jobs import folder, queue, spawn, worker
 from icl_core.jobs.folder import Job
 from icl_core.jobs.shared import Shared
-from icl_core.knobs import NotHere
 from icl_core.runs import documents, store
 
 
@@ -53,7 +53,7 @@ def test_in_place_of_what_all_jobs_share(make, name, monkeypatch):
     make(path)
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", lambda *given, **more: started.append(given))
-        assert start.ensure_workers(1) == 1 and len(started) == 1
+        assert spawn.ensure_workers(1) == 1 and len(started) == 1
     assert trained(key)
 
 

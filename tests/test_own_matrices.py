@@ -13,10 +13,10 @@ from safetensors.torch import save as save_torch
 from test_links import opened
 
 from icl_core import own_matrices, registry
-from icl_core.claims import ELSEWHERE
-from icl_core.experiment import CannotDraw, Run
-from icl_core.forms import kept
-from icl_core.knobs import BadSetting, NotHere, knobs
+from icl_core.contract.claims import ELSEWHERE
+from icl_core.contract.experiment import CannotDraw, Run
+from icl_core.contract.knobs import BadSetting, NotHere, knobs
+from icl_core.contract.settings_io import kept
 from icl_core.own_matrices import LARGEST, load, read, told
 from icl_core.papers.birth.induction.draw import grafts, probes
 from icl_core.runs import documents, header, store

@@ -12,8 +12,8 @@ from test_links import opened
 
 from icl_core import registry, text_counts
 from icl_core.cli import main
-from icl_core.forms import differences, from_kept, kept, parse
-from icl_core.knobs import BadSetting, NotHere, document, knobs, settings, slider
+from icl_core.contract.knobs import BadSetting, NotHere, document, knobs, settings, slider
+from icl_core.contract.settings_io import differences, from_kept, kept, parse
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.runs import documents, header, store
 from icl_core.text_counts import LARGEST, count, load, read, told

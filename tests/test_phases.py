@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import Diverged, Taken
+from icl_core.contract.experiment import Diverged, Taken
 from icl_core.training import loop, phases
 from icl_core.training.phases import Phase
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui.plain import plain
+from pages.ui.look.escape import plain
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from icl_core.jobs.queue import JobState
-from pages.ui.training import describe
+from pages.ui.controls.training import describe
 
 
 @pytest.mark.parametrize(

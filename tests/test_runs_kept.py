@@ -12,8 +12,9 @@ import pytest
 from house import TOY, house
 from test_store import INFO, TENSORS
 
-from icl_core import device, registry
-from icl_core.knobs import BadSetting
+from icl_core import registry
+from icl_core.contract.knobs import BadSetting
+from icl_core.machine import device
 from icl_core.runs import bytes_disk, documents, owners, room
 from icl_core.runs.atlas import Mapped, pack_atlas
 from icl_core.runs.cache import RunCache

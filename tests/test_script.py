@@ -11,11 +11,12 @@ import pytest
 
 os.environ.setdefault("ICL_PAPERS", str(Path(__file__).parent / "papers_extra"))
 
-from icl_core import registry, script
-from icl_core.experiment import STAGE, Run
-from icl_core.knobs import knobs, values
+from icl_core import registry
+from icl_core.contract import story as script
+from icl_core.contract.experiment import STAGE, Run
+from icl_core.contract.knobs import knobs, values
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Script
 from icl_core.runs import store
-from icl_core.script import FIRST, HEADLINE, LAST, MARKS, Beat, Script
 
 IDS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]
 

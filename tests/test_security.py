@@ -21,11 +21,14 @@ from house import ROOT, TOY, house
 from test_imports import CORE
 from test_links import opened
 
-from icl_core import findings, knobs, registry
-from icl_core.jobs import parcel, queue, start, worker
+from icl_core import registry
+from icl_core.cluster import transfer
+from icl_core.contract import knobs
+from icl_core.contract.knobs import BadSetting
+from icl_core.findings import findings
+from icl_core.jobs import queue, spawn, worker
 from icl_core.jobs.folder import Job
 from icl_core.jobs.shared import Shared
-from icl_core.knobs import BadSetting
 from icl_core.runs import documents, owners, store
 from icl_core.runs.file import Damaged
 from icl_core.text_counts import count
@@ -38,8 +41,8 @@ OUTSIDE = ("..", "../x", "../../x", "/etc", "a/b", "a/../../x", "", ".", "a\0b",
 
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
-    monkeypatch.setattr(start, "ensure_workers", lambda count=None: 0)
-    monkeypatch.setattr("pages.ui.training.ensure_workers", lambda: None)
+    monkeypatch.setattr(spawn, "ensure_workers", lambda count=None: 0)
+    monkeypatch.setattr("pages.ui.controls.training.ensure_workers", lambda: None)
     with house(tmp_path, monkeypatch) as made:
         yield made
 
@@ -69,7 +72,7 @@ def calls(path) -> list[tuple[str, str]]:
 
 
 def test_no_text_is_run_and_no_object_is_read():
-    """Dask alone sends functions, its own workers' and ours (`jobs/crew.py`), to those whom the user names."""
+    """Dask alone sends functions, its own workers' and ours (`cluster/pool.py`), to those whom the user names."""
     for path in SOURCES:
         named = calls(path)
         assert not [name for of, name in named if not of and name in RUNS_CODE], path
@@ -183,7 +186,7 @@ def test_no_name_leads_out_of_the_store(runs, tmp_path, name):
     before = sorted(tmp_path.rglob("*"))
     uses = (
         queue.state, queue.cancel, queue.interrupt, queue.partial, Job, lambda name: owners.add(name, "a"),
-        lambda name: owners.add("a", name or "/"), lambda name: parcel.lay_out({f"../{name}": b""}),
+        lambda name: owners.add("a", name or "/"), lambda name: transfer.lay_out({f"../{name}": b""}),
     )  # fmt: skip
     for use in uses:
         with suppress(ValueError, OSError, Damaged):
@@ -226,11 +229,11 @@ def fill_by_use(runs) -> str:
 
 
 def test_the_log_of_workers_is_for_its_owner_alone(runs, monkeypatch):
-    monkeypatch.setattr(start.subprocess, "Popen", lambda *_, **__: None)
+    monkeypatch.setattr(spawn.subprocess, "Popen", lambda *_, **__: None)
     queue.submit(TOY, registry.experiment(TOY).config(steps=20))
     before = os.umask(0)
     try:
-        start._start_worker(1)
+        spawn._start_worker(1)
         assert stat.S_IMODE((runs.local / "jobs" / "workers.log").stat().st_mode) == 0o600
     finally:
         os.umask(before)

@@ -1,7 +1,6 @@
 """The house: every experiment is a folder of the same files, nothing is long, no import runs in a circle or upwards."""
 
 import ast
-import statistics
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ EXPERIMENTS = sorted(
     for folder in papers.glob("*/*")
     if (folder / "__init__.py").exists() and folder.name != SHARED
 )
-EVERY = {"__init__", "settings", "claims", "metrics", "draw", "script"}
+EVERY = {"__init__", "settings", "claims", "metrics", "draw"}  # and `story`, where there is one
 
 
 def module(path: Path) -> str:
@@ -88,16 +87,15 @@ def test_no_import_runs_in_a_circle():
 
 # The spine from its foundations up; papers stand on what is below `runs`, pages on all of it.
 LAYERS = (
-    ("cells", "claims", "figure", "run", "knobs", "trend", "places", "limits", "heap"),
-    ("script", "diagram", "progress", "forms", "number_lists", "device", "text_counts", "own_matrices"),
-    ("lesson",),
-    ("experiment",),
-    ("registry", "figures", "regression", "training", "export"),
+    ("contract", "statistics", "machine"),
+    ("text_counts", "own_matrices"),
+    ("registry", "figures", "learners", "training"),
     ("papers",),
     ("runs",),
-    ("findings", "tables"),
+    ("findings",),
     ("jobs",),
-    ("atlas", "build", "sweeps", "own_files"),
+    ("cluster", "sweeps"),
+    ("build",),
     ("cli", "__main__"),
 )
 
@@ -129,8 +127,7 @@ def test_nothing_is_drawn_without_a_generator():
 
 
 def test_nothing_is_long():
+    """A file may have 400 lines and a function 60, if it is one thing."""
     long = {str(path.relative_to(ROOT)): path.read_text().count("\n") for path in APP}
-    assert not {name: lines for name, lines in long.items() if lines > 220}
-    lengths = sorted(functions())
-    assert statistics.median(lengths) <= 7
-    assert lengths[int(0.9 * len(lengths))] <= 20
+    assert not {name: lines for name, lines in long.items() if lines > 400}
+    assert max(functions()) <= 60

@@ -8,11 +8,11 @@ import pytest
 from house import TOY, house, wait_for
 
 from icl_core import registry
-from icl_core.experiment import Cancelled
-from icl_core.jobs import progress, queue, worker
-from icl_core.jobs.assist import Assisting, NothingLeft, assist
+from icl_core.contract.experiment import Cancelled
+from icl_core.jobs import job_progress, queue, worker
 from icl_core.jobs.folder import Job, held
-from icl_core.jobs.progress import JobProgress, Stopped, identity_of
+from icl_core.jobs.job_progress import JobProgress, Stopped, identity_of
+from icl_core.jobs.phase_helper import Assisting, NothingLeft, assist
 from icl_core.jobs.shared import Shared
 from icl_core.runs import store
 from icl_core.training import phases
@@ -211,8 +211,8 @@ class Showing(Recorder):
 
 def test_the_time_left_is_by_the_steps_that_are_made_here(job, monkeypatch):
     """Not by those that a shorter run had made before."""
-    made, clock = own(job), [made_at := progress.time.monotonic()]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    made, clock = own(job), [made_at := job_progress.time.monotonic()]
+    monkeypatch.setattr(job_progress.time, "monotonic", lambda: clock[0])
     made.enter("", 0, 50_000)
     made.report(25_000, 50_000, 1.0, dict, dict)
     clock[0] = made_at + 10.0
@@ -252,8 +252,8 @@ def test_what_a_helper_ended_while_nobody_was_here_is_not_counted_twice(job):
 
 def test_what_a_helper_had_begun_does_not_change_the_pace(job, monkeypatch):
     Shared(job, identity_of(job.request())).step("b", 100)  # of which its checkpoint holds 80
-    made, clock = own(job), [progress.time.monotonic()]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: clock[0])
+    made, clock = own(job), [job_progress.time.monotonic()]
+    monkeypatch.setattr(job_progress.time, "monotonic", lambda: clock[0])
     made.enter("a", 0, 400)
     made.report(1, 800, 1.0, dict, dict)
     clock[0] = made._start + 39.9

@@ -9,10 +9,10 @@ from house import TOY, house
 
 from icl_core import registry
 from icl_core.cli import main
-from icl_core.jobs import queue, start, worker
-from icl_core.knobs import BadSetting, knobs
+from icl_core.contract.knobs import BadSetting, knobs
+from icl_core.jobs import queue, spawn, worker
 from icl_core.runs import store
-from icl_core.sweeps import grid, terminal
+from icl_core.sweeps import setting_grid, terminal
 from icl_core.sweeps.sweep import DONE, FAILED, MISSING, QUEUED, Sweep
 
 OVER = ["--over", "d=2,3", "rate=0.1,10", "--set", "steps=200"]
@@ -27,13 +27,13 @@ def runs(tmp_path, monkeypatch):
 
     with house(tmp_path, monkeypatch) as made:
         made.trained = 0
-        monkeypatch.setattr(start, "ensure_workers", train_one)
+        monkeypatch.setattr(spawn, "ensure_workers", train_one)
         monkeypatch.setattr(terminal, "PAUSE", 0.0)
         yield made
 
 
 def toy(*words, seeds=None, **fields):
-    return grid.parse(TOY, words, registry.experiment(TOY).config(**{"steps": 20, **fields}), seeds)
+    return setting_grid.parse(TOY, words, registry.experiment(TOY).config(**{"steps": 20, **fields}), seeds)
 
 
 def test_a_grid_has_every_combination_and_what_it_does_not_name_from_the_base():
@@ -70,9 +70,9 @@ def test_a_grid_that_cannot_be_is_refused_with_a_sentence(words, message):
 def test_texts_cannot_be_swept_and_seeds_only_counted_where_there_are_some():
     speed, corrections = (registry.experiment(name) for name in ("memformers.speed", "gdssm.corrections"))
     with pytest.raises(BadSetting, match="a swept knob must be a number, a choice, a switch, got rates, a text"):
-        grid.parse("memformers.speed", ["rates=0.1,0.2"], speed.config())
+        setting_grid.parse("memformers.speed", ["rates=0.1,0.2"], speed.config())
     with pytest.raises(BadSetting, match="no seeds to count, got 3"):
-        grid.parse("gdssm.corrections", ["f=2,3"], corrections.config(), 3)
+        setting_grid.parse("gdssm.corrections", ["f=2,3"], corrections.config(), 3)
 
 
 def typed(chance):
@@ -98,7 +98,7 @@ def check_or_refuse(words):
     except BadSetting as problem:
         assert str(problem)
         return False
-    assert len(found.cells) == math.prod(len(axis.values) for axis in found.axes) <= grid.MOST_CELLS
+    assert len(found.cells) == math.prod(len(axis.values) for axis in found.axes) <= setting_grid.MOST_CELLS
     for cell in found.cells:
         for field, knob in knobs(type(cell.config)).items():
             knob.check(field, getattr(cell.config, field))
@@ -107,7 +107,7 @@ def check_or_refuse(words):
 
 def test_what_an_experiment_refuses_is_a_failed_cell_and_not_the_end(runs):
     base = registry.experiment("birth.laboratory").config()
-    sweep = Sweep(grid.parse("birth.laboratory", ["d=64,128", "N=64,128"], base))
+    sweep = Sweep(setting_grid.parse("birth.laboratory", ["d=64,128", "N=64,128"], base))
     look = sweep.look()
     assert [each.status for each in look.outcomes] == [MISSING, FAILED, MISSING, MISSING]
     assert "N must be at most d = 64" in look.outcomes[1].message
@@ -128,20 +128,20 @@ def test_every_run_is_made_once_and_nothing_is_repeated(runs, capsys):
 
 
 def test_it_goes_on_after_ctrl_c(runs, monkeypatch, capsys):
-    train = start.ensure_workers
+    train = spawn.ensure_workers
 
     def stop_after_two(count=None):
         if runs.trained == 2:
             raise KeyboardInterrupt
         train()
 
-    monkeypatch.setattr(start, "ensure_workers", stop_after_two)
+    monkeypatch.setattr(spawn, "ensure_workers", stop_after_two)
     words = ["sweep", TOY, "--over", "d=2,3,4,5", "--set", "steps=20", "--jobs", "1"]
     assert main(words) == 130 and "the same command goes on from here" in capsys.readouterr().err
     assert runs.trained == 2 and sorted(each.status for each in queue.states()) == [
         "cancelled", "cancelled", "done", "done",
     ]  # fmt: skip
-    monkeypatch.setattr(start, "ensure_workers", train)
+    monkeypatch.setattr(spawn, "ensure_workers", train)
     assert main(words) == 0 and runs.trained == 4 == len(runs.headers(TOY))
 
 
@@ -194,13 +194,13 @@ def test_single_runs_go_before_those_of_a_sweep(runs):
 
 
 def test_a_run_that_somebody_else_began_and_left_is_asked_for_again(runs, monkeypatch):
-    key, train = queue.submit(TOY, toy("d=2").cells[0].config), start.ensure_workers
+    key, train = queue.submit(TOY, toy("d=2").cells[0].config), spawn.ensure_workers
 
     def leave_once(count=None):
-        monkeypatch.setattr(start, "ensure_workers", train)
+        monkeypatch.setattr(spawn, "ensure_workers", train)
         queue.leave(key, "a visitor")
 
-    monkeypatch.setattr(start, "ensure_workers", leave_once)
+    monkeypatch.setattr(spawn, "ensure_workers", leave_once)
     assert main(["sweep", TOY, "--over", "d=2", "--set", "steps=20"]) == 0 and runs.trained == 1
 
 

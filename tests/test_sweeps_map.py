@@ -8,12 +8,12 @@ import pytest
 from house import TOY
 
 from icl_core import registry
-from icl_core.experiment import Theory
+from icl_core.contract.experiment import Theory
 from icl_core.figures import Scale, themed
 from icl_core.figures.numbers import significant, unit_of
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.runs.store import Header
-from icl_core.sweeps import grid
+from icl_core.sweeps import setting_grid
 from icl_core.sweeps.map import Shown, draw
 from icl_core.sweeps.sweep import DONE, FAILED, MISSING, Look, Outcome
 
@@ -22,7 +22,7 @@ CLAIM = "toy.recovered"
 
 def swept(*words, of=lambda at: 0.5, failed=(), missing=(), id=TOY, claim=CLAIM, error=None, **fields):
     """A grid and a look at it: every cell measures `of` its values, but for those that are named by their index."""
-    found = grid.parse(id, words, registry.experiment(id).config(**fields))
+    found = setting_grid.parse(id, words, registry.experiment(id).config(**fields))
 
     def outcome(index, cell):
         if index in failed:

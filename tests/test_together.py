@@ -9,13 +9,14 @@ import pytest
 import torch
 from house import house
 
-from icl_core import device, registry
-from icl_core.experiment import Cancelled, Diverged
+from icl_core import registry
+from icl_core.contract.experiment import Cancelled, Diverged
 from icl_core.jobs import queue, worker
 from icl_core.jobs.folder import Job
-from icl_core.jobs.progress import JobProgress
+from icl_core.jobs.job_progress import JobProgress
+from icl_core.machine import device
 from icl_core.runs.file import read
-from icl_core.training import loop, several_seeds, together
+from icl_core.training import batched, loop, several_seeds
 from tests.recorder import Recorder
 
 STEPS, AT = 40, loop.evaluations(40, 5)
@@ -56,8 +57,8 @@ def problem(rate: float, seed: int = 0, ceiling: float = float("inf")) -> loop.P
     )
 
 
-def all_at_once(members: list[together.Member], seeds: list[int]) -> dict[int, together.Ended]:
-    def join(which, parameters: dict[str, torch.Tensor]) -> together.Whole:
+def all_at_once(members: list[batched.Member], seeds: list[int]) -> dict[int, batched.Ended]:
+    def join(which, parameters: dict[str, torch.Tensor]) -> batched.Whole:
         own = [seeds[index] for index in which]
         leaders = [own.index(seed) for seed in own]
         of = {leader: members[which[leader]].problem.generators[0] for leader in leaders}
@@ -67,9 +68,9 @@ def all_at_once(members: list[together.Member], seeds: list[int]) -> dict[int, t
             rows = torch.cat([x[leader].expand(2, -1, -1) for leader in leaders])
             return gradient(parameters["w"], rows)
 
-        return together.Whole(step, lambda _: {"away": (parameters["w"] - TEACHER).abs().sum(1).numpy()}, leaders)
+        return batched.Whole(step, lambda _: {"away": (parameters["w"] - TEACHER).abs().sum(1).numpy()}, leaders)
 
-    return dict(together.train(members, join, STEPS, AT))
+    return dict(batched.train(members, join, STEPS, AT))
 
 
 def nothing(state, save) -> None:
@@ -80,7 +81,7 @@ def alone(of: loop.Problem, resumed=None, report=nothing) -> loop.State:
     return loop.train(of, STEPS, AT, resumed, report)
 
 
-def same(one: together.Ended, other: loop.State) -> bool:
+def same(one: batched.Ended, other: loop.State) -> bool:
     """Bit for bit."""
     assert isinstance(one, loop.State), one
     snapshots = zip(one.snapshots, other.snapshots, strict=True)
@@ -100,7 +101,7 @@ def stopping(at: int, kept: dict, why: type[Exception] = Interrupted):
 @pytest.fixture(autouse=True)
 def every_step(monkeypatch):
     """Reports come at every step, whatever the clock says."""
-    monkeypatch.setattr(together, "ROUND", -1.0)
+    monkeypatch.setattr(batched, "ROUND", -1.0)
 
 
 RATES, SEEDS = (0.01, 0.05, 0.3, 0.002), [0, 3, 0, 3]
@@ -108,7 +109,7 @@ RATES, SEEDS = (0.01, 0.05, 0.3, 0.002), [0, 3, 0, 3]
 
 def test_each_learns_what_it_learns_alone():
     problems = [problem(rate, seed) for rate, seed in zip(RATES, SEEDS, strict=True)]
-    found = all_at_once([together.Member(each, {}, nothing) for each in problems], SEEDS)
+    found = all_at_once([batched.Member(each, {}, nothing) for each in problems], SEEDS)
     for index, (rate, seed) in enumerate(zip(RATES, SEEDS, strict=True)):
         lone = problem(rate, seed)
         assert same(found[index], alone(lone))
@@ -121,7 +122,7 @@ def test_one_that_is_cancelled_and_one_that_diverges_leave_the_others_alone():
     ceilings = (float("inf"), float("inf"), 3.0, float("inf"))  # the third's loss comes above it
     problems = [problem(rate, ceiling=ceiling) for rate, ceiling in zip(RATES, ceilings, strict=True)]
     reports = [nothing, stopping(7, kept, Cancelled), nothing, nothing]
-    found = all_at_once([together.Member(p, {}, r) for p, r in zip(problems, reports, strict=True)], [0] * 4)
+    found = all_at_once([batched.Member(p, {}, r) for p, r in zip(problems, reports, strict=True)], [0] * 4)
     assert isinstance(found[1], Cancelled) and isinstance(found[2], Diverged)
     with pytest.raises(Diverged, match=str(found[2])):
         alone(problem(RATES[2], ceiling=3.0))
@@ -134,7 +135,7 @@ def test_checkpoints_go_from_one_to_many_and_back_and_who_is_behind_catches_up()
     for at, own, rate in zip((5, 20), kept, RATES, strict=False):
         with pytest.raises(Interrupted):
             alone(problem(rate), report=stopping(at, own))
-    members = [together.Member(problem(rate), own, nothing) for rate, own in zip(RATES, kept, strict=False)]
+    members = [batched.Member(problem(rate), own, nothing) for rate, own in zip(RATES, kept, strict=False)]
     members[2] = replace(members[2], report=stopping(30, kept[2]))
     found = all_at_once(members, [0] * 3)
     assert isinstance(found[2], Interrupted) and kept[2]["step"][0] == 30
@@ -143,11 +144,11 @@ def test_checkpoints_go_from_one_to_many_and_back_and_who_is_behind_catches_up()
 
 
 def test_other_digits_than_alone_are_refused(monkeypatch):
-    monkeypatch.setattr(together, "loop", loop)
+    monkeypatch.setattr(batched, "loop", loop)
     plain = losses
     monkeypatch.setitem(globals(), "losses", lambda w, x: plain(w, x) * (1 + 1e-6 * (len(w) > 2)))
-    with pytest.raises(together.Differs):
-        all_at_once([together.Member(problem(rate), {}, nothing) for rate in RATES], [0] * 4)
+    with pytest.raises(batched.Differs):
+        all_at_once([batched.Member(problem(rate), {}, nothing) for rate in RATES], [0] * 4)
 
 
 EXPERIMENTS: Mapping[str, tuple[dict, list[dict]]] = {
@@ -259,9 +260,9 @@ def test_one_job_is_cancelled_the_others_are_stopped_and_go_on_and_nothing_is_lo
 
 def test_a_program_that_cannot_be_is_no_jobs_failure(runs, monkeypatch, capsys):
     def differ(*_):
-        raise together.Differs("other digits here")
+        raise batched.Differs("other digits here")
 
-    monkeypatch.setattr(together, "train", differ)
+    monkeypatch.setattr(batched, "train", differ)
     keys = ask(0.02, 0.1)
     assert worker.work(once=True, slots=1) == 2 and statuses(keys) == ["done", "done"]
     assert "other digits here" in capsys.readouterr().err

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import Diverged
+from icl_core.contract.experiment import Diverged
 from icl_core.training import loop
 
 

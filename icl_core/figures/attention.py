@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.figure import Figure, Trace
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.grid import AXIS, BAR, TITLE, Subplot, frame, heat, labelled, linked, sequential, subplots
 from icl_core.figures.style import COLOURS, MONO, PAPER, axis, characters, layout
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from icl_core.figure import Figure, Trace
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.series import Curve, around, cursor, drawn, extent, ranged
 from icl_core.figures.style import DASHES, INK, PAPER, TICKS, axis, colour, layout, legend, note
 

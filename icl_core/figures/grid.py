@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.figure import Figure, Trace
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.style import FAINT, MONO, NEGATIVE_TO_POSITIVE, NONE_TO_ALL, TEXT, TICKS, axis, colourscale, note
 
 STRIDES = (1, 2, 3, 4, 5, 8, 10, 16, 20, 25, 32, 40, 50, 64, 100, 128, 256, 512)

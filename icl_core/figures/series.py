@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from icl_core.figure import Trace
+from icl_core.contract.figure import Trace
 from icl_core.figures.style import DASHES, INK, PAPER, WIDTHS, colour
 
 EDGE = "#57511a"  # yellow is invisible on white without an edge

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.figure import Figure, Trace
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.attention import SYMBOLS, Box, Predictions, positions, tokens_held
-from icl_core.figures.coarse import block_of, coarse
+from icl_core.figures.downsample import block_of, coarse
 from icl_core.figures.grid import NONE_TO_ALL, Subplot, diverging, heat, held, linked, map_axes, names
 from icl_core.figures.heatmaps import numbers
 from icl_core.figures.style import COLOURS, FAINT, INK, MONO, TEXT, TICKS, characters, colourscale, layout

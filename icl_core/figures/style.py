@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.figure import Figure
+from icl_core.contract.figure import Figure
 
 # Each colour of the paper and the ink is spelled once per theme, and no other thing has it: `themed` swaps them.
 INK, FAINT, GRID, LINE, PAPER = "#1d2126", "#5c6470", "#e2e5ea", "#000000", "#ffffff"

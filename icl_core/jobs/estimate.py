@@ -13,8 +13,9 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
-from icl_core import forms, registry
-from icl_core.experiment import Experiment
+from icl_core import registry
+from icl_core.contract import settings_io
+from icl_core.contract.experiment import Experiment
 from icl_core.jobs.folder import jobs_folder
 from icl_core.jobs.reading import plain_file, read_json
 from icl_core.runs import store
@@ -35,7 +36,7 @@ def estimate(experiment_id: str, config: Any) -> float | None:
 def estimates(experiment_id: str, configs: Sequence[Any], alone: bool = False) -> list[float | None]:
     """`estimate` of each of `configs`; what is known is read once for all. Some runs are made with others as one, and
     take less each: these do not count for what goes `alone`."""
-    from icl_core import device  # imports torch
+    from icl_core.machine import device  # imports torch
 
     experiment = registry.experiment(experiment_id)
     known = [header for header in store.default().headers(experiment_id) if header.info.get("seconds")]
@@ -57,7 +58,7 @@ def _estimate(experiment: Experiment, config: Any, known: Sequence[Header], logs
 
 
 def _weight(experiment: Experiment, values: dict[str, Any], header: Header) -> float:
-    apart = forms.distance(experiment.config, values, header.config) + NEAR
+    apart = settings_io.distance(experiment.config, values, header.config) + NEAR
     return (MADE_HERE if header.origin == "local" else 1.0) / apart**2
 
 
@@ -88,7 +89,7 @@ def _is_pace(value: Any) -> bool:
 
 def measure_pace() -> None:
     """Measure this machine's pace, unless that was done of late."""
-    from icl_core import device
+    from icl_core.machine import device
 
     path = jobs_folder() / "pace.json"
     with suppress(OSError):

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import Any
 
-from icl_core.knobs import knobs
+from icl_core.contract.knobs import knobs
 
 MEMORY, GPU = "memory", "GPU"
 _FULL = ("DefaultCPUAllocator", "out of memory", "ALLOC_FAILED")
@@ -37,7 +37,7 @@ def first_line(problem: BaseException) -> str:
 def shortage(config: Any, said: str) -> str:
     """Gives back what memory this process can, and tells what was expected, what was asked for and which batch would
     fit. `said` is the problem's own first line."""
-    from icl_core import device
+    from icl_core.machine import device
 
     free, needed = device.release(), device.estimated(lambda: replace(config))
     expected = f"the run was estimated at {_size(needed)}, " if needed else ""
@@ -52,7 +52,7 @@ def shortage(config: Any, said: str) -> str:
 
 def largest_batch(config: Any, free: int) -> int:
     """The largest batch below the config's that is estimated to fit into `free` bytes; 0 if none is."""
-    from icl_core import device
+    from icl_core.machine import device
 
     batches = _batches(config)
     fitting = bisect_right(batches, free, key=lambda batch: device.estimated(lambda: replace(config, batch=batch)))

@@ -13,15 +13,16 @@ from typing import Any
 
 import psutil
 
-from icl_core import limits, registry
-from icl_core.experiment import Run
-from icl_core.forms import from_kept
-from icl_core.jobs import cluster, forget, listing, turns
+from icl_core import registry
+from icl_core.contract.experiment import Run
+from icl_core.contract.knobs import BadSetting
+from icl_core.contract.settings_io import from_kept
+from icl_core.jobs import forget, listing, scheduler_address, turns
 from icl_core.jobs.estimate import estimate
 from icl_core.jobs.folder import ASKED, FULL, Job, disk_full, held, jobs_folder, put_off, queue_lock
 from icl_core.jobs.reading import CANCELLED, ENDED, TOLD, WAITING, drop, plain_file
 from icl_core.jobs.state import JobState
-from icl_core.knobs import BadSetting
+from icl_core.machine import limits
 from icl_core.runs import owners, store
 from icl_core.runs.disk import private_folder
 from icl_core.runs.file import IDENTITY, Damaged, read
@@ -78,7 +79,7 @@ def state(key: str) -> JobState | None:
 def states() -> list[JobState]:
     """All jobs in the order of the queue: by turns, in each the oldest request first; behind them those for `later`."""
     found, waiting = [], 0
-    why = cluster.told().message or (FULL if disk_full() else "")
+    why = scheduler_address.told().message or (FULL if disk_full() else "")
     for _, known in sorted(listing.every(jobs_folder(), _asked, _settled), key=itemgetter(0)):
         waiting += ready(known)
         found.append(_placed(known, max(waiting, 1), why) if known.status in WAITING else known)

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from icl_core import limits
+from icl_core.machine import limits
 from icl_core.runs import store
 from icl_core.runs.disk import odd
 

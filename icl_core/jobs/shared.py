@@ -11,7 +11,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from icl_core.experiment import Tensors
+from icl_core.contract.experiment import Tensors
 from icl_core.jobs.folder import Job, held
 from icl_core.jobs.reading import plain_file, set_odd_aside
 from icl_core.runs.disk import note, private_folder, write_whole

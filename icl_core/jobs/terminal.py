@@ -8,7 +8,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from icl_core.jobs import cluster, queue, start
+from icl_core.jobs import queue, scheduler_address, spawn
 from icl_core.jobs.folder import trouble
 from icl_core.jobs.reading import CANCELLED, WAITING
 from icl_core.runs import store
@@ -45,7 +45,7 @@ def _watch(key: str, experiment_id: str) -> None:
     said: set[str] = set()
     with tqdm(desc=experiment_id, unit="step", file=sys.stderr, disable=None) as bar:  # None: no bar into a file
         while (known := queue.state(key)) is not None and not known.ended:
-            start.ensure_workers()
+            spawn.ensure_workers()
             queue.look(key, f"terminal-{os.getpid()}")
             say([known], said)
             bar.total = known.total or None
@@ -63,7 +63,7 @@ def say(known: list[queue.JobState], said: set[str]) -> None:
     """Say what keeps a job waiting, a full disk for one, or a machine from training it, unless it is among `said`.
     Also where no bar is drawn."""
     waits = {state.message for state in known if state.status in WAITING and state.message}
-    for message in sorted({*waits, *cluster.told().refused} - said):
+    for message in sorted({*waits, *scheduler_address.told().refused} - said):
         tqdm.write(message, file=sys.stderr)
         said.add(message)
 
@@ -73,7 +73,7 @@ def watch_all(keys: list[str], workers: int | None) -> None:
 
     Raises `ValueError` for less than one worker.
     """
-    start.check_count(workers)
+    spawn.check_count(workers)
     said: set[str] = set()
     with tqdm(total=len(keys), unit="run", file=sys.stderr, disable=None if keys else True) as bar:
         while True:
@@ -87,5 +87,5 @@ def watch_all(keys: list[str], workers: int | None) -> None:
             bar.refresh()
             if ended == len(known):
                 return
-            start.ensure_workers(workers)
+            spawn.ensure_workers(workers)
             time.sleep(5 * _PAUSE)  # runs take minutes, and looking costs the trainings time

@@ -10,16 +10,18 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from icl_core import findings, heap, registry
-from icl_core.experiment import Cancelled, Diverged, Experiment, Run, Tensors
-from icl_core.forms import from_kept
+from icl_core import registry
+from icl_core.contract.experiment import Cancelled, Diverged, Experiment, Run, Tensors
+from icl_core.contract.knobs import BadSetting
+from icl_core.contract.settings_io import from_kept
+from icl_core.findings import findings
 from icl_core.jobs import faults
-from icl_core.jobs.code import PACKAGES
+from icl_core.jobs.code_version import PACKAGES
 from icl_core.jobs.estimate import pace
 from icl_core.jobs.folder import LONGEST_PAUSE, Job, queue_lock, trouble
-from icl_core.jobs.progress import THREADS, JobProgress, Lost, Stopped, identity_of
+from icl_core.jobs.job_progress import THREADS, JobProgress, Lost, Stopped, identity_of
 from icl_core.jobs.reading import plain_file
-from icl_core.knobs import BadSetting
+from icl_core.machine import malloc
 from icl_core.runs import store
 
 DEATHS = 3  # workers that a job may take down at one place before it counts as failed
@@ -36,7 +38,7 @@ class Begun:
     progress: JobProgress
 
 
-@heap.bounded()
+@malloc.bounded()
 def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> None:
     """One job from request to its end, whatever that is. Raises `GpuLost` where the worker can do no other."""
 
@@ -94,7 +96,7 @@ def begin(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> Be
     if store.default().exact(experiment_id, job.key):
         return None
 
-    from icl_core import device
+    from icl_core.machine import device
 
     progress = JobProgress(job, identity_of(request), THREADS, stopped, mine)
     _count_deaths(job, progress)

@@ -11,15 +11,16 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import psutil
 
-from icl_core import limits, registry
-from icl_core.jobs import forget, memory, queue, start
-from icl_core.jobs.assist import assist
-from icl_core.jobs.code import touched
+from icl_core import registry
+from icl_core.jobs import admission, forget, queue, spawn
+from icl_core.jobs.batched_jobs import company, take, train_together
+from icl_core.jobs.code_version import touched
 from icl_core.jobs.estimate import measure_pace
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job, asked, has_room, held, queue_lock
-from icl_core.jobs.together import company, take, train_together
+from icl_core.jobs.phase_helper import assist
 from icl_core.jobs.train import train
+from icl_core.machine import limits
 
 IDLE = 5.0  # seconds without a job after which a worker ends
 
@@ -31,12 +32,12 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
     Does nothing if all `slots` have their worker already, and ends when the code on disk is no longer what it runs: the
     next worker reads it anew. The number of jobs taken. Raises `BadSetting` for less than one slot.
     """
-    start.check_count(slots)
+    spawn.check_count(slots)
     if limits.read_only():
         return 0
     taken, code = 0, touched()
     if slots is None:
-        from icl_core import device  # imports torch
+        from icl_core.machine import device  # imports torch
 
         slots = device.workers()
     with ExitStack() as stack:
@@ -64,7 +65,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
 
 def _served(server: int | None) -> Callable[[], bool]:
     """Whether the process `server` is there. Everything is imported now, so that its pages need not wait for that."""
-    from icl_core import device  # imports torch
+    from icl_core.machine import device  # imports torch
 
     device.prepare()
     measure_pace()
@@ -87,9 +88,9 @@ def _sleep(heard: int, stopped: Callable[[], bool]) -> None:
 
 def _take_slot(stack: ExitStack, slots: int) -> bool:
     for slot in range(slots):
-        if stack.enter_context(held(start.slot_lock(slot))):
+        if stack.enter_context(held(spawn.slot_lock(slot))):
             if slots > 1:
-                from icl_core import device
+                from icl_core.machine import device
 
                 device.choose(slot)
             return True
@@ -116,8 +117,8 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
     for known in filter(queue.ready, queue.states()):
         first = None
         with suppress(OSError), queue_lock():  # two that look at once would both find room
-            if not memory.fits(known.key):
-                memory.say_that_it_waits(known)
+            if not admission.fits(known.key):
+                admission.say_that_it_waits(known)
                 return 0
             first = take(known.key)
         if first:  # between the look and the lock another worker may have done it
@@ -129,7 +130,7 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
                 for other in jobs[1:]:
                     stack.enter_context(other.lock)
                 with suppress(OSError):
-                    start.ensure_workers(slots)  # there may be more than we can do alone
+                    spawn.ensure_workers(slots)  # there may be more than we can do alone
                 train_together(jobs, stopped) if len(jobs) > 1 else train(first.job, stopped, first.mine)
             forget_old()
             return len(jobs)
@@ -138,7 +139,7 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
 
 def _give_back() -> None:
     """What a run has freed is not kept for the next one, which may be of another worker."""
-    from icl_core import device
+    from icl_core.machine import device
 
     device.release()
 
@@ -146,7 +147,9 @@ def _give_back() -> None:
 def _assist_one(stopped: Callable[[], bool]) -> bool:
     """Help at a run that another worker has in hand, until a job waits; whether there was anything to do."""
     wanted = lambda: any(map(queue.ready, queue.states()))  # noqa: E731
-    busy = [known for known in queue.states() if known.status == "running" and known.spare and memory.fits(known.key)]
+    busy = [
+        known for known in queue.states() if known.status == "running" and known.spare and admission.fits(known.key)
+    ]
     return any(assist(Job(known.key), stopped, wanted) for known in busy)
 
 

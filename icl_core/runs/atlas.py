@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from icl_core import registry
-from icl_core.run import Tensors, thinned
+from icl_core.contract.run import Tensors, thinned
 from icl_core.runs.file import Damaged, Record, digest, pack, read, read_record
 from icl_core.runs.header import Header, header_of, key_in, new_record
 from icl_core.runs.headers import stamp

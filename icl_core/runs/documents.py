@@ -12,8 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from icl_core import limits, own_matrices, text_counts
-from icl_core.knobs import DIGEST, BadSetting
+from icl_core import own_matrices, text_counts
+from icl_core.contract.knobs import DIGEST, BadSetting
+from icl_core.machine import limits
 from icl_core.runs import owners, room, store
 from icl_core.runs.disk import unwritable, write_whole
 
@@ -47,6 +48,26 @@ def keep(of: str, found: Any, visitor: str = "") -> str:
     owners.add(found.digest, visitor)
     write_whole(path, found.content)
     return found.digest
+
+
+def keep_file(of: str, path: Path) -> list[str]:
+    """Keep what is in a file, a "text" or "matrices": what it holds, and the setting that names it, in sentences.
+
+    Raises `BadSetting` for a file that cannot be read or is none of its kind, and where it may not be kept.
+    """
+    kind = KINDS[of]
+    if "\0" in str(path):  # of which Python says no more than that it is a bad value
+        raise BadSetting(f"FILE must be the name of a file, got {str(path)!r:.200}")
+    try:
+        kind.check_size(path.stat().st_size)
+        with path.open("rb") as file:
+            found = kind.read(file.read(kind.LARGEST + 1))
+        digest = keep(of, found)
+    except OSError as problem:
+        raise BadSetting(
+            f"FILE must be a file that can be read, and what is in it kept, got {problem!s:.200}"
+        ) from problem
+    return [*kind.told(found), f"--set {of}={digest}"]
 
 
 def _check_room(size: int, visitor: str) -> None:

@@ -8,9 +8,10 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from icl_core import forms, registry
-from icl_core.forms import from_kept
-from icl_core.knobs import BadSetting, NotHere, knobs
+from icl_core import registry
+from icl_core.contract import settings_io
+from icl_core.contract.knobs import BadSetting, NotHere, knobs
+from icl_core.contract.settings_io import from_kept
 from icl_core.runs.file import IDENTITY, Damaged, Record, canonical
 
 # How tensors are named and packed. `Experiment.upgrade` brings those of a lower form, or of none, up to this one.
@@ -21,7 +22,7 @@ def plain(config: Any) -> dict[str, Any]:
     """The settings as files keep them, be they a settings instance, a mapping or a namespace."""
     if isinstance(config, Mapping):
         return dict(config)
-    return vars(config).copy() if isinstance(config, SimpleNamespace) else forms.kept(config)
+    return vars(config).copy() if isinstance(config, SimpleNamespace) else settings_io.kept(config)
 
 
 def key_of(experiment_id: str, config: Any) -> str:

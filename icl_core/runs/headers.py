@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from icl_core import registry
-from icl_core.knobs import NotHere, TooLarge
+from icl_core.contract.knobs import NotHere, TooLarge
 from icl_core.runs.file import Damaged, read_record
 from icl_core.runs.header import Header, header_of, typed_config
 from icl_core.runs.local import LocalRuns

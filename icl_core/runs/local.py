@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from filelock import FileLock
 
-from icl_core import limits
-from icl_core.knobs import BadSetting
+from icl_core.contract.knobs import BadSetting
+from icl_core.machine import limits
 from icl_core.runs.cache import FAILED, RunCache, told
 from icl_core.runs.disk import odd, private_folder, sweep, unwritable
 from icl_core.runs.file import Damaged, Record, pack, read_record

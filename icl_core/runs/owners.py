@@ -12,8 +12,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from icl_core.knobs import BadSetting
-from icl_core.places import cache_folder
+from icl_core.contract.knobs import BadSetting
+from icl_core.machine.folders import cache_folder
 from icl_core.runs.disk import private_folder
 
 MOST = 4000  # things whose owners are known; beyond it those of things that are gone are forgotten

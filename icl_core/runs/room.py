@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from icl_core.knobs import BadSetting
+from icl_core.contract.knobs import BadSetting
 from icl_core.runs.header import Header
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from icl_core import forms, limits, registry
-from icl_core.experiment import Run, Tensors
-from icl_core.knobs import BadSetting, NotHere
-from icl_core.places import ARTIFACTS, cache_folder
+from icl_core import registry
+from icl_core.contract import settings_io
+from icl_core.contract.experiment import Run, Tensors
+from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.machine import limits
+from icl_core.machine.folders import ARTIFACTS, cache_folder
 from icl_core.runs import owners, room
 from icl_core.runs.atlas import ORIGIN, Atlases
 from icl_core.runs.disk import write_whole
@@ -80,7 +82,7 @@ class Store:
         settings, values = registry.experiment(experiment_id).config, plain(config)
 
         def apart(header: Header) -> tuple[float, int, str]:
-            return forms.distance(settings, values, header.config), _ORIGINS.index(header.origin), header.key
+            return settings_io.distance(settings, values, header.config), _ORIGINS.index(header.origin), header.key
 
         return min(self.every(experiment_id), key=apart, default=None)
 

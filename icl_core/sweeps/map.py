@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures, registry
-from icl_core.claims import Claim
-from icl_core.experiment import Panel
+from icl_core.contract.claims import Claim
+from icl_core.contract.experiment import Panel
+from icl_core.contract.knobs import BadSetting, values
 from icl_core.figures import Expected, Scale, Spot
 from icl_core.figures.scale import said
-from icl_core.knobs import BadSetting, values
-from icl_core.sweeps.grid import Axis, Grid
+from icl_core.sweeps.setting_grid import Axis, Grid
 from icl_core.sweeps.sweep import DONE, FAILED, Look, Outcome
 
 FINE = {1: 81, 2: 25}  # points at which theory is drawn, along one axis or each of two

@@ -10,15 +10,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from icl_core import limits, registry
+from icl_core import registry
+from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, turns
 from icl_core.jobs.estimate import estimates
 from icl_core.jobs.reading import CANCELLED, WAITING
-from icl_core.knobs import BadSetting
+from icl_core.machine import limits
 from icl_core.runs import owners, store
 from icl_core.runs.file import canonical
 from icl_core.runs.store import Header
-from icl_core.sweeps.grid import Cell, Grid
+from icl_core.sweeps.setting_grid import Cell, Grid
 
 DONE, RUNNING, QUEUED, FAILED, MISSING = "done", "running", "waiting", "failed", "missing"
 SOME = 12  # cells whose times are estimated for all

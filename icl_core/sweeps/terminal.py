@@ -7,7 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from icl_core.jobs import start
+from icl_core.jobs import spawn
 from icl_core.jobs.folder import trouble
 from icl_core.jobs.terminal import Failed, say
 from icl_core.sweeps.sweep import DONE, FAILED, RUNNING, Look, Outcome, Sweep
@@ -18,7 +18,7 @@ PAUSE = 1.0  # seconds between looks: runs take longer, and looking costs the tr
 def carry_out(sweep: Sweep, workers: int | None) -> Look:
     """Make all runs that are missing, `workers` at a time. Raises `Failed` where nothing can be written; Ctrl-C stops
     at checkpoints, and the same sweep goes on from there."""
-    start.check_count(workers)
+    spawn.check_count(workers)
     try:
         sweep.ask()
         return _watch(sweep, workers)
@@ -35,7 +35,7 @@ def _watch(sweep: Sweep, workers: int | None) -> Look:
     form = "{l_bar}{bar}| {n_fmt} of {total_fmt} runs{postfix}"
     with tqdm(total=len(sweep.grid.cells), desc="sweep", file=sys.stderr, bar_format=form, disable=None) as bar:
         while True:
-            look = sweep.look(start.trainings(workers))
+            look = sweep.look(spawn.trainings(workers))
             say([each.job for each in look.outcomes if each.job], said)
             bar.n = look.counts[DONE]
             bar.set_postfix_str(_postfix(look))
@@ -43,7 +43,7 @@ def _watch(sweep: Sweep, workers: int | None) -> Look:
                 return look
             if look.ended:  # somebody had begun a run that this sweep counted on, and has left it
                 sweep.ask()
-            start.ensure_workers(workers)
+            spawn.ensure_workers(workers)
             time.sleep(PAUSE)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Diverged
+from icl_core.contract.experiment import Diverged
 
 
 def check(step: int, loss: Any, gradients: Mapping[str, Tensor], ceiling: float) -> None:

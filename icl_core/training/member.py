@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Tensors
+from icl_core.contract.experiment import Tensors
 from icl_core.training import loop
 from icl_core.training.loop import Problem, State
 

@@ -7,7 +7,7 @@ from typing import cast
 
 import numpy as np
 
-from icl_core.experiment import Progress, Tensors
+from icl_core.contract.experiment import Progress, Tensors
 from icl_core.training.loop import State
 
 Made = dict[str, dict[str, np.ndarray]]  # by the name of a phase, what it made

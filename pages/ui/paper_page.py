@@ -6,33 +6,24 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import findings, forms, knobs, limits, registry
-from icl_core.experiment import Paper, Run
-from icl_core.jobs import start
-from icl_core.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
+from icl_core import registry
+from icl_core.contract import knobs, settings_io
+from icl_core.contract.experiment import Paper, Run
+from icl_core.contract.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN
+from icl_core.findings import findings
+from icl_core.jobs import spawn
+from icl_core.machine import limits
 from icl_core.runs import store
-from pages.ui import (
-    address,
-    at_once,
-    choose,
-    documents,
-    drawers,
-    lesson,
-    longer,
-    menu,
-    rules,
-    sharing,
-    stage,
-    stays,
-    training,
-    verdicts,
-    widgets,
-    words,
-)
-from pages.ui.address import Setting
-from pages.ui.kept import kept
-from pages.ui.plain import plain
-from pages.ui.training import Pending
+from pages.ui.claims import verdicts
+from pages.ui.controls import auto_train, sharing, sidebar, train_longer, training, uploads, widgets
+from pages.ui.controls.training import Pending
+from pages.ui.link import address, lesson_rules, same_tab_links
+from pages.ui.link.address import Setting
+from pages.ui.look import menu
+from pages.ui.look.escape import plain
+from pages.ui.look.sized_cache import kept
+from pages.ui.stage import drawers, stage
+from pages.ui.story import glossary, lesson
 
 RUNS = 128 * 2**20  # bytes of the tensors of the runs seen last
 _MAPPED = "Comes with the project, with few snapshots"
@@ -57,22 +48,22 @@ def show(name: str) -> None:
     with st.sidebar:
         _side(setting, found, pending)
     _main(setting, shown, run, claims, pending)
-    words.explain(name)
-    stays.listen()
+    glossary.explain(name)
+    same_tab_links.listen()
 
 
 def _side(setting: Setting, found: Any, pending: Pending | None) -> None:
     """The sidebar: presets, settings, where the run comes from; in a lesson what it leaves of them."""
     lesson.side(setting)
-    if not rules.hides(setting.lesson, PRESETS):
-        choose.presets(setting)
-    if not rules.hides(setting.lesson, SETTINGS):
-        choose.config_knobs(setting)
-    if not rules.hides(setting.lesson, TRAIN) and not (found is None and limits.read_only()):
+    if not lesson_rules.hides(setting.lesson, PRESETS):
+        sidebar.presets(setting)
+    if not lesson_rules.hides(setting.lesson, SETTINGS):
+        sidebar.config_knobs(setting)
+    if not lesson_rules.hides(setting.lesson, TRAIN) and not (found is None and limits.read_only()):
         with st.container(key="run", gap="small"):
             _run_line(setting, found, pending)
             if not limits.read_only():
-                at_once.switch()
+                auto_train.switch()
 
 
 def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[findings.Summary]) -> None:
@@ -80,13 +71,13 @@ def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[finding
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
         with st.container(horizontal=True, width="content", vertical_alignment="center", key="title"):
             st.title(menu.short_title(paper.name), anchor=False, width="content")
-            if len(paper.experiments) > 1 and not rules.hides(setting.lesson, EXPERIMENTS):
+            if len(paper.experiments) > 1 and not lesson_rules.hides(setting.lesson, EXPERIMENTS):
                 titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
                 key = f"experiment of {paper.name}"
                 widgets.select("Experiment", key, titles, "experiment", {"experiment": setting.name})
         with st.container(horizontal=True, width="content", vertical_alignment="center", key="tools"):
             lesson.way_out(setting)
-            if claims and not rules.hides(setting.lesson, drawers.EVIDENCE):
+            if claims and not lesson_rules.hides(setting.lesson, drawers.EVIDENCE):
                 st.button(f"{verdicts.told(claims)} ▸", key="verdicts", type="tertiary", on_click=_evidence)
             # opened, it is drawn anew: what the link holds may have changed below it, where the page is a fragment
             with st.popover("⋯", help="Share, export, projector", key="more", on_change="rerun"):
@@ -108,7 +99,7 @@ def _warnings(setting: Setting) -> None:
         st.warning(plain(message))
     if setting.refused:
         st.warning(f"{plain(setting.refused)}. You still see the last setting that could be computed.")
-        documents.offer(setting)
+        uploads.offer(setting)
 
 
 def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
@@ -122,7 +113,7 @@ def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
         if found.info.get("message"):
             st.warning(plain(found.info["message"]))
         if trains:
-            longer.offer(setting)
+            train_longer.offer(setting)
     elif pending is not None and training.growing(pending.job()):
         st.caption("In training: see its progress on the page.")
     elif pending is not None and (refused := training.run_button(setting, "sidebar")):
@@ -166,27 +157,27 @@ def _load(digest: str, header: Any) -> Run:
 def _get_ready() -> None:
     """Once a server: how fast and to which last digit a view is computed must not depend on the cores, and a worker is
     there before it is asked for."""
-    from icl_core import device  # imports torch
+    from icl_core.machine import device  # imports torch
 
     device.set_threads(1)
     device.keep_imports()
     if st.runtime.exists():
-        start.warm()
+        spawn.warm()
 
 
 def _pending(setting: Setting, found: Any, shown: Any) -> Pending | None:
     """What is to be done for a setting without a run, begun if that takes seconds; what was begun before is not."""
     key = store.key_of(setting.id, setting.config)
-    at_once.move_on(key)
+    auto_train.move_on(key)
     if found is not None or setting.refused:
         return None
-    at_once.begin(setting, key)
+    auto_train.begin(setting, key)
     training.ensure_workers()  # a server that was started again goes on with what it finds
     return Pending(key, plain(_named(setting, shown)) if shown else "")
 
 
 def _named(setting: Setting, shown: Any) -> str:
-    nearest = forms.from_kept(setting.experiment.config, shown.config)
+    nearest = settings_io.from_kept(setting.experiment.config, shown.config)
     known = knobs.knobs(setting.experiment.config)
     fields = [field for field in known if getattr(nearest, field) != getattr(setting.config, field)]
     return (

@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import torch
 
+from icl_core.learners import covariates, gram
 from icl_core.papers.memformers.shared import task, train
 from icl_core.papers.memformers.shared.model import loss_and_gradient
 from icl_core.papers.memformers.shared.settings import Model as Config
 from icl_core.papers.memformers.shared.task import Batch, covariances
 from icl_core.papers.memformers.shared.variants import Parameters, initial
-from icl_core.regression import covariates, gram
 from tests.bench import authors, timing
 from tests.bench.timing import Row, Work, by_turns, compared, said, short
 

@@ -13,7 +13,7 @@ import psutil
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
-from icl_core.knobs import knobs
+from icl_core.contract.knobs import knobs
 from tests.bench import timing
 from tests.bench.bench_views import GRAFT, VIEW_KNOB
 from tests.bench.dashboard import ROOT, browser, server, turn, window

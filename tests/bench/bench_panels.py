@@ -11,8 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from icl_core import device, registry
-from icl_core.experiment import Drawing, Run
+from icl_core import registry
+from icl_core.contract.experiment import Drawing, Run
+from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.runs.store import Header
 from tests.bench import timing

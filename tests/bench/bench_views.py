@@ -13,7 +13,7 @@ import psutil
 from playwright.sync_api import Browser, Page
 
 from icl_core import registry
-from icl_core.knobs import knobs
+from icl_core.contract.knobs import knobs
 from tests.bench.dashboard import ALL, FIRST, SETTLED, browser, server, turn, window
 from tests.bench.timing import Row, said, short
 

@@ -8,7 +8,7 @@ from driver import go, reached, settled, tall, together
 from playwright.sync_api import Page, expect
 
 from icl_core import registry
-from icl_core.experiment import STAGE, Experiment
+from icl_core.contract.experiment import STAGE, Experiment
 
 Window = Callable[..., Page]
 EXPERIMENTS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]

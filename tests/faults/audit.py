@@ -6,7 +6,7 @@ from typing import Any
 from icl_core.jobs import queue
 from icl_core.jobs.reading import WAITING
 from icl_core.runs import store
-from pages.ui import training
+from pages.ui.controls import training
 from tests.faults.bed import Bed, Wrong, key, submit
 from tests.faults.bed import work as worker
 from tests.house import TOY

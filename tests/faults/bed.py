@@ -17,8 +17,9 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from icl_core import device, registry
-from icl_core.jobs import estimate, listing, progress, queue, start, train, worker
+from icl_core import registry
+from icl_core.jobs import estimate, job_progress, listing, queue, spawn, train, worker
+from icl_core.machine import device
 from icl_core.runs import store
 from tests.house import TOY
 
@@ -52,12 +53,12 @@ def prepare() -> None:
     registry.experiment(TOY)
     device.prepare()
     estimate.measure_pace()
-    progress.FIRST_CHECKPOINT = progress.CHECKPOINT = 0.01
-    progress.SOON = progress.TELL = 0.01
-    progress.LOOK = 0.002
+    job_progress.FIRST_CHECKPOINT = job_progress.CHECKPOINT = 0.01
+    job_progress.SOON = job_progress.TELL = 0.01
+    job_progress.LOOK = 0.002
     train.FIRST_PAUSE = 0.0
     worker.touched = dict  # nobody changes the code meanwhile
-    start._start_worker = lambda *given: None  # a worker is begun by the case itself
+    spawn._start_worker = lambda *given: None  # a worker is begun by the case itself
     device.keep_imports()  # or every process would copy all pages of this one when it looks for garbage
 
 

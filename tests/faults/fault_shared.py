@@ -3,7 +3,7 @@
 import time
 from random import Random
 
-from icl_core.jobs import queue, start
+from icl_core.jobs import queue, spawn
 from icl_core.runs import store
 from tests.faults.audit import finish, look
 from tests.faults.bed import ASKED, FINISHED, TOY, Bed, Wrong, key, submit, work
@@ -35,7 +35,7 @@ def _page(chance: Random) -> None:
 
 def _looks(seed: int) -> None:
     look()
-    start.ensure_workers(3)
+    spawn.ensure_workers(3)
 
 
 def _cancels(seed: int) -> None:

@@ -1,6 +1,6 @@
 """The page of the throw-away paper, as a server shows it."""
 
-from pages.ui import menu
+from pages.ui.look import menu
 from pages.ui.paper_page import show
 
 menu.frame = lambda *given, **more: None  # its links need the files of pages

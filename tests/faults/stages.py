@@ -8,7 +8,7 @@ from contextlib import suppress
 from random import Random
 from typing import Any
 
-from icl_core.jobs import progress, train
+from icl_core.jobs import job_progress, train
 from icl_core.jobs.folder import Job
 from icl_core.runs.local import LocalRuns
 from tests.faults import bed
@@ -16,8 +16,8 @@ from tests.faults import bed
 # Where each begins, how often a job comes there at most, and seconds that it takes.
 STAGES: dict[str, tuple[Any, str, int, float]] = {
     "begin": (train, "begin", 1, 0.01),
-    "training": (progress.JobProgress, "report", bed.STEPS, 0.01),
-    "checkpoint": (progress.JobProgress, "_keep", 4, 0.006),
+    "training": (job_progress.JobProgress, "report", bed.STEPS, 0.01),
+    "checkpoint": (job_progress.JobProgress, "_keep", 4, 0.006),
     "metrics": (train, "_measured", 1, 0.002),
     "save": (LocalRuns, "save", 1, 0.02),
     "last state": (Job, "tell", 6, 0.004),

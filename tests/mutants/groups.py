@@ -33,8 +33,8 @@ BY_HAND = (
 )
 # All of jobs/ but what hands them to a cluster; and the tests of test_jobs.py that start no other process.
 HERE = (
-    *("assist", "code", "ends", "estimate", "faults", "folder", "listing", "progress", "queue", "reading", "shared"),
-    *("start", "terminal", "together", "train", "turns", "worker"),
+    *("phase_helper", "code_version", "warm_start", "estimate", "faults", "folder", "listing", "job_progress", "queue"),
+    *("reading", "shared", "spawn", "terminal", "batched_jobs", "train", "turns", "worker"),
 )
 ALONE = (
     "a_job_is_trained_and_its_metrics_are_kept",
@@ -69,14 +69,15 @@ GROUPS = {
         (*_papers("birth_construction", "gdssm_model", "gdssm_scalar"), *BY_HAND),
     ),
     "solvers": Group(
-        ("regression/*.py", "papers/memformers/shared/first_order.py"),
+        ("learners/*.py", "papers/memformers/shared/first_order.py"),
         ("test_regression.py", *_papers("memformers_model")),
     ),
     "metrics": Group(
         ("papers/*/*/metrics.py",), (SHIPPED, ROLES, *_papers("birth_claims", "birth_counting", "metric_parts"))
     ),
     "findings": Group(
-        ("findings.py", "claims.py"), ("test_findings.py", "test_claims.py", *_papers("birth_claims", "atlas_findings"))
+        ("findings/findings.py", "contract/claims.py"),
+        ("test_findings.py", "test_claims.py", *_papers("birth_claims", "atlas_findings")),
     ),
     "runs": Group(("runs/*.py",), RUNS),
     "jobs": Group(

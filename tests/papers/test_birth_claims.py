@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from icl_core.claims import ELSEWHERE, NOT_DECIDED, Metric
-from icl_core.experiment import Run
+from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, Metric
+from icl_core.contract.experiment import Run
 from icl_core.papers.birth.induction import EXPERIMENT, claims
 from icl_core.papers.birth.induction.forming import given_back
 from icl_core.papers.birth.induction.metrics import metrics

@@ -5,7 +5,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.birth.constructed import EXPERIMENT
 from icl_core.papers.birth.constructed.metrics import at_d, metrics, shares_closed
 from icl_core.papers.birth.constructed.settings import Config, View

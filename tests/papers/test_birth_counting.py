@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.experiment import CannotDraw, Run, names
+from icl_core.contract.experiment import CannotDraw, Run, names
 from icl_core.papers.birth.counting import claims, model, stages, train
 from icl_core.papers.birth.counting.chains import STRATEGIES, draw_chains, followers, predictions, sample, walk
 from icl_core.papers.birth.counting.metrics import metrics

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.experiment import Run, names
+from icl_core.contract.experiment import Run, names
 from icl_core.papers.birth.data import measures, train
 from icl_core.papers.birth.data.claims import EVEN_OUTPUT, FEWER, LATE_POSITIONS, RARE_WEAK
 from icl_core.papers.birth.data.draw.speed import ordered

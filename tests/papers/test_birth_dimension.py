@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.birth.dimension import measures, one_step, train
 from icl_core.papers.birth.dimension.settings import FACTORS, NUMBERS, Config, View, training, widths_of
 from icl_core.papers.birth.shared import gradient, probes

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.experiment import Run
-from icl_core.knobs import BadSetting
+from icl_core.contract.experiment import Run
+from icl_core.contract.knobs import BadSetting
 from icl_core.papers.birth.laboratory import learned, memory, read_run, sweeps, vectors
 from icl_core.papers.birth.laboratory.draw import concrete, forms
 from icl_core.papers.birth.laboratory.run import ratio

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from icl_core.experiment import CannotDraw, Run
-from icl_core.knobs import BadSetting
+from icl_core.contract.experiment import CannotDraw, Run
+from icl_core.contract.knobs import BadSetting
 from icl_core.papers.birth.induction import EXPERIMENT
 from icl_core.papers.birth.induction import train as induction
 from icl_core.papers.birth.induction.metrics import metrics

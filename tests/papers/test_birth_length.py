@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.experiment import Run, names
+from icl_core.contract.experiment import Run, names
 from icl_core.papers.birth.length import train
 from icl_core.papers.birth.length.claims import SGD
 from icl_core.papers.birth.length.metrics import metrics

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import Run
-from icl_core.forms import parse
-from icl_core.knobs import knobs
+from icl_core.contract.experiment import Run
+from icl_core.contract.knobs import knobs
+from icl_core.contract.settings_io import parse
 from icl_core.papers.birth.constructed import EXPERIMENT as CONSTRUCTED
 from icl_core.papers.birth.constructed import settings as constructed_settings
 from icl_core.papers.birth.constructed.draw import gap, sweep

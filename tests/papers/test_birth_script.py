@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from icl_core import registry, script
-from icl_core.experiment import Run
+from icl_core import registry
+from icl_core.contract import story
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import Beat, Question
 from icl_core.runs import store
-from icl_core.script import Beat, Question
 
 
 def question(beat: Beat) -> Question:
@@ -50,23 +51,23 @@ def test_another_order_gives_another_answer_and_leaves_the_beat_out():
     other = Run(run.config, {**run.tensors, **swapped})
     asked = question(beats["output"])
     assert asked.choices[asked.right(other, view)].startswith("W_K²")
-    assert beats["output"] not in script.told(registry.experiment("birth.induction").script, other)
+    assert beats["output"] not in story.told(registry.experiment("birth.induction").script, other)
 
 
 def test_what_the_example_gets_wrong_at_the_end_is_explained_where_there_is_any():
     run, view, beats = told("induction")
-    assert " The second X still puts only " in script.said(beats["close"].say, run, view)
+    assert " The second X still puts only " in story.said(beats["close"].say, run, view)
     truth = np.broadcast_to(run["example/truth"], run["reading/predicted"].shape)
     right = Run(run.config, {**run.tensors, "reading/predicted": truth})
-    assert script.said(beats["close"].say, right, view).endswith("say what followed it.")
+    assert story.said(beats["close"].say, right, view).endswith("say what followed it.")
 
 
 def test_what_training_quietens_is_read_from_the_run():
     run, view, beats = told("constructed")
-    said = script.said(beats["close"].say, run, view)
+    said = story.said(beats["close"].say, run, view)
     assert "W_K²" in said and "W_O²" in said and "W_K¹" not in said  # whose cross-talk training leaves louder
     louder = {name: each * 9 for name, each in run.tensors.items() if name.startswith("beside/talk")}
-    assert "After training" not in script.said(beats["close"].say, Run(run.config, {**run.tensors, **louder}), view)
+    assert "After training" not in story.said(beats["close"].say, Run(run.config, {**run.tensors, **louder}), view)
 
 
 def test_exact_pairs_could_have_helped_or_done_nothing():

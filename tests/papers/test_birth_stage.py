@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from icl_core.experiment import STAGE, Run
+from icl_core.contract.experiment import STAGE, Run
 from icl_core.figures.frames import frames
 from icl_core.papers.birth.constructed import EXPERIMENT as CONSTRUCTED
 from icl_core.papers.birth.induction import EXPERIMENT as INDUCTION

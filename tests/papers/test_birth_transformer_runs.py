@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import CannotDraw, Run
+from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.birth.shared.baselines import unusual
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.papers.birth.shared.full.looking import evaluate

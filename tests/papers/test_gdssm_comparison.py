@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import torch
 
-from icl_core.experiment import CannotDraw, Run
+from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.gdssm import comparison
 from icl_core.papers.gdssm.comparison import constructed
 from icl_core.papers.gdssm.comparison.draw import style

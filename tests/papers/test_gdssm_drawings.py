@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm.layer.draw import state, training, two_steps, weights
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models

@@ -88,7 +88,7 @@ def test_what_no_model_has_is_refused(change, message):
 
 
 def test_what_does_not_fit_the_memory_is_refused(monkeypatch):
-    monkeypatch.setattr("icl_core.device.memory", lambda: 2**30)
+    monkeypatch.setattr("icl_core.machine.device.memory", lambda: 2**30)
     Config()
     with pytest.raises(ValueError, match="batch 4096, N 100, f 40, layers 1, seeds 5 must fit the memory"):
         Config(f=40, N=100, batch=4096, seeds=5)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from icl_core.experiment import Run, names
+from icl_core.contract.experiment import Run, names
 from icl_core.papers.gdssm import learns
 from icl_core.papers.gdssm.learns.read_run import base_place, curve, ratios, widths
 from icl_core.papers.gdssm.learns.run import plan

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import CannotDraw, Run, names
+from icl_core.contract.experiment import CannotDraw, Run, names
 from icl_core.papers.gdssm import nonlinear
 from icl_core.papers.gdssm.nonlinear import model, train
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses
@@ -257,7 +257,7 @@ def test_a_run_that_is_still_going_is_drawn():
 def test_what_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="points must be pairs x:y"):
         View(points="1")
-    monkeypatch.setattr("icl_core.device.memory", lambda: 2**20)
+    monkeypatch.setattr("icl_core.machine.device.memory", lambda: 2**20)
     with pytest.raises(ValueError, match="batch 128, N 10, features 10, hidden 40, layers 1, seeds 1 must fit"):
         Config()
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm import layer
 from icl_core.papers.gdssm.layer import surgery
 from icl_core.papers.gdssm.layer.draw import grafts as interventions

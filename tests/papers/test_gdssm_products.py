@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from icl_core.experiment import Run, names
+from icl_core.contract.experiment import Run, names
 from icl_core.papers.gdssm import learns
 from icl_core.papers.gdssm.comparison.draw import products
 from icl_core.papers.gdssm.comparison.settings import Config, View

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from icl_core import figures, knobs, registry
-from icl_core.experiment import STAGE, Drawing, Panel, Run
+from icl_core import figures, registry
+from icl_core.contract import knobs
+from icl_core.contract.experiment import STAGE, Drawing, Panel, Run
 from icl_core.figures.frames import frames
 from icl_core.papers import gdssm
 from icl_core.papers.gdssm.layer.draw.state import typical

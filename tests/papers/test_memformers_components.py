@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from icl_core.learners import grams
 from icl_core.papers.memformers.mixture import components, protocol, tokens
 from icl_core.papers.memformers.mixture.components import Tokens
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of
@@ -13,7 +14,6 @@ from icl_core.papers.memformers.shared import experts, first_order, variants
 from icl_core.papers.memformers.shared.task import roots
 from icl_core.papers.memformers.variances import settings as scales
 from icl_core.papers.memformers.variances.test_time import heads_at
-from icl_core.regression import grams
 from icl_core.training import loop
 
 ROWS, H, L, N = 2, 3, 4, 5

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
+from icl_core.learners import conjugate_gradient, gram, grams, momentum, nesterov
 from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.draw import depth, optimiser, overfit, trajectory
 from icl_core.papers.memformers.methods.settings import Config, View
@@ -18,7 +19,6 @@ from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.read_run import iterates, parameters_at, prompt_of, root_of
 from icl_core.papers.memformers.shared.task import Batch, roots
 from icl_core.papers.memformers.shared.variants import VARIANTS
-from icl_core.regression import conjugate_gradient, gram, grams, momentum, nesterov
 from tests.recorder import Recorder
 
 DRAWINGS = {

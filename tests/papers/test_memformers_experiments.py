@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from icl_core import registry
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.memformers.convergence import settings as convergence_settings
 from icl_core.papers.memformers.learned import settings as learned_settings
 from icl_core.papers.memformers.methods import settings

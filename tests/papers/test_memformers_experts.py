@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import STAGE, Panel, Run
-from icl_core.number_lists import numbers, shares
+from icl_core.contract.experiment import STAGE, Panel, Run
+from icl_core.contract.number_lists import numbers, shares
+from icl_core.learners import grams
 from icl_core.papers.memformers import mixture, variances
 from icl_core.papers.memformers.mixture import components, protocol
 from icl_core.papers.memformers.mixture import heads as learning
@@ -21,7 +22,6 @@ from icl_core.papers.memformers.shared.task import Batch, integrated
 from icl_core.papers.memformers.variances import settings as scales
 from icl_core.papers.memformers.variances import test_time as variances_test_time
 from icl_core.papers.memformers.variances.test_time import heads_at
-from icl_core.regression import grams
 from tests.recorder import Interrupted, Recorder
 
 TINY = {

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
+from icl_core.learners import conjugate_gradient, covariates, floors, gradient_descent, gram, grams, momentum
 from icl_core.papers.memformers.shared import first_order, model, variants
 from icl_core.papers.memformers.shared.settings import Model as Config
 from icl_core.papers.memformers.shared.task import Batch, covariances, integrated
 from icl_core.papers.memformers.shared.token_form import forward, original, takes_whitened
 from icl_core.papers.memformers.shared.variants import VARIANTS, distances
-from icl_core.regression import conjugate_gradient, covariates, floors, gradient_descent, gram, grams, momentum
 
 SHAPES = [(5, 20, 4), (7, 4, 5), (2, 2, 1)]  # d, n, L: the paper's, underdetermined, the smallest
 SINGLE_W = [name for name, each in VARIANTS.items() if each.has_one_w]  # every token agrees on one w

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.memformers.methods import claims, printed, train
 from icl_core.papers.memformers.methods.settings import PRESETS, Config
 from icl_core.papers.memformers.shared import model, test_set, variants

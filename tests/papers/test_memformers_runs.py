@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.experiment import Run, names
+from icl_core.contract.experiment import Run, names
 from icl_core.papers.memformers.convergence.settings import Config as Convergence
 from icl_core.papers.memformers.methods.draw import depth
 from icl_core.papers.memformers.methods.settings import Config

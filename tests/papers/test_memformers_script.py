@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from icl_core import registry, script
-from icl_core.experiment import Run
+from icl_core import registry
+from icl_core.contract import story
+from icl_core.contract.experiment import Run
 from icl_core.papers.memformers.speed.draw.curves import nearest
 from icl_core.runs import store
 
@@ -40,16 +41,16 @@ def planted(run: Run, steps, away) -> Run:
 def test_from_when_on_all_layers_are_close(away, step, said):
     _, run, view, beats = first("convergence")
     other = planted(run, [0, 100, 1000, 2500], away)
-    assert script.step_of(beats["found"], other) == step
+    assert story.step_of(beats["found"], other) == step
     if step is not None:
-        assert said in script.said(beats["found"].say, other, view)
+        assert said in story.said(beats["found"].say, other, view)
 
 
 def test_without_another_seed_none_is_compared():
     experiment, run, *_ = first("convergence")
     alone = {name: each[:1] for name, each in run.tensors.items() if name.startswith("curve/distance")}
     single = Run(replace(run.config, seeds=1), {**run.tensors, **alone})
-    told = [beat.name for beat in script.told(experiment.script, single)]
+    told = [beat.name for beat in story.told(experiment.script, single)]
     assert "seeds" not in told and {"noise", "steps", "close"} <= set(told)
 
 
@@ -77,7 +78,7 @@ def test_a_rate_counts_as_large_from_where_it_is_the_nearest():
 
 def test_tasks_are_told_as_a_setting_has_them():
     experiment = registry.experiment("memformers.variances")
-    tasks = {each.name: script.task_of(experiment.script.task, each.config) for each in experiment.presets}
+    tasks = {each.name: story.task_of(experiment.script.task, each.config) for each in experiment.presets}
     assert "directions of its own" in tasks["figure 8"] and "the same directions" in tasks["one covariance"]
     other = replace(experiment.presets[0].config, variances="1, 4")
-    assert "variance 1 or 4" in script.task_of(experiment.script.task, other)
+    assert "variance 1 or 4" in story.task_of(experiment.script.task, other)

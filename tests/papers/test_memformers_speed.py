@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from icl_core import registry
-from icl_core.experiment import Run, names
+from icl_core.contract.experiment import Run, names
+from icl_core.learners.polynomial import moments
 from icl_core.papers.memformers.methods.draw import products
 from icl_core.papers.memformers.methods.settings import Config as MethodsConfig
 from icl_core.papers.memformers.methods.settings import View as MethodsView
@@ -20,7 +21,6 @@ from icl_core.papers.memformers.speed.metrics import metrics
 from icl_core.papers.memformers.speed.models import BY_ID, CGD, EQUAL, LINEAR, MODELS, SHARED, STEPPED
 from icl_core.papers.memformers.speed.settings import BOTH, Config, View
 from icl_core.papers.memformers.speed.train import plan, run
-from icl_core.regression.polynomial import moments
 from tests.recorder import Interrupted, Recorder
 
 STEPS = np.array([0, 10, 20, 40, 80, 160])

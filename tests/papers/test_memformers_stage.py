@@ -6,9 +6,9 @@ from functools import cache
 import pytest
 
 from icl_core import build, registry
-from icl_core.experiment import STAGE
+from icl_core.contract.experiment import STAGE
+from icl_core.contract.knobs import knobs
 from icl_core.figures.frames import frames
-from icl_core.knobs import knobs
 from icl_core.runs import store
 
 IDS = [f"memformers.{name}" for name in ("methods", "convergence", "variances", "mixture", "learned")]

@@ -7,15 +7,15 @@ import pytest
 import torch
 from scipy.sparse.linalg import cg
 
-from icl_core import device
-from icl_core.experiment import Diverged
+from icl_core.contract.experiment import Diverged
+from icl_core.learners import gram
+from icl_core.machine import device
 from icl_core.papers.memformers.methods.settings import Config
 from icl_core.papers.memformers.methods.train import run
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.settings import memory
 from icl_core.papers.memformers.shared.task import Pool, covariances, eigenvalues_of, integrated, roots
 from icl_core.papers.memformers.shared.train import Batches, on_own_batch
-from icl_core.regression import gram
 from tests.recorder import Interrupted, Recorder
 
 TINY = Config(layers=2, steps=30, batch=50)

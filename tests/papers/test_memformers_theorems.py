@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.experiment import STAGE, Run
+from icl_core.contract.experiment import STAGE, Run
+from icl_core.learners import conjugate_gradient, grams
 from icl_core.papers.memformers.shared import known_methods
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.papers.memformers.theorems import EXPERIMENT, claims, errata, identities, parameters, stationarity
@@ -15,7 +16,6 @@ from icl_core.papers.memformers.theorems.draw.words import power
 from icl_core.papers.memformers.theorems.identities import apart, by_tokens
 from icl_core.papers.memformers.theorems.metrics import expected, slope
 from icl_core.papers.memformers.theorems.settings import METHODS, Config, View
-from icl_core.regression import conjugate_gradient, grams
 from tests.recorder import Recorder
 
 SIZES = [(5, 20, 4), (7, 4, 3), (2, 2, 1), (3, 9, 6)]  # d, n, L: the paper's, underdetermined, smallest, solved early

@@ -9,7 +9,7 @@ import torch
 from test_birth_claims import made
 
 from icl_core import registry
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.laboratory.metrics import _farthest
 from tests.recorder import Recorder

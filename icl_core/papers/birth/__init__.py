@@ -1,6 +1,6 @@
 """Birth of a Transformer: A Memory Viewpoint (Bietti, Cabannes, Bouchacourt, Jégou, Bottou, 2023)."""
 
-from icl_core.experiment import Paper
+from icl_core.contract.experiment import Paper
 from icl_core.papers.birth.lesson import LESSON
 from icl_core.papers.birth.picture import OPENING, draw
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from icl_core.experiment import Run
-from icl_core.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN, Exercise, Lesson, Note
-from icl_core.script import Try
+from icl_core.contract.experiment import Run
+from icl_core.contract.lesson import EXPERIMENTS, PRESETS, SETTINGS, TRAIN, Exercise, Lesson, Note
+from icl_core.contract.story import Try
 
 GRAFT, OWN, BESIDE, MODEL = "Graft", "Your own sequence", "Trained beside constructed", "The model"
 WORKING = 15  # minutes

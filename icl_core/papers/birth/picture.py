@@ -1,7 +1,7 @@
 """What the front page shows: accuracy as it is learned, and two heads learning to look. Needs no torch."""
 
 from icl_core import figures
-from icl_core.experiment import Opening, Panel, Run
+from icl_core.contract.experiment import Opening, Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.birth.shared import heads
 

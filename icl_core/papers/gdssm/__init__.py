@@ -1,6 +1,6 @@
 """State-space models can learn in-context by gradient descent (Sushma et al., 2024): GD-SSM."""
 
-from icl_core.experiment import Paper
+from icl_core.contract.experiment import Paper
 from icl_core.papers.gdssm.lesson import LESSON
 from icl_core.papers.gdssm.picture import draw
 

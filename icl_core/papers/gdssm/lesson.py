@@ -1,8 +1,8 @@
 """The lesson on a state that is a gradient. Imports no torch until an answer is asked for."""
 
-from icl_core.experiment import Run
-from icl_core.lesson import EXPERIMENTS, PRESETS, Exercise, Lesson, Note
-from icl_core.script import Try
+from icl_core.contract.experiment import Run
+from icl_core.contract.lesson import EXPERIMENTS, PRESETS, Exercise, Lesson, Note
+from icl_core.contract.story import Try
 
 GRAFT, BESIDE, CURVES, MODEL, POINTS = (
     "Graft",

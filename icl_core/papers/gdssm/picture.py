@@ -3,7 +3,7 @@
 from typing import Any
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 
 

@@ -1,7 +1,7 @@
 """Toward generalizable learning of all (linear) first-order methods via memory augmented Transformers (Dutta, Sra,
 2025)."""
 
-from icl_core.experiment import Paper
+from icl_core.contract.experiment import Paper
 from icl_core.papers.memformers.lesson import LESSON
 from icl_core.papers.memformers.picture import draw
 

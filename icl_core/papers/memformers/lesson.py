@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
-from icl_core.lesson import EXPERIMENTS, PRESETS, TRAIN, Exercise, Lesson, Note
-from icl_core.script import Try
+from icl_core.contract.experiment import Run
+from icl_core.contract.lesson import EXPERIMENTS, PRESETS, TRAIN, Exercise, Lesson, Note
+from icl_core.contract.story import Try
 
 BESIDE = "Trained beside constructed"
 WORKING = 15  # minutes

@@ -1,6 +1,6 @@
 """The shortest complete example of a paper, which the tests use: copy this folder."""
 
-from icl_core.experiment import Paper
+from icl_core.contract.experiment import Paper
 
 PAPER = Paper(
     name="toy",

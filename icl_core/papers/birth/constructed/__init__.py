@@ -7,7 +7,7 @@ same size succeeds. Clean all three matrices, so that they store the same pairs 
 and the construction catches up. Cleaning W_O² or W_K² alone helps in part, W_K¹ alone not at all.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.constructed import claims
 from icl_core.papers.birth.constructed.draw import cells, gap, readings, stage, sweep
 from icl_core.papers.birth.constructed.metrics import at_d, metrics

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 # Section 4.2 leaves the scales open: these make attention sharp, and W_O² louder than the rest of the stream.
 EQ_7 = {"feed_forward": False, "embeddings": "random", "logit": 15.0, "output": 10.0}

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.birth.constructed import claims
 from icl_core.papers.birth.shared.seeds import seeds_error
 

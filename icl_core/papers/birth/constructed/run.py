@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from icl_core.experiment import Progress, Tensors, names
+from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.papers.birth.constructed import evaluated
 from icl_core.papers.birth.constructed.evaluated import ERRORS, MEASURES, MEMORIES, READ, measured
 from icl_core.papers.birth.constructed.settings import SEQUENCES, WIDTHS, Config

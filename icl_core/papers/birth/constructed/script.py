@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import Beat, Question, Script, Task, Try
 from icl_core.papers.birth.constructed.draw.sweep import trained
 from icl_core.papers.birth.constructed.metrics import at_d, shares_closed
 from icl_core.papers.birth.constructed.settings import View
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.words import EXAMPLE, MATRICES
-from icl_core.script import Beat, Question, Script, Task, Try
 
 CROSS_TALK, OWN, CURVES = "Cross-talk", "Your own sequence", "All curves"  # the drawers
 

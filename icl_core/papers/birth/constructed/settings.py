@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from icl_core import device
-from icl_core.experiment import Preset
-from icl_core.knobs import BadSetting, choice, settings, slider, text, toggle
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import BadSetting, choice, settings, slider, text, toggle
+from icl_core.machine import device
 from icl_core.papers.birth.shared import own_text
 from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.papers.birth.shared.settings import TRIGGERS, memory

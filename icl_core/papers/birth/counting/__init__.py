@@ -7,7 +7,7 @@ Play the training and watch the background change its colour. Then take one laye
 single states tell nothing.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.counting import claims
 from icl_core.papers.birth.counting.diagram import diagram
 from icl_core.papers.birth.counting.draw import cells, curves, stage

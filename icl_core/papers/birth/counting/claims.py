@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 OTHERS = "Edelman et al. 2024"
 LONG = range(200, 2001)  # fewer steps decide nothing

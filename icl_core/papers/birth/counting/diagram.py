@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from icl_core.diagram import Arrow, Box, Diagram
+from icl_core.contract.diagram import Arrow, Box, Diagram
 
 LOW, HIGH, BETWEEN = 270.0, 60.0, 165.0  # the residual stream, and what stands above it
 TWO = (

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.birth.counting import claims
 from icl_core.papers.birth.counting.stages import in_order, share_of_gain
 from icl_core.papers.birth.shared.seeds import over_seeds, seeds_error
-from icl_core.trend import still_falling
+from icl_core.statistics.trend import still_falling
 
 
 def metrics(run: Run) -> list[Metric]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from icl_core.experiment import CannotDraw, Run
+from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.birth.counting import model
 from icl_core.papers.birth.counting.chains import LETTERS, predictions, sample
 from icl_core.papers.birth.counting.settings import LONGEST, Config, View

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Example, Question, Script, Task, Try
 from icl_core.papers.birth.counting.chains import LETTERS
 from icl_core.papers.birth.counting.read_run import read
 from icl_core.papers.birth.counting.settings import View
 from icl_core.papers.birth.counting.stages import NAMES, at_step, becomes, looks_back, share_of_gain
-from icl_core.script import FIRST, HEADLINE, LAST, MARKS, Beat, Example, Question, Script, Task, Try
 
 CURVES = "All curves"
 SOON = 0.1  # of the training: so close together is at the same time

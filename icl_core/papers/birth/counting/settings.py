@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from icl_core import device
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider, text, toggle
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, text, toggle
+from icl_core.machine import device
 
 TASK, MODEL, TRAINING, REPEATS = "the task", "the model", "the training", "repetition"
 CHAINS = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.figures import mean_of
 
 NAMES = {"uniform": "uniform", "unigram": "unigrams", "bigram": "bigrams"}  # ids as people are told

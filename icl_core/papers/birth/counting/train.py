@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Progress, Tensors, compact, names
+from icl_core.contract.experiment import Progress, Tensors, compact, names
 from icl_core.papers.birth.counting import model
 from icl_core.papers.birth.counting.chains import STRATEGIES, draw_chains, followers, predictions, sample, walk
 from icl_core.papers.birth.counting.settings import EVALUATED, Config

@@ -6,7 +6,7 @@ late, and what each matrix has stored in the end.
 Change the data in “What is stored” and find the pairs that a matrix never learned: they are those that it seldom met.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.data import claims
 from icl_core.papers.birth.data.draw import outputs, speed, stored, table
 from icl_core.papers.birth.data.measures import LEVEL, arrival

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.birth.data.settings import OUTPUTS
 from icl_core.papers.birth.shared.crossing import crossing
 from icl_core.papers.birth.shared.probes import early_positions

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 from icl_core.figures import written
 from icl_core.papers.birth.data import claims
 from icl_core.papers.birth.data.measures import (

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, MARKS, Beat, Question, Script, Task, Try
 from icl_core.papers.birth.data.draw.looks import short
 from icl_core.papers.birth.data.draw.speed import ordered, shown, when
 from icl_core.papers.birth.data.measures import BIGRAM, LEVEL, UNIFORM, arrival, by_case, latest, of
 from icl_core.papers.birth.data.settings import View
 from icl_core.papers.birth.shared.words import EXAMPLE
-from icl_core.script import HEADLINE, MARKS, Beat, Question, Script, Task, Try
 
 OUTPUTS, STORED, NUMBERS = "Uniform or bigram outputs", "What is stored", "Every training"  # the drawers
 SEEN = ("arrivals", "losses", "w_o2", "w_k2", "w_k1", "table", HEADLINE, MARKS)

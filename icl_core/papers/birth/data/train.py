@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Progress, Tensors, compact, names
+from icl_core.contract.experiment import Progress, Tensors, compact, names
 from icl_core.papers.birth.data.settings import DATA, OUTPUTS, Config, training
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared import settings as one

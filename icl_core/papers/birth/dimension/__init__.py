@@ -6,7 +6,7 @@ once at the same learning rate for all and once at the best for each.
 Change the width and the number of batches under “View”: the diagonal rises out of the noise.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.dimension import claims
 from icl_core.papers.birth.dimension.draw import single, training
 from icl_core.papers.birth.dimension.metrics import metrics

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 SEVERAL = range(3, 6)  # seeds: one decides nothing
 # Figure 8: as in Figure 3, batches of 512 sequences of 256 tokens, five random triggers

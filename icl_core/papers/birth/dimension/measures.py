@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.birth.dimension.settings import FACTORS
 from icl_core.papers.birth.shared.crossing import crossing
 

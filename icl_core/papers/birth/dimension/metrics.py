@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.dimension import claims
 from icl_core.papers.birth.dimension.measures import FROM, at_rates, at_widths, fixed, halves, over_training, tuned
 from icl_core.papers.birth.shared.seeds import over_seeds

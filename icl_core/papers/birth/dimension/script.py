@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, MARKS, Beat, Question, Script, Task, Try
 from icl_core.papers.birth.dimension.measures import FIXED, at_rates, contour, over_training, tuned
 from icl_core.papers.birth.dimension.settings import Config, View, widths_of
 from icl_core.papers.birth.shared.words import EXAMPLE
-from icl_core.script import HEADLINE, MARKS, Beat, Question, Script, Task, Try
 
 THEORY, NUMBERS = "Theory beside simulation", "Every width"  # the drawers
 ONE_STEP = ("readings", "one_step", "noise", "recalls", HEADLINE, MARKS)

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from icl_core import device
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider
+from icl_core.machine import device
 from icl_core.papers.birth.shared import settings as one
 from icl_core.papers.birth.shared.settings import MODEL, REPEATS, SCALES, TASK, TRAINING
 

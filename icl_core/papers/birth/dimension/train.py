@@ -12,8 +12,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import pad
 
-from icl_core import device
-from icl_core.experiment import Progress, Tensors, names
+from icl_core.contract.experiment import Progress, Tensors, names
+from icl_core.machine import device
 from icl_core.papers.birth.dimension import one_step
 from icl_core.papers.birth.dimension.settings import FACTORS, NUMBERS, Config, training, widths_of
 from icl_core.papers.birth.shared import settings as one

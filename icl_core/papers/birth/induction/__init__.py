@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from icl_core.experiment import Drawing, Experiment, Run, Theory
+from icl_core.contract.experiment import Drawing, Experiment, Run, Theory
 from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.atlas import ATLAS, CLAIMS
 from icl_core.papers.birth.induction.draw import (

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Atlas, Claim, Metric
+from icl_core.contract.experiment import Atlas, Claim, Metric
 from icl_core.papers.birth.induction.claims import RECALL
 from icl_core.papers.birth.induction.settings import FASTEST, Config
 

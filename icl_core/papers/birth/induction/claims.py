@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 # Section 5 and Appendix E: batches of 512 sequences of 256 tokens, d = 128, SGD with momentum, a rate for each figure.
 SEVERAL = range(3, 6)  # seeds: one decides nothing

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.birth.shared.seeds import seeds_error
 
 FIRST_OF = ("W_K1_early", "W_K2_weighted")  # whichever of them is learned first comes after W_O2

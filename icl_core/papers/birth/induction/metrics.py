@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.figures import mean_of
 from icl_core.papers.birth.induction import claims, looking
 from icl_core.papers.birth.induction.forming import (
@@ -19,7 +19,7 @@ from icl_core.papers.birth.induction.forming import (
 )  # fmt: skip
 from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
 from icl_core.papers.birth.shared.seeds import over_seeds, seeds_error
-from icl_core.trend import still_falling
+from icl_core.statistics.trend import still_falling
 
 MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹ early"}
 OF_PRESET = {FASTEST: claims.CLASSROOM, ORDER: claims.CLASSROOM_ORDER, BOTH: claims.CLASSROOM}

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.train import FROZEN

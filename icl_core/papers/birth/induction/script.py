@@ -5,7 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, LAST, MARKS, Beat, Question, Script, Task, Try, first_at
 from icl_core.papers.birth.induction.draw import grafts
 from icl_core.papers.birth.induction.metrics import accuracy_at, milestones
 from icl_core.papers.birth.induction.settings import View
@@ -14,7 +15,6 @@ from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.probes import early_positions
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.papers.birth.shared.words import EXAMPLE, MATRICES
-from icl_core.script import FIRST, LAST, MARKS, Beat, Question, Script, Task, Try, first_at
 
 GRAFT, OWN, BESIDE, CURVES = "Graft", "Your own sequence", "Trained beside constructed", "All curves"  # the drawers
 MOST = 100  # accuracies kept

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider, text, toggle
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, text, toggle
 from icl_core.papers.birth.shared.settings import Config
 
 __all__ = ["BOTH", "FASTEST", "ORDER", "PRESETS", "Config", "View"]

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.experiment import CannotDraw, Run
+from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.birth.induction.beside_construction import align, causal
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.shared.construction import construct

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from icl_core.experiment import Progress, Tensors, compact, names
+from icl_core.contract.experiment import Progress, Tensors, compact, names
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.sequence import example, read, typed

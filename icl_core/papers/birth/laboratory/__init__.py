@@ -6,7 +6,7 @@ pairs does gradient descent learn first?
 Move the number of pairs under “View” and watch which outputs win. Then play the training: each dot is a pair.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.laboratory import claims
 from icl_core.papers.birth.laboratory.draw import capacity, concrete, forms, learning, near
 from icl_core.papers.birth.laboratory.metrics import metrics

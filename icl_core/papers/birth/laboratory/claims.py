@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 SEVERAL = range(3, 6)  # seeds: one decides nothing
 paper = partial(Claim, kind="paper", at={"seeds": SEVERAL})

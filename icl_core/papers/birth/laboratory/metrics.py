@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.laboratory import claims
 from icl_core.papers.birth.laboratory.learned import one_step
 from icl_core.papers.birth.laboratory.read_run import at, growth, off_theory, waiting

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from icl_core.experiment import Progress, names
+from icl_core.contract.experiment import Progress, names
 from icl_core.papers.birth.laboratory import learned, sweeps, vectors
 from icl_core.papers.birth.laboratory.settings import HEADS, Config
 from icl_core.training import loop

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, LAST, MARKS, Beat, Example, Question, Script, Task, Try
 from icl_core.papers.birth.laboratory.read_run import at, halves, place, waiting
 from icl_core.papers.birth.laboratory.settings import HEADS, View
-from icl_core.script import HEADLINE, LAST, MARKS, Beat, Example, Question, Script, Task, Try
 
 VECTORS, CAPACITY, FORMS, LEARNED = "Random vectors", "Capacity", "Other forms", "Learned memory"  # the drawers
 MANY = 512  # pairs, which 64 dimensions cannot hold

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from icl_core.experiment import Preset
-from icl_core.knobs import BadSetting, choice, settings, slider
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import BadSetting, choice, settings, slider
 
 LEARNED, FREQUENCIES, REPEATS = "the learned memory", "frequencies", "repetition"
 FORMS = {"full": "one matrix W", "norm": "W, layer norm", "factorised": "U V", "mlp": "MLP"}

@@ -9,7 +9,7 @@ positions to store, but it also repeats its triggers more often.
 
 import numpy as np
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.length import claims
 from icl_core.papers.birth.length.draw import curves, growth
 from icl_core.papers.birth.length.draw.growth import SHORT

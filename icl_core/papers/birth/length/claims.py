@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 # three seeds, as one decides nothing; the simplified transformer or the full one
 EITHER = {"seeds": range(3, 6), "full": (False, True)}

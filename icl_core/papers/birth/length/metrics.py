@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.length import claims
 from icl_core.papers.birth.length.times import slope, slopes, times
 from icl_core.papers.birth.shared.seeds import over_seeds

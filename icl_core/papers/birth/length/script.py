@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
 from icl_core.papers.birth.length.settings import Config, View, lengths_of
 from icl_core.papers.birth.length.times import doubling, slope, times, written
 from icl_core.papers.birth.shared.words import EXAMPLE
-from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 BOUNDS = (1.5, 3.0)  # of how many times as long: about as long below, about four times above
 CHOICES = ("About as long", "About twice as long", "About four times as long")

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider, toggle
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, toggle
 from icl_core.papers.birth.shared import own_text
 from icl_core.papers.birth.shared import settings as one
 from icl_core.papers.birth.shared.full import settings as whole

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.figures import written as number
 from icl_core.papers.birth.shared.crossing import crossing
 from icl_core.papers.birth.shared.seeds import seeds_error

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from icl_core.experiment import Progress, Tensors, names
+from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared import settings as one

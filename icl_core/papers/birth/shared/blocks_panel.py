@@ -6,8 +6,8 @@ from typing import Any
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Panel
+from icl_core.contract.figure import Figure
 from icl_core.figures import written
 from icl_core.figures.grid import BAR, Subplot, diverging, heat, linked
 from icl_core.figures.style import INK, PAPER, TICKS, axis, layout

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from icl_core.cells import MEAN, PRODUCT, Explained, Map, Rival, Term, largest, softmax
+from icl_core.contract.explanation import MEAN, PRODUCT, Explained, Map, Rival, Term, largest, softmax
 from icl_core.figures.attention import positions
-from icl_core.figures.coarse import block_of, coarse
+from icl_core.figures.downsample import block_of, coarse
 from icl_core.figures.style import characters
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.memories import memory as stored_in

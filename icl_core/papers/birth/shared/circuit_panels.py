@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import torch
 
-from icl_core.experiment import Panel
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import Panel
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import characters, written
 from icl_core.figures.style import COLOURS, FAINT, INK, TICKS, axis, layout
 from icl_core.papers.birth.shared.circuit import Circuit, Path, contributions, merged

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from icl_core.diagram import Arrow, Box, Diagram
+from icl_core.contract.diagram import Arrow, Box, Diagram
 
 Shows = tuple[str, Mapping[str, Any]]
 LOW, HIGH, BETWEEN = 270.0, 60.0, 165.0  # the residual stream, and what stands above it

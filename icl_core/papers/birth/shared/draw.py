@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.figure import Figure
+from icl_core.contract.figure import Figure
 from icl_core.figures import Predictions, characters
 from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icl_core import figures
-from icl_core.experiment import CannotDraw, Panel, Run
+from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Predictions
 from icl_core.figures.attention import Box
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from icl_core import text_counts
-from icl_core.knobs import BadSetting, document, slider
+from icl_core.contract.knobs import BadSetting, document, slider
 from icl_core.papers.birth.shared.task import RARE_FROM
 
 NAME, ALPHABET = "Tiny Shakespeare", 65

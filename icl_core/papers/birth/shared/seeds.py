@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric
+from icl_core.contract.experiment import Claim, Metric
 
 
 def seeds_error(values: np.ndarray) -> float | None:

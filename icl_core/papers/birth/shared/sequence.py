@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from icl_core.experiment import CannotDraw
+from icl_core.contract.experiment import CannotDraw
 from icl_core.papers.birth.shared import model
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task, masks, sample

@@ -1,7 +1,7 @@
 """What is trained: the settings of the simplified transformer and its task."""
 
-from icl_core import device
-from icl_core.knobs import BadSetting, choice, settings, slider, toggle
+from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
+from icl_core.machine import device
 from icl_core.papers.birth.shared import own_text, uploaded
 from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.training import loop

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from icl_core import figures
-from icl_core.experiment import Panel
+from icl_core.contract.experiment import Panel
 from icl_core.figures import Predictions
-from icl_core.figures.coarse import coarse
+from icl_core.figures.downsample import coarse
 from icl_core.papers.birth.shared import heads
 from icl_core.papers.birth.shared.draw import NAMES, READ, right
 from icl_core.papers.birth.shared.heads import LONGEST, Heads

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.figure import Figure, Trace
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.style import COLOURS, FAINT, INK, MONO, PAPER, TEXT, TICKS, axis, characters, colour, layout
 from icl_core.papers.birth.shared.superposition import CHARACTER, COPIED, COPY, LEAST, POSITION, WRITTEN, Held, Traced
 

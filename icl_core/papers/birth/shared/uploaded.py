@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from icl_core import own_matrices
-from icl_core.knobs import BadSetting, document
+from icl_core.contract.knobs import BadSetting, document
 from icl_core.papers.birth.shared import own_text
 
 

@@ -1,6 +1,6 @@
 """What both experiments tell: one example of the task, and what each matrix is for."""
 
-from icl_core.script import Example
+from icl_core.contract.story import Example
 
 _ONCE = (("a", ""), ("b", "trigger"), ("c", "output"), ("X", ""))
 EXAMPLE = Example((*_ONCE, *_ONCE, ("a", ""), ("b", "query")), "c")

@@ -6,7 +6,7 @@ Take the steps in another order, change their sizes, or take the gradients exact
 sequences. In "The formulas" each lemma stands beside autograd.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.steps import claims
 from icl_core.papers.birth.steps.diagram import diagram

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from types import SimpleNamespace
 
-from icl_core.diagram import Diagram
+from icl_core.contract.diagram import Diagram
 from icl_core.papers.birth.shared import diagram as shared
 from icl_core.papers.birth.steps.settings import Config
 

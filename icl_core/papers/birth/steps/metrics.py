@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.birth.shared.seeds import over_seeds
 from icl_core.papers.birth.steps import claims
 from icl_core.papers.birth.steps.settings import THEN

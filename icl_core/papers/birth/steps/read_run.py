@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import torch
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.sequence import Reading, Shown, example, typed
 from icl_core.papers.birth.shared.sequence import read as read_whole

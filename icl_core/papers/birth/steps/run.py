@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Progress, Tensors, names
+from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall, recalls

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Script, Task, Try
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.words import EXAMPLE, MATRICES
 from icl_core.papers.birth.steps.metrics import after, complete
 from icl_core.papers.birth.steps.settings import THEOREM, Config, View
-from icl_core.script import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Script, Task, Try
 
 # the drawers
 ORDER, ALSO, FORMULAS, FILTER = "Order and width", "What else is stored", "The formulas", "Filtering noise"

@@ -7,7 +7,7 @@ Play the training and watch the labels appear. In "Replace heads" you take heads
 another sequence, and see what the model can no longer say. "One layer" shows why a single layer fails.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.transformer import claims

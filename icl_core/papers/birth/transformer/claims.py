@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 # Section 3, Figure 2: batches of 512 sequences of 256 tokens, loss on all of them. How it is trained is left open: what
 # is still falling, and what one seed shows, decides nothing (see `metrics`).

@@ -1,6 +1,6 @@
 """The full transformer as a diagram: attention and feed-forward layer of every layer above the residual stream."""
 
-from icl_core.diagram import Arrow, Box, Diagram
+from icl_core.contract.diagram import Arrow, Box, Diagram
 from icl_core.papers.birth.transformer.settings import Config
 
 LOW, HIGH = 270.0, 110.0  # the residual stream, and what reads from it and writes to it

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role
 from icl_core.papers.birth.shared.seeds import seeds_error
 from icl_core.papers.birth.transformer import claims
 from icl_core.papers.birth.transformer.read_run import forms
-from icl_core.trend import still_falling
+from icl_core.statistics.trend import still_falling
 
 SEEDS = 3
 MILESTONES = {PREVIOUS: "one back", INDUCTION: "followers"}

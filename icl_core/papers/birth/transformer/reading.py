@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import names
+from icl_core.contract.experiment import names
 from icl_core.papers.birth.shared.baselines import unusual
 from icl_core.papers.birth.shared.behaviour import by_position, on_previous
 from icl_core.papers.birth.shared.full.looking import head_names, passes

@@ -1,6 +1,7 @@
 """What is told of the full transformer: its task, the beats of the training with four heads a layer, what to try."""
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Script, Task, Try
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.words import EXAMPLE
@@ -8,7 +9,6 @@ from icl_core.papers.birth.transformer.draw.replaced import judged, named
 from icl_core.papers.birth.transformer.draw.stage import accuracy_at
 from icl_core.papers.birth.transformer.read_run import forms, last_heads, of_role
 from icl_core.papers.birth.transformer.settings import View
-from icl_core.script import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Script, Task, Try
 
 ONE, REPLACE, CURVES, SINGLE = "One head", "Replace heads", "All curves", "One layer"  # the drawers
 SECOND = "2.1, 2.2, 2.3, 2.4"

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider, text
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, text
 from icl_core.papers.birth.shared.full.settings import Config
 
 REPLACED = {"mean": "its mean output", "zero": "zero", "patch": "from another sequence"}

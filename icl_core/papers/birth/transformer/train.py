@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import device
-from icl_core.experiment import Progress, Tensors, names
+from icl_core.contract.experiment import Progress, Tensors, names
+from icl_core.machine import device
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.full.looking import head_names, look
 from icl_core.papers.birth.shared.full.probes import recalls

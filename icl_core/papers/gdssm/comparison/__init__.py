@@ -16,7 +16,7 @@ with two, and a gated delta network, whose state is the nearest relative of one 
 
 import numpy as np
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.comparison import claims
 from icl_core.papers.gdssm.comparison.draw import by_hand, ends, fairness, losses, products
 from icl_core.papers.gdssm.comparison.metrics import metrics

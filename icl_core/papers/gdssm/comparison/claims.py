@@ -3,7 +3,7 @@ f = N = 10, and the models as their authors build them."""
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 SIZE = {"f": 10, "N": 10}
 BUILT = {"form": "authors", "width": 1.0, "norm": "authors", "seeds": range(3, 6)}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.gdssm.comparison.claims import (
     ONLY,
     OTHERS,

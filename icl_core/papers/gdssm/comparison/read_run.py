@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm.shared.sequence_models import Model, model
 
 PAPERS_TASKS = 300_000 * 64  # "up to", A.5

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Progress, names
+from icl_core.contract.experiment import Progress, names
 from icl_core.papers.gdssm.shared.sequence_models import train
 from icl_core.papers.gdssm.shared.sequence_models.learners import Learner, learners
 from icl_core.papers.gdssm.shared.sequence_models.settings import Config

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try, first_at
 from icl_core.figures import written
 from icl_core.papers.gdssm.comparison.read_run import Entry, entries, tasks_seen
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels, watched
 from icl_core.papers.gdssm.shared.sequence_models.learners import learners
 from icl_core.papers.gdssm.shared.told import EXAMPLE
-from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try, first_at
 
 THREE = ("s5", "mamba", "griffin")
 

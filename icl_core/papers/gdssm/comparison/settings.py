@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from icl_core.experiment import Preset
-from icl_core.knobs import settings, toggle
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import settings, toggle
 from icl_core.papers.gdssm.shared.sequence_models.settings import Config
 
 

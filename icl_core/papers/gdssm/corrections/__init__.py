@@ -7,7 +7,7 @@ a proof: an MLP behind the sum cannot do what Proposition 4 asks of it, while a 
 the statement holds. None of it touches the paper's message that a state-space layer can accumulate gradients.
 """
 
-from icl_core.experiment import Claim, Drawing, Experiment, Run, Theory
+from icl_core.contract.experiment import Claim, Drawing, Experiment, Run, Theory
 from icl_core.papers.gdssm.corrections import claims, draw
 from icl_core.papers.gdssm.corrections.metrics import metrics
 from icl_core.papers.gdssm.corrections.run import best_gain, run

@@ -4,7 +4,7 @@ claimed."""
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 from icl_core.papers.gdssm.shared.closed_forms import KAPPA
 
 SIZE = {"f": 10, "N": 10}  # the paper's

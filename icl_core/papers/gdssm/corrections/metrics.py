@@ -1,6 +1,6 @@
 """A number for each statement."""
 
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.gdssm.corrections.claims import GAIN, ODD, PRINTED_Q, TRANSPOSES
 from icl_core.papers.gdssm.corrections.run import best_gain
 

@@ -9,7 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.experiment import Progress, Run
+from icl_core.contract.experiment import Progress, Run
 from icl_core.papers.gdssm.corrections.settings import Config
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, layer_nd

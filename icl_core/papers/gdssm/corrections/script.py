@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
 from icl_core.figures import written
 from icl_core.papers.gdssm.corrections.run import best_gain, gain
 from icl_core.papers.gdssm.corrections.settings import Config
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.told import EXAMPLE
-from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 
 def _left(run: Run, name: str) -> float:

@@ -1,8 +1,8 @@
 """The settings of the experiment on the paper's formulas."""
 
-from icl_core import device
-from icl_core.experiment import Preset
-from icl_core.knobs import settings, slider
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import settings, slider
+from icl_core.machine import device
 from icl_core.papers.gdssm.shared.settings import REPEATS, TASK
 
 

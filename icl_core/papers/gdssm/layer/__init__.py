@@ -8,7 +8,7 @@ Compare the two by loss, by weights, and by the state after every pair. Replace 
 what breaks.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run, Theory, Together
+from icl_core.contract.experiment import Drawing, Experiment, Run, Theory, Together
 from icl_core.papers.gdssm.layer import claims, population
 from icl_core.papers.gdssm.layer.atlas import ATLAS, CLAIMS
 from icl_core.papers.gdssm.layer.diagram import diagram

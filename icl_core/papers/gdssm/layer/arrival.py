@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 
 NEAR = 0.01
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Atlas, Claim, Metric
+from icl_core.contract.experiment import Atlas, Claim, Metric
 from icl_core.papers.gdssm.layer.claims import FLOOR, REACHES
 from icl_core.papers.gdssm.layer.settings import LAYER, Config
 

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 # The paper's size (Appendices A.5 and A.6) and its several seeds; x of the text, or of its figures' runs.
 SIZE = {"f": 10, "N": 10, "r": (1.0, 0.5), "seeds": range(3, 6)}

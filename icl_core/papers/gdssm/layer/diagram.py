@@ -1,6 +1,6 @@
 """The GD-SSM as a diagram: what enters the state, what keeps it, what reads it."""
 
-from icl_core.diagram import Arrow, Box, Diagram
+from icl_core.contract.diagram import Arrow, Box, Diagram
 from icl_core.papers.gdssm.shared.settings import Config
 
 ONE = (

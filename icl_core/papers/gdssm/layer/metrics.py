@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer import claims
 from icl_core.papers.gdssm.layer.symmetries import Comparison, compare, mean_decay

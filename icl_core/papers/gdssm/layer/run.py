@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import torch
 
-from icl_core import device
-from icl_core.experiment import Progress, Tensors
+from icl_core.contract.experiment import Progress, Tensors
+from icl_core.machine import device
 from icl_core.papers.gdssm.layer import population, second_step
 from icl_core.papers.gdssm.layer.settings import as_here
 from icl_core.papers.gdssm.shared import any_layer as models
@@ -38,7 +38,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 def run_together(
     configs: Sequence[Config], progresses: Sequence[Progress]
 ) -> Iterator[tuple[int, Tensors | Exception]]:
-    """`run` of each, all trained as one: see `icl_core.experiment.Together`."""
+    """`run` of each, all trained as one: see `icl_core.contract.experiment.Together`."""
     plans = [
         (train.training_phase(TRAIN, config), progress, partial(phases.curves, TRAIN))
         for config, progress in zip(configs, progresses, strict=True)

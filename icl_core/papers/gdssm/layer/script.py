@@ -3,14 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer.draw import grafts, scale, stage
 from icl_core.papers.gdssm.layer.draw.state import held
 from icl_core.papers.gdssm.layer.settings import Config, View
 from icl_core.papers.gdssm.shared.read_run import compared, percent
 from icl_core.papers.gdssm.shared.told import EXAMPLE
-from icl_core.script import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
 
 ALIKE = 0.05  # a state this near to the gradient is the gradient
 FEW = 3  # pairs that are read before it is asked for

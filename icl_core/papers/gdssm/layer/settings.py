@@ -5,8 +5,8 @@ What is computed is `shared.settings.Config`: the experiment on sizes trains the
 
 from dataclasses import replace
 
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider, text, toggle
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, text, toggle
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.settings import Config
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core.knobs import knobs
+from icl_core.contract.knobs import knobs
 from icl_core.papers.gdssm.layer.settings import PARTS, View
 from icl_core.papers.gdssm.layer.symmetries import mean_decay, shared_as
 from icl_core.papers.gdssm.shared.any_layer import Model

@@ -11,7 +11,7 @@ end above one step here, and reaches it with its own rate under "Beside other mo
 The paper gives no widths of the other models. Its own layer has 20 at f = N = 10, where 2f + N + 1 is 31.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.learns import claims, draw
 from icl_core.papers.gdssm.learns.metrics import metrics
 from icl_core.papers.gdssm.learns.read_run import ratios, widths

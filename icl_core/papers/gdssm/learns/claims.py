@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 found = partial(Claim, kind="ours", source="not in the paper, which gives no widths of the others")
 BUILT = {"widths": "1/2, 3/4, 1, 3/2, 2", "models": "all", "norm": "authors", "learning_rate": 3e-3}

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.gdssm.learns import read_run
 from icl_core.papers.gdssm.learns.read_run import curve, ratios, widths

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.gdssm.learns.claims import NARROW, PRODUCTS, WIDE
 from icl_core.papers.gdssm.learns.read_run import base_place, ratios, unfinished
 from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm.learns.run import OWN
 from icl_core.papers.gdssm.learns.settings import settings_of
 from icl_core.papers.gdssm.shared.sequence_models import ends, model

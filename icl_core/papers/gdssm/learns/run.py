@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Progress, names
+from icl_core.contract.experiment import Progress, names
 from icl_core.papers.gdssm.learns.settings import Config, chosen, settings_of
 from icl_core.papers.gdssm.shared.sequence_models import train
 from icl_core.papers.gdssm.shared.sequence_models.learners import Learner, learners

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
 from icl_core.figures import written
 from icl_core.papers.gdssm.learns.read_run import base_place, curve, ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN
 from icl_core.papers.gdssm.learns.settings import Config
 from icl_core.papers.gdssm.shared.sequence_models.ends import LEFT, NEAR, watched
 from icl_core.papers.gdssm.shared.told import prompt
-from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 WIDEST = -1
 

@@ -12,7 +12,7 @@ An MLP embedding, which is ours, learns features in which every sine is linear: 
 gradient descent does what it always does.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear import claims
 from icl_core.papers.gdssm.nonlinear.diagram import diagram

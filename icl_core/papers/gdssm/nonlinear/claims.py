@@ -3,7 +3,7 @@ constructed ones behind the same embedding: that of one linear layer. MLP embedd
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 FIGURE = {"N": 10, "features": 10, "layers": (1, 2), "seeds": range(3, 6)}  # Figure 4 B
 shown, ours = partial(Claim, kind="paper", at=FIGURE, at_most=0.0), partial(Claim, kind="ours", at=FIGURE)

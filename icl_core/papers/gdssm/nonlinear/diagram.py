@@ -1,6 +1,6 @@
 """An embedding, GD-SSM layers on its features, and what may bend beside them, as a diagram (Appendix A.7)."""
 
-from icl_core.diagram import Arrow, Box, Diagram
+from icl_core.contract.diagram import Arrow, Box, Diagram
 from icl_core.papers.gdssm.nonlinear.settings import Config
 
 SAY = (

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from icl_core import trend
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.gdssm.nonlinear.claims import BETTER, BETTER_PLAIN, FEATURES, GATE, IDEAL, LINE, REACHES
 from icl_core.papers.gdssm.nonlinear.read_run import learned, model_at
+from icl_core.statistics import trend
 
 LITTLE = 0.01  # of the loss of a model that is compared with another
 

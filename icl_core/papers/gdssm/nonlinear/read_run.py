@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from icl_core.experiment import Run, Tensors, names
+from icl_core.contract.experiment import Run, Tensors, names
 from icl_core.papers.gdssm.nonlinear.model import Model, embed
 from icl_core.papers.gdssm.nonlinear.train import ideal, predict
 from icl_core.papers.gdssm.shared import upgrade as shared

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
 from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear.draw import stage
 from icl_core.papers.gdssm.nonlinear.metrics import over
@@ -13,7 +14,6 @@ from icl_core.papers.gdssm.nonlinear.settings import Config
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.read_run import percent, row_of
 from icl_core.papers.gdssm.shared.told import prompt
-from icl_core.script import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
 
 WAVES, MLP = 0.9, "mlp"  # R² of sin x and of cos x from which on features hold them; the model that is asked for them
 NEAR = 0.05  # as good

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from icl_core import device
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider, text
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, text
+from icl_core.machine import device
 from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
 

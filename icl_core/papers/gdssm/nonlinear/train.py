@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import device
-from icl_core.experiment import Progress, Tensors, names
+from icl_core.contract.experiment import Progress, Tensors, names
+from icl_core.machine import device
 from icl_core.papers.gdssm.nonlinear.initial import frozen, initial
 from icl_core.papers.gdssm.nonlinear.model import Model, forward
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, Variant

@@ -2,8 +2,8 @@
 
 import math
 
-from icl_core.knobs import BadSetting
-from icl_core.number_lists import number, pieces
+from icl_core.contract.knobs import BadSetting
+from icl_core.contract.number_lists import number, pieces
 
 MOST, X, Y = 40, 10.0, 100.0  # points at most, and how far from zero
 

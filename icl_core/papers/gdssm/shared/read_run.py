@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from icl_core import trend
-from icl_core.experiment import Run, Tensors
+from icl_core.contract.experiment import Run, Tensors
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, sample
+from icl_core.statistics import trend
 
 COUNTS = 0.001  # the share of a loss that counts as a difference
 

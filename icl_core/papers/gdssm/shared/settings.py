@@ -1,7 +1,7 @@
 """The settings of a GD-SSM training: which task, which model, how it is trained."""
 
-from icl_core import device
-from icl_core.knobs import BadSetting, choice, settings, slider, toggle
+from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
+from icl_core.machine import device
 
 OPTIMISERS = {"ours": "Adam, cosine to zero", "authors": "as the authors: AdamW, two rates, warm-up"}
 TEST_SET = (2**15, 2**24)  # tasks at most, and numbers of x at most

@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 from torch import Tensor
 
-from icl_core.knobs import knobs
+from icl_core.contract.knobs import knobs
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import train as single
 from icl_core.papers.gdssm.shared.settings import Config
-from icl_core.training import loop, together
+from icl_core.training import batched, loop
 from icl_core.training.phases import Wanted
 
 MOST = 20  # runs at once: beyond it a run costs hardly less
@@ -36,21 +36,21 @@ def train(
     weights, measure = [single.initial(config) for _ in indices], single.watched(config)
     problems = [single.problem(configs[index], own, measure) for index, own in zip(indices, weights, strict=True)]
     members = [
-        together.Member(problem, wanted[index].resumed, wanted[index].report)
+        batched.Member(problem, wanted[index].resumed, wanted[index].report)
         for index, problem in zip(indices, problems, strict=True)
     ]
 
-    def join(which: Sequence[int], parameters: dict[str, Tensor]) -> together.Whole:
+    def join(which: Sequence[int], parameters: dict[str, Tensor]) -> batched.Whole:
         whole, leader = weights[0].with_(**parameters), problems[which[0]].generators[0]
         apart = replace(whole, runs=len(which))
-        return together.Whole(
+        return batched.Whole(
             lambda step: single.gradient(apart, single.draw(config, config.batch, leader)),
             lambda step: measure(apart),
             [0] * len(which),
         )
 
     ended: dict[int, loop.State] = {}
-    for index, what in together.train(members, join, config.steps, single.evaluations(config)):
+    for index, what in batched.train(members, join, config.steps, single.evaluations(config)):
         if isinstance(what, Exception):
             yield indices[index], what
         else:

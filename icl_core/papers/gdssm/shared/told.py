@@ -1,6 +1,6 @@
 """What the scripts of several experiments share: a prompt of numbers as it is told, and one on y = 2 x."""
 
-from icl_core.script import Example
+from icl_core.contract.story import Example
 
 # Without a blank "0.4−0.5" would read as one number; lines break between pairs alone.
 APART, WITHIN = (" ", ""), ("\N{NO-BREAK SPACE}", "")

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import device
-from icl_core.experiment import Progress, Tensors
+from icl_core.contract.experiment import Progress, Tensors
+from icl_core.machine import device
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, of_runs
 from icl_core.papers.gdssm.shared.any_layer import Model

@@ -1,6 +1,6 @@
 """Brings a run that was kept under the names of then to those of today."""
 
-from icl_core.experiment import Tensors
+from icl_core.contract.experiment import Tensors
 
 SWEPT = ("alpha", "trained", "constructed", "closed", "zero")
 

@@ -5,7 +5,7 @@ More examples help a step of gradient descent, because their noise averages out.
 is (f σ²/2) (1 − N / (N − 2 + κ + f)), where σ² is the variance of x and κ = 1.8 for uniform x.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.upgrade import upgrade
 from icl_core.papers.gdssm.sizes import claims, draw

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.gdssm.shared.read_run import unfinished
 from icl_core.papers.gdssm.sizes.claims import EVERY_SIZE, EVERY_SIZE_1D
 

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import Beat, Question, Script, Task, Try
 from icl_core.figures import written
 from icl_core.papers.gdssm.shared.read_run import percent
 from icl_core.papers.gdssm.shared.told import EXAMPLE
 from icl_core.papers.gdssm.sizes.metrics import worst
 from icl_core.papers.gdssm.sizes.settings import BASE, Config
-from icl_core.script import Beat, Question, Script, Task, Try
 
 
 def _loss(run: Run, f: int, N: int) -> float:

@@ -1,9 +1,9 @@
 """The settings of the experiment on sizes: which are trained, and what is drawn of them."""
 
-from icl_core import device
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider, text, toggle
-from icl_core.number_lists import whole_numbers
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, text, toggle
+from icl_core.contract.number_lists import whole_numbers
+from icl_core.machine import device
 from icl_core.papers.gdssm.shared.settings import MODEL, MODELS, REPEATS, TASK, TRAINING, tested_with
 from icl_core.papers.gdssm.shared.settings import Config as Layer
 

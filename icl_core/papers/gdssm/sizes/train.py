@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Progress
+from icl_core.contract.experiment import Progress
 from icl_core.papers.gdssm.shared import train
 from icl_core.papers.gdssm.sizes.settings import Config, layer_of, sizes_of
 from icl_core.training import phases

@@ -8,7 +8,7 @@ to take the steps 1 / rₗ, in any order. So trained matrices stand here beside 
 
 import math
 
-from icl_core.experiment import Drawing, Experiment, Run, Together
+from icl_core.contract.experiment import Drawing, Experiment, Run, Together
 from icl_core.papers.memformers.convergence import claims, draw
 from icl_core.papers.memformers.convergence.draw import cells, stage
 from icl_core.papers.memformers.convergence.metrics import metrics

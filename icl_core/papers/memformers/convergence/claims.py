@@ -1,6 +1,6 @@
 """What is claimed of preconditioners that converge to Σ⁻¹."""
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 TASK = {"variant": "linear", "d": 5, "n": 20, "spectrum": "paper", "layers": 3}
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.convergence import claims
 from icl_core.papers.memformers.shared.draw.preconditioner import multiples
 from icl_core.papers.memformers.shared.read_run import mean_and_error
-from icl_core.trend import still_falling, tail
+from icl_core.statistics.trend import still_falling, tail
 
 
 def metrics(run: Run) -> list[Metric]:

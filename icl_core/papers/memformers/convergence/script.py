@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
 from icl_core.papers.memformers.convergence.settings import View
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.draw.preconditioner import multiples
 from icl_core.papers.memformers.shared.told import EXAMPLE
-from icl_core.script import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
 
 CLOSE = 0.1  # from a multiple of Σ⁻¹, as a share of its size
 SAME = 0.1  # a share by which two steps may differ and count as one

@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider
 from icl_core.papers.memformers.shared.settings import COORDINATES, MODEL, REPEATS, TRAINING, Training
 
 MODELS = {"linear": "linear transformer, no memory", "lfom": "LFOM Memformer"}

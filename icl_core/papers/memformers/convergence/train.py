@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Progress, Tensors
+from icl_core.contract.experiment import Progress, Tensors
 from icl_core.papers.memformers.convergence.settings import Config
 from icl_core.papers.memformers.shared import together
 from icl_core.papers.memformers.shared.baselines import construction
@@ -27,7 +27,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 def run_together(
     configs: Sequence[Config], progresses: Sequence[Progress]
 ) -> Iterator[tuple[int, Tensors | Exception]]:
-    """`run` of each, all trained as one: see `icl_core.experiment.Together`."""
+    """`run` of each, all trained as one: see `icl_core.contract.experiment.Together`."""
     names = [_name(config) for config in configs]
     plans = [
         (training_phase(name, config), progress, partial(phases.curves, name))

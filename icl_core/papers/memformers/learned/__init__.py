@@ -8,7 +8,7 @@ that is bounded. The squared error is not bounded, and rare prompts rule its mea
 fresh prompts against N, of the mean and of the median, over what infinitely many prompts would give.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.learned import claims, draw
 from icl_core.papers.memformers.learned.metrics import metrics
 from icl_core.papers.memformers.learned.script import SCRIPT

@@ -1,6 +1,6 @@
 """What is claimed of first-order methods that are learned directly, from a number of prompts."""
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 TASK = {"d": 5, "spectrum": "isotropic", "steps": range(1000, 5001)}
 FIGURE = {**TASK, "n": (19, 20), "memory": "learned shared", "layers": 4}  # the authors' method sees 19 of the 20

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.claims import agree
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.claims import agree
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
 from icl_core.figures import Curve
 from icl_core.papers.memformers.learned.claims import AS_PRINTED, PRINTED, PRINTED_CGD
 from icl_core.papers.memformers.learned.metrics import excess, power

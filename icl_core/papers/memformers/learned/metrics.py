@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.learned import claims
 from icl_core.papers.memformers.shared.read_run import log_from_least, mean_and_error
 

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
 from icl_core.papers.memformers.learned.metrics import excess, power
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.read_run import log_from_least
 from icl_core.papers.memformers.shared.told import EXAMPLE, compared, times
-from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 ROOT = -0.5  # the power of N in the bound's proof
 NEAR = 0.25  # of that power: about as fast

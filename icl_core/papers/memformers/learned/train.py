@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Progress
+from icl_core.contract.experiment import Progress
 from icl_core.papers.memformers.learned.settings import Config, model_of, sizes_of
 from icl_core.papers.memformers.shared.baselines import baselines
 from icl_core.papers.memformers.shared.train import by_depth, every_depth, on_own_batch

@@ -8,7 +8,7 @@ with one matrix can do. The trained model can be decoded: the method that it has
 
 from collections.abc import Callable
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.methods import claims, printed
 from icl_core.papers.memformers.methods.atlas import ATLAS, CLAIMS
 from icl_core.papers.memformers.methods.draw import cells, depth, forms, optimiser, overfit, products, stage, trajectory

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 TASK = {"d": 5, "n": 20, "spectrum": "paper"}
 FRESH = {"batches": "fresh", **TASK, "layers": range(4, 11), "steps": range(1000, 10_001)}  # trained to the end

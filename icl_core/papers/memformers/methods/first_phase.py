@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from icl_core.experiment import Tensors
+from icl_core.contract.experiment import Tensors
 from icl_core.papers.memformers.methods.settings import Config
 from icl_core.papers.memformers.shared import variants
 from icl_core.papers.memformers.shared.task import roots

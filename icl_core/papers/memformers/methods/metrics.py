@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.methods import claims, protocol
 from icl_core.papers.memformers.shared import read_run, token_form
 from icl_core.papers.memformers.shared.read_run import log_from_least
 from icl_core.papers.memformers.shared.task import eigenvalues_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
-from icl_core.trend import still_falling
+from icl_core.statistics.trend import still_falling
 
 EXACT = {  # natural logarithms for one to four layers; d = 5, n = 20, eigenvalues 1, 1, 1/4, 1/16, 1
     "floor_scalar": (0.810, 0.444, 0.152, -0.145),

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.claims import agree
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.claims import agree
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.methods.claims import AUTHORS, FEW_PROMPTS, FOURTH
 from icl_core.papers.memformers.shared.read_run import log_from_least
 

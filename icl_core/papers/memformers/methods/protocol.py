@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.methods import claims, printed
 from icl_core.papers.memformers.shared.read_run import log_from_least, mean_and_error
 from icl_core.papers.memformers.shared.variants import VARIANTS

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, HEADLINE, LAST, Beat, Question, Script, Task, Try, first_at
 from icl_core.papers.memformers.methods import decode
 from icl_core.papers.memformers.methods.draw import optimiser, stage, trajectory
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.read_run import depth_of, end
 from icl_core.papers.memformers.shared.told import EXAMPLE, compared
-from icl_core.script import FIRST, HEADLINE, LAST, Beat, Question, Script, Task, Try, first_at
 
 ALIKE = 0.1  # the logarithm of a ratio of errors: within 10% they count as equal
 

@@ -3,8 +3,8 @@ classroom's and one for each figure."""
 
 from dataclasses import replace
 
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider, toggle
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, toggle
 from icl_core.papers.memformers.methods.claims import AUTHORS_TRAINING, FEW_PROMPTS
 from icl_core.papers.memformers.shared.settings import MODEL, TRAINING, Model
 

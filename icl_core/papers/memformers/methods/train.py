@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.experiment import Progress, names
+from icl_core.contract.experiment import Progress, names
 from icl_core.papers.memformers.methods.first_phase import with_first_phases
 from icl_core.papers.memformers.methods.settings import Config
 from icl_core.papers.memformers.shared.baselines import baselines

@@ -13,7 +13,7 @@ mean of its x², and what a model leaves of w* is a polynomial in S: you see all
 
 import numpy as np
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.mixture import claims
 from icl_core.papers.memformers.mixture.draw import losses, one_component, polynomials, stage
 from icl_core.papers.memformers.mixture.metrics import metrics

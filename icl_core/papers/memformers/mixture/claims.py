@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 MIXTURE: dict[str, Any] = {
     "means": "2.5, 0, -1", "variances": "0.5, 1, 2", "weights": "0.2, 0.3, 0.5", "n": 20, "layers": 4,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from icl_core import device
+from icl_core.machine import device
 from icl_core.papers.memformers.mixture.settings import Config, Distribution, mixture_of
 
 FRESH, BLOCK = 2**14, 2**12  # prompts of each component in the test set, and drawn at once

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Tensors, names
+from icl_core.contract.experiment import Tensors, names
 from icl_core.papers.memformers.mixture import components, tokens
 from icl_core.papers.memformers.mixture.protocol import KINDS, METHODS, expected, heads_of
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of

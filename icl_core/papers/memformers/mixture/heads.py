@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import torch
 
-from icl_core.experiment import Tensors
+from icl_core.contract.experiment import Tensors
 from icl_core.papers.memformers.mixture.prompts import Batches, distributions, prompts
 from icl_core.papers.memformers.mixture.settings import Config
 from icl_core.papers.memformers.shared import train, variants

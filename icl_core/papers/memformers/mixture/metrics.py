@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.mixture import claims
 from icl_core.papers.memformers.shared.read_run import mean_and_error
 

@@ -7,7 +7,7 @@ w* ~ N(0, 1), the query integrates out, and predicting zero loses 1, whatever th
 import torch
 from torch import Tensor
 
-from icl_core import device
+from icl_core.machine import device
 from icl_core.papers.memformers.mixture.settings import CHUNK, POOL, Config, Distribution, mixture_of
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.task import Batch, gaussian

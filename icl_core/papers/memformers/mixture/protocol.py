@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import device
-from icl_core.experiment import Tensors
+from icl_core.contract.experiment import Tensors
+from icl_core.machine import device
 from icl_core.papers.memformers.mixture import components, tokens
 from icl_core.papers.memformers.mixture.components import Tokens
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, Beat, Example, Question, Script, Task, Try
 from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR
 from icl_core.papers.memformers.mixture.settings import Config, View, mixture_of
 from icl_core.papers.memformers.shared.read_run import end
 from icl_core.papers.memformers.shared.told import TO, compared
-from icl_core.script import HEADLINE, Beat, Example, Question, Script, Task, Try
 
 ALIKE = 0.1  # the logarithm of a ratio of errors: within 10% they count as equal
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Any
 
-from icl_core import device
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider, text
-from icl_core.number_lists import numbers, shares
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, text
+from icl_core.contract.number_lists import numbers, shares
+from icl_core.machine import device
 
 TASK, HEADS, GATES, REPEATS = "the mixture", "the heads", "at test time", "repetition"
 PROMPTS = {

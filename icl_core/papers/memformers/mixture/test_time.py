@@ -4,7 +4,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import device
+from icl_core.learners import floors
+from icl_core.machine import device
 from icl_core.papers.memformers.mixture.heads import KINDS
 from icl_core.papers.memformers.mixture.prompts import distributions, held_out, met
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of
@@ -12,7 +13,6 @@ from icl_core.papers.memformers.shared import baselines, experts, test_set, vari
 from icl_core.papers.memformers.shared.experts import Adapted, Heads
 from icl_core.papers.memformers.shared.first_order import expected_losses
 from icl_core.papers.memformers.shared.task import Batch
-from icl_core.regression import floors
 from icl_core.training import phases
 
 SEEN = (0.0, 3.0, 121)  # of S / E x², where the polynomials are drawn

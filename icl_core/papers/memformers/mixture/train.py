@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from icl_core.experiment import Progress, names
+from icl_core.contract.experiment import Progress, names
 from icl_core.papers.memformers.mixture import evaluated, protocol
 from icl_core.papers.memformers.mixture.heads import KINDS, training_phase
 from icl_core.papers.memformers.mixture.settings import Config

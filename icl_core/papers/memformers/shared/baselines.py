@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import regression
-from icl_core.experiment import names
+from icl_core import learners
+from icl_core.contract.experiment import names
 from icl_core.papers.memformers.shared import known_methods, task, test_set
 from icl_core.papers.memformers.shared.task import eigenvalues_of
 
@@ -32,8 +32,8 @@ def baselines(config: Any) -> Lines:
     """
     D, depths = eigenvalues_of(config), range(1, config.layers + 1)
     S = prompts(config)
-    X = regression.coloured(S, D)
-    best = {"gd": regression.best_rate, "momentum": regression.best_momentum, "nesterov": regression.best_nesterov}
+    X = learners.coloured(S, D)
+    best = {"gd": learners.best_rate, "momentum": learners.best_momentum, "nesterov": learners.best_nesterov}
     tuned = {name: np.array([tune(X[..., :TUNED_ON], D, L) for L in depths]) for name, tune in best.items()}
     found = {f"reference/{name}": value for name, value in tuned.items()} | _classical(X, D, tuned)
     for cg, floor, pool, eigenvalues in (("cg", "floor_scalar", X, D), ("pcg", "floor", S, None)):
@@ -58,11 +58,11 @@ def _classical(X: Tensor, D: Tensor, tuned: Lines) -> Lines:
     """The methods with constant settings, the authors' and the best for each depth."""
     unit, layers = float(D.max()), len(tuned["gd"])
     methods: dict[str, tuple[Callable[..., Tensor], Any]] = {
-        "gd": (regression.gradient_descent, tuned["gd"][:, None]),
-        "momentum": (regression.momentum, [(MOMENTUM / unit, BETA)] * layers),
-        "nesterov": (regression.nesterov, [(NESTEROV / unit, BETA)] * layers),
-        "momentum_tuned": (regression.momentum, tuned["momentum"]),
-        "nesterov_tuned": (regression.nesterov, tuned["nesterov"]),
+        "gd": (learners.gradient_descent, tuned["gd"][:, None]),
+        "momentum": (learners.momentum, [(MOMENTUM / unit, BETA)] * layers),
+        "nesterov": (learners.nesterov, [(NESTEROV / unit, BETA)] * layers),
+        "momentum_tuned": (learners.momentum, tuned["momentum"]),
+        "nesterov_tuned": (learners.nesterov, tuned["nesterov"]),
     }
     found: Lines = {}
     for name, (method, settings) in methods.items():
@@ -71,14 +71,14 @@ def _classical(X: Tensor, D: Tensor, tuned: Lines) -> Lines:
     return found
 
 
-def conjugate(S: Tensor, D: Tensor | None, steps: int) -> tuple[Tensor, regression.Conjugate]:
+def conjugate(S: Tensor, D: Tensor | None, steps: int) -> tuple[Tensor, learners.Conjugate]:
     """What conjugate gradient loses after each step for sampled w*, [steps, prompts], and what it did. In the
     eigenbasis of Σ, or (D None) in whitened coordinates, where it knows Σ⁻¹."""
     generator = torch.Generator().manual_seed(2**31 + 19)
     white = task.gaussian((S.shape[0], S.shape[-1]), generator)
     target = white if D is None else white / D.sqrt().to(white)[:, None]
-    done = regression.conjugate_gradient(S, target, steps)
-    return regression.sampled_loss(done.iterates - target, D)[1:], done
+    done = learners.conjugate_gradient(S, target, steps)
+    return learners.sampled_loss(done.iterates - target, D)[1:], done
 
 
 def construction(config: Any) -> Lines:
@@ -94,7 +94,7 @@ def _construction(d: int, n: int, layers: int) -> Lines:
 
 
 def _floor(name: str, S: Tensor, D: Tensor | None, layers: int) -> Lines:
-    best = regression.floors(S, D, list(range(1, layers + 1)))
+    best = learners.floors(S, D, list(range(1, layers + 1)))
     steps = [[*1 / _real(each.roots), *[np.nan] * (layers - len(each.roots))] for each in best]
     noise, median = np.array([_noise_and_median(each, S, D) for each in best]).T
     return {
@@ -106,15 +106,15 @@ def _floor(name: str, S: Tensor, D: Tensor | None, layers: int) -> Lines:
     }
 
 
-def mean_coefficients(done: regression.Conjugate) -> np.ndarray:
+def mean_coefficients(done: learners.Conjugate) -> np.ndarray:
     """What conjugate gradient makes of each past gradient, as a mean over prompts: [L, L]."""
     return np.array([row.double().mean(-1).cpu().numpy() for row in known_methods.deflected(done.alpha, done.gamma)])
 
 
 def _linear(S: Tensor, D: Tensor, steps: int, method: Callable[..., Tensor], settings: tuple[float, ...]) -> Tensor:
     chunk = max(64, CHUNK // (len(S) ** 2 * (steps + 1)))
-    parts = (regression.error_maps(method, part, steps, *settings)[-1] for part in S.split(chunk, -1))
-    return torch.cat([regression.expected_loss(C, D) for C in parts], -1)
+    parts = (learners.error_maps(method, part, steps, *settings)[-1] for part in S.split(chunk, -1))
+    return torch.cat([learners.expected_loss(C, D) for C in parts], -1)
 
 
 def _line(name: str, losses: list[Tensor]) -> Lines:
@@ -126,14 +126,14 @@ def _line(name: str, losses: list[Tensor]) -> Lines:
     }
 
 
-def _noise_and_median(best: regression.Polynomial, S: Tensor, D: Tensor | None) -> tuple[float, float]:
+def _noise_and_median(best: learners.Polynomial, S: Tensor, D: Tensor | None) -> tuple[float, float]:
     """Of what the best polynomial in the mean loses: the standard error of the logarithm of a mean over 1000 prompts,
     each with its own w* and query, and the median over prompts."""
     generator, sampled, expected = torch.Generator().manual_seed(2**31 + 31), [], []
     for part in S.split(test_set.BLOCK, -1):
-        C = regression.evaluate(best, part)
-        expected.append(regression.expected_loss(C, D))
-        C = C * (1 if D is None else regression.weight(D).sqrt().to(part)[:, :, None])
+        C = learners.evaluate(best, part)
+        expected.append(learners.expected_loss(C, D))
+        C = C * (1 if D is None else learners.weight(D).sqrt().to(part)[:, :, None])
         target, query = (task.gaussian(part.shape[1:], generator) for _ in range(2))
         sampled.append(((C * target).sum(1) * query).sum(0).square())
     noise = float(test_set.mean_and_log_error(torch.cat(sampled))[1]) * (test_set.PROMPTS / 1000) ** 0.5

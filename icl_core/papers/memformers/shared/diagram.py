@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from icl_core.diagram import Arrow, Box, Diagram
+from icl_core.contract.diagram import Arrow, Box, Diagram
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 MOST = 4  # columns that have room, each for a layer

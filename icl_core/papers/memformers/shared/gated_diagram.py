@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from icl_core.diagram import Arrow, Box, Diagram
+from icl_core.contract.diagram import Arrow, Box, Diagram
 
 SAY = (
     "Every head reads the prompt and finds a step of its own; it learned that on prompts of one kind only, and is then "

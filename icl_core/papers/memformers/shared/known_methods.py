@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.regression import product
+from icl_core.learners import product
 
 
 def gradient_descent(layers: int, rate: float) -> np.ndarray:

@@ -7,12 +7,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.figures import mean_of
+from icl_core.learners import Covariance, covariates
 from icl_core.papers.memformers.shared import model
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.variants import VARIANTS, Parameters, Variant
-from icl_core.regression import Covariance, covariates
 
 LEAST = 1e-12  # a loss below it is zero to rounding
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from icl_core import device
-from icl_core.knobs import BadSetting, choice, knobs, settings, slider, text
+from icl_core.contract.knobs import BadSetting, choice, knobs, settings, slider, text
+from icl_core.machine import device
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.task import BLOCKS, FEWEST, POOL, SPECTRA, eigenvalues_of
 from icl_core.papers.memformers.shared.variants import VARIANTS

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core import device
-from icl_core.regression import Covariance, covariates, geometric, gram, grams, parse_eigenvalues, rotation
+from icl_core.learners import Covariance, covariates, geometric, gram, grams, parse_eigenvalues, rotation
+from icl_core.machine import device
 
 PAPER = (1.0, 1.0, 0.25, 0.0625, 1.0)  # eigenvalues of Σ in the authors' code; Appendix D
 SPECTRA = {

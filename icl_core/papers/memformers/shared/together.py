@@ -7,13 +7,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Diverged
-from icl_core.knobs import knobs
+from icl_core.contract.experiment import Diverged
+from icl_core.contract.knobs import knobs
 from icl_core.papers.memformers.shared import first_order, model
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.train import Batches, Begun, begin, end, evaluations, limited, told
 from icl_core.papers.memformers.shared.variants import VARIANTS
-from icl_core.training import loop, together
+from icl_core.training import batched, loop
 from icl_core.training.phases import Wanted
 
 FREE = ("spectrum", "condition", "decay", "own", "sigma2", "initial", "learning_rate", "seed")
@@ -38,15 +38,15 @@ def train(
     indices = list(wanted)
     begun = [begin(configs[index]) for index in indices]
     members = [
-        together.Member(b.problem, wanted[i].resumed, wanted[i].report) for i, b in zip(indices, begun, strict=True)
+        batched.Member(b.problem, wanted[i].resumed, wanted[i].report) for i, b in zip(indices, begun, strict=True)
     ]
     config = configs[indices[0]]
 
-    def join(which: Sequence[int], parameters: dict[str, Tensor]) -> together.Whole:
+    def join(which: Sequence[int], parameters: dict[str, Tensor]) -> batched.Whole:
         return _joined([begun[index] for index in which], parameters)
 
     ended: dict[int, loop.State] = {}
-    for index, what in together.train(members, join, config.steps, evaluations(config)):
+    for index, what in batched.train(members, join, config.steps, evaluations(config)):
         if isinstance(what, loop.State):
             ended[index] = what
         else:
@@ -56,7 +56,7 @@ def train(
         yield indices[index], end(begun[index], state)
 
 
-def _joined(begun: Sequence[Begun], parameters: dict[str, Tensor]) -> together.Whole:
+def _joined(begun: Sequence[Begun], parameters: dict[str, Tensor]) -> batched.Whole:
     """All rows on the prompts of their own seeds."""
     config, root = begun[0].config, torch.cat([each.root for each in begun])
     seeds = [each.config.seed for each in begun]
@@ -71,7 +71,7 @@ def _joined(begun: Sequence[Begun], parameters: dict[str, Tensor]) -> together.W
         rows = [each.problem.evaluate(step) for each in begun]
         return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
 
-    return together.Whole(gradient, evaluate, leaders)
+    return batched.Whole(gradient, evaluate, leaders)
 
 
 def _batch(of: Mapping[int, Batches], leaders: Sequence[int], step: int) -> Batch:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.script import Example
+from icl_core.contract.story import Example
 
 TO = "\N{NO-BREAK SPACE}↦\N{NO-BREAK SPACE}", ""  # lines break between pairs alone
 # w* = (2, −1): the answer to (1, 1) is 2 − 1

@@ -9,12 +9,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Diverged, Tensors
+from icl_core.contract.experiment import Diverged, Tensors
+from icl_core.learners import conjugate_gradient
 from icl_core.papers.memformers.shared import model, test_set, variants
 from icl_core.papers.memformers.shared.batches import Batches
 from icl_core.papers.memformers.shared.task import FEWEST, covariances, roots
 from icl_core.papers.memformers.shared.variants import Parameters
-from icl_core.regression import conjugate_gradient
 from icl_core.training import loop, phases, several_seeds
 from icl_core.training.phases import Made, Phase, Report
 

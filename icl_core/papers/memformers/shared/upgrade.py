@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 
-from icl_core.experiment import Tensors, names
+from icl_core.contract.experiment import Tensors, names
 
 # what was trained beside a model, by the label that stood in names
 IDS = {

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core import device
+from icl_core.machine import device
 from icl_core.papers.memformers.shared.task import gaussian
 
 Parameters = dict[str, Tensor]

@@ -9,7 +9,7 @@ transformer with α alone remembers nothing. It stands between the two and tells
 
 import numpy as np
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.speed import claims
 from icl_core.papers.memformers.speed.crossings import WITHIN, Factors, arrivals, at_best, typical

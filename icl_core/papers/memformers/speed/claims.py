@@ -1,7 +1,7 @@
 """What is claimed of the speed that memory buys. All are ours: the paper says nothing of steps to a floor. The bounds
 were set after a first look at the seeds 50 to 54, and are judged on the seeds from 0 on."""
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 AT = {
     "d": 5, "n": 20, "spectrum": "paper", "layers": 4, "batch": 1000, "seed": 0, "seeds": range(3, 6),

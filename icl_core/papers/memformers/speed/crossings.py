@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.memformers.shared.read_run import log_of
 from icl_core.papers.memformers.speed.models import BY_ID, LINEAR, Timed
-from icl_core.trend import last_fall, tail
+from icl_core.statistics.trend import last_fall, tail
 
 NEVER = np.inf  # not within the steps of the training
 WITHIN = 0.1  # of the floor, in the logarithm of the loss

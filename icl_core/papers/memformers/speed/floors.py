@@ -6,9 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import regression
+from icl_core import learners
+from icl_core.learners.polynomial import Moments, moments
 from icl_core.papers.memformers.shared import test_set
-from icl_core.regression.polynomial import Moments, moments
 
 STARTS = 8  # of the search for the best shared Γ
 SEED = 2**31 + 41
@@ -19,7 +19,7 @@ def floors(config: Any) -> dict[str, np.ndarray]:
     that a model with one Γ_j for all layers can be; on the prompts of every evaluation, [1] each."""
     held = test_set.held_out(config.d, config.n, test_set.WATCHED)
     S = torch.cat([S for _, S in held], -1)  # [d, d, prompts], whitened
-    best = regression.floors(S, None, [config.layers])[0].loss
+    best = learners.floors(S, None, [config.layers])[0].loss
     shared = shared_floor(moments(S, None, config.layers), config.layers)
     return {"baseline/floor": np.array([best], np.float32), "baseline/floor_shared": np.array([shared], np.float32)}
 

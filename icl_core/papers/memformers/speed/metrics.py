@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.speed import claims
 from icl_core.papers.memformers.speed.crossings import Factors, above_floor, at_best, at_equal
 from icl_core.papers.memformers.speed.models import CGD, EQUAL, LFOM, STEPPED

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
 from icl_core.papers.memformers.shared.told import EXAMPLE, times
 from icl_core.papers.memformers.speed.crossings import WITHIN, arrivals, at_best, models_of, typical
 from icl_core.papers.memformers.speed.draw.curves import nearest
 from icl_core.papers.memformers.speed.models import CGD, LFOM, LINEAR, STEPPED, Timed
 from icl_core.papers.memformers.speed.settings import View
-from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 BOUNDS = (1.3, 4.0)  # of how many times as fast: no faster below, far faster above
 MORE = 1.25  # a factor from which memory is worth more, or less, elsewhere

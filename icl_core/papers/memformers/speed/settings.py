@@ -1,8 +1,8 @@
 """The settings of the experiment on what memory is worth: which trainings are timed, its view and its presets."""
 
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider, text
-from icl_core.number_lists import numbers
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider, text
+from icl_core.contract.number_lists import numbers
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.settings import MODEL, REPEATS, TRAINING, Model, Task, task_of
 from icl_core.papers.memformers.speed.models import MODELS, Timed

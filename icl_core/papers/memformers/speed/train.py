@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from icl_core.experiment import Diverged, Progress, Tensors, names
+from icl_core.contract.experiment import Diverged, Progress, Tensors, names
 from icl_core.papers.memformers.shared import test_set, variants
 from icl_core.papers.memformers.shared.settings import Model
 from icl_core.papers.memformers.shared.task import roots

@@ -6,7 +6,7 @@ are conjugate gradient for all prompts. Which fixed numbers are best is another 
 of the expected loss vanishes. The misprints on the way are listed, each with the number that shows it.
 """
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.theorems import claims
 from icl_core.papers.memformers.theorems.draw import coefficients, stage, tables
 from icl_core.papers.memformers.theorems.metrics import metrics

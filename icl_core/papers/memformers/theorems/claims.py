@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 theory, ours = partial(Claim, kind="theory"), partial(Claim, kind="ours")
 SPECTRUM = {"spectrum": "paper", "n": range(20, 61)}  # where rounding is not magnified by the prompts' own conditioning

@@ -8,13 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core import regression
+from icl_core import learners
+from icl_core.learners import product, rotation
 from icl_core.papers.memformers.shared.baselines import conjugate
 from icl_core.papers.memformers.shared.task import PAPER
 from icl_core.papers.memformers.shared.variants import distances
 from icl_core.papers.memformers.theorems import identities
 from icl_core.papers.memformers.theorems.identities import Prompts, by_tokens
-from icl_core.regression import product, rotation
 
 PRINTED_D = (1.0, 1.0, 0.5, 0.25, 1.0)  # Section 3.3
 FIGURE_CGD = (0.73, 0.20, -0.52, -1.47)  # log-losses of CGD read off Figures 1 to 3, one to four layers
@@ -72,7 +72,7 @@ def loop(prompts: Prompts) -> Pair:
     """A.2's algorithm begins at n = 1 though no w_1 was made: the distance of its first move, from w_1 = w_0, from
     conjugate gradient's; and of the move that a loop from 0 makes."""
     S, r = prompts.S, product(prompts.S, prompts.target)
-    right = regression.conjugate_gradient(S, prompts.target, 1).iterates[1]
+    right = learners.conjugate_gradient(S, prompts.target, 1).iterates[1]
     moves = []
     for s in (r + r, r):  # s_1 = r_1 + γ_1 s_0 with r_1 = r_0, so γ_1 = 1; or s_0 = r_0
         moves.append(r.square().sum(0) / (s * product(S, s)).sum(0) * s)
@@ -112,11 +112,11 @@ def square(generator: torch.Generator) -> Pair:
 def spectrum(generator: torch.Generator) -> Pair:
     """Section 3.3 against Appendix D: the largest distance, over one to four steps at d = 5 and n = 20, of CGD's
     log-loss from that in Figures 1 to 3."""
-    white = regression.grams(len(PAPER), 20, SAMPLED, generator)
+    white = learners.grams(len(PAPER), 20, SAMPLED, generator)
     gaps = []
     for values in (PRINTED_D, PAPER):
         D = torch.tensor(values, dtype=torch.float64)
-        logs = conjugate(regression.coloured(white, D), D, len(FIGURE_CGD))[0].double().mean(-1).log()
+        logs = conjugate(learners.coloured(white, D), D, len(FIGURE_CGD))[0].double().mean(-1).log()
         gaps.append(float((logs - torch.tensor(FIGURE_CGD)).abs().max()))
     return gaps[0], gaps[1]
 

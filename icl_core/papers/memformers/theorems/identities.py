@@ -18,14 +18,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core import regression
+from icl_core import learners
+from icl_core.learners import product
 from icl_core.papers.memformers.shared import known_methods
 from icl_core.papers.memformers.shared.baselines import BETA, MOMENTUM, NESTEROV
 from icl_core.papers.memformers.shared.settings import Model
 from icl_core.papers.memformers.shared.task import covariances
 from icl_core.papers.memformers.shared.token_form import forward
 from icl_core.papers.memformers.theorems.settings import AT_ONCE
-from icl_core.regression import product
 
 SPREAD = 0.5  # of the random coefficients, about those of gradient descent
 
@@ -44,7 +44,7 @@ class Prompts:
     @property
     def S(self) -> Tensor:
         """X Xᵀ / n, [d, d, prompts]."""
-        return regression.gram(self.X)
+        return learners.gram(self.X)
 
     def length(self, w: Tensor) -> Tensor:
         """The root mean square of ⟨x, w⟩ over queries x, of w [..., d, prompts]: [..., prompts]."""
@@ -79,7 +79,7 @@ def cases(prompts: Prompts, layers: int, generator: torch.Generator) -> dict[str
     """Every method by its id."""
     S, target, unit = prompts.S, prompts.target, float(torch.linalg.eigvalsh(prompts.Sigma).max())
     d, count = target.shape
-    done = regression.conjugate_gradient(S, target, layers)
+    done = learners.conjugate_gradient(S, target, layers)
     ball, ahead = (MOMENTUM / unit, BETA), (NESTEROV / unit, BETA)
     alpha, gamma = (target.new_full((layers, count), value) for value in ball)
     nesterov = torch.from_numpy(known_methods.nesterov(layers, *ahead))
@@ -88,8 +88,8 @@ def cases(prompts: Prompts, layers: int, generator: torch.Generator) -> dict[str
     return {
         "cgd": Case("cgd", {"alpha": done.alpha, "gamma": done.gamma}, done.iterates),
         "cgd-gamma": Case("lfom", {"Gamma": known_methods.deflected(done.alpha, done.gamma)}, done.iterates),
-        "momentum": Case("cgd", {"alpha": alpha, "gamma": gamma}, regression.momentum(S, target, layers, *ball)),
-        "nesterov": Case("lfom", _for_all(nesterov, count), regression.nesterov(S, target, layers, *ahead)),
+        "momentum": Case("cgd", {"alpha": alpha, "gamma": gamma}, learners.momentum(S, target, layers, *ball)),
+        "nesterov": Case("lfom", _for_all(nesterov, count), learners.nesterov(S, target, layers, *ahead)),
         "any": Case("lfom", _for_all(steps_of(numbers)[..., 0], count), summed(numbers, S, target)),
         "diagonal": Case("coordinate", {"Gamma": steps_of(diagonals)}, summed(diagonals, S, target)),
     }

@@ -1,6 +1,6 @@
 """A number for each claim, read off a run."""
 
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.shared.read_run import mean_and_error
 from icl_core.papers.memformers.theorems import claims, parameters
 

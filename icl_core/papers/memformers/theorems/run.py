@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.experiment import Progress, Tensors, names
+from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.papers.memformers.shared.task import covariances
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.papers.memformers.theorems import errata, identities, parameters, stationarity

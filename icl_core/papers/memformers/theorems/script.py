@@ -1,11 +1,11 @@
 """What is told of the theorems."""
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
 from icl_core.papers.memformers.shared.told import EXAMPLE
 from icl_core.papers.memformers.theorems.draw.words import power
 from icl_core.papers.memformers.theorems.metrics import apart
 from icl_core.papers.memformers.theorems.settings import View
-from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 ALIKE = 1.5  # a factor within which errors count as alike
 

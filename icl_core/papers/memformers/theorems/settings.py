@@ -2,9 +2,9 @@
 
 from typing import ClassVar
 
-from icl_core import device
-from icl_core.experiment import Preset
-from icl_core.knobs import choice, settings, slider
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import choice, settings, slider
+from icl_core.machine import device
 from icl_core.papers.memformers.shared.settings import MODEL, REPEATS, TASK, Task
 from icl_core.papers.memformers.shared.task import eigenvalues_of
 

@@ -9,7 +9,7 @@ head with one number is as good, and the gates only say where they started.
 
 import numpy as np
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.shared.gated_diagram import diagram
 from icl_core.papers.memformers.shared.told import compared
 from icl_core.papers.memformers.shared.upgrade import upgrade

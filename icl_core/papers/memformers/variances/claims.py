@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 FIGURE: dict[str, Any] = {
     "steps": range(500, 3001), "gate_steps": range(500, 1001),  # trained as long as there, or longer

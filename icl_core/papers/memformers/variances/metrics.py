@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Claim, Metric, Run
+from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.shared.read_run import mean_and_error
 from icl_core.papers.memformers.variances import claims
 from icl_core.papers.memformers.variances.settings import home_of, met_by, trained_on

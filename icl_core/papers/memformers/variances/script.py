@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.told import EXAMPLE, compared
 from icl_core.papers.memformers.variances.draw.gates import by_method
 from icl_core.papers.memformers.variances.metrics import at_home, weighed
 from icl_core.papers.memformers.variances.settings import Config, View, met_by, trained_on
-from icl_core.script import HEADLINE, Beat, Question, Script, Task, Try
 
 MOST = 0.6  # of a step: a head that takes more does the work alone
 MIDDLE = 1  # of the unseen variances: between those that heads have learned

@@ -1,8 +1,8 @@
 """The settings of the experiment on unseen variances: what is trained, what is drawn of it, and presets."""
 
-from icl_core.experiment import Preset
-from icl_core.knobs import BadSetting, choice, settings, slider, text
-from icl_core.number_lists import numbers
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import BadSetting, choice, settings, slider, text
+from icl_core.contract.number_lists import numbers
 from icl_core.papers.memformers.shared.settings import AUTHORS_TRAINING, PROTOCOLS, REPEATS, Model, Task, task_of
 
 HEADS, GATES = "the heads", "the gates"

@@ -6,14 +6,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core import device
-from icl_core.experiment import names
+from icl_core.contract.experiment import names
+from icl_core.learners import Covariance, coloured, grams
+from icl_core.machine import device
 from icl_core.papers.memformers.shared import baselines, experts, first_order, test_set, variants
 from icl_core.papers.memformers.shared.experts import Heads
 from icl_core.papers.memformers.shared.task import Batch, covariances, eigenvalues_of, gaussian, roots
 from icl_core.papers.memformers.shared.variants import Parameters
 from icl_core.papers.memformers.variances.settings import Config, home_of, model_of, trained_on
-from icl_core.regression import Covariance, coloured, grams
 
 FEWER = 2**13  # prompts on which what is far off is evaluated
 ONE_NUMBER = 100  # steps in which one is found

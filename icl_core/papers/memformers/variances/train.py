@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from icl_core.experiment import Progress, names
+from icl_core.contract.experiment import Progress, names
 from icl_core.papers.memformers.shared.train import training_phase
 from icl_core.papers.memformers.variances.settings import Config, met_by, model_of, trained_on
 from icl_core.papers.memformers.variances.test_time import METHODS, adapted, from_all_starts, references

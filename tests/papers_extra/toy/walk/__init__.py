@@ -7,7 +7,7 @@ import numpy as np
 from icl_core.papers.toy.walk import claims, draw, metrics, settings, train
 from icl_core.papers.toy.walk.script import SCRIPT
 
-from icl_core.experiment import Drawing, Experiment, Run
+from icl_core.contract.experiment import Drawing, Experiment, Run
 
 
 def headline(run: Run, view: settings.View) -> str:

@@ -1,6 +1,6 @@
 """What is claimed, each claim written once."""
 
-from icl_core.experiment import Claim
+from icl_core.contract.experiment import Claim
 
 RECOVERED = Claim(
     id="toy.recovered",

@@ -3,7 +3,7 @@
 import numpy as np
 from icl_core.papers.toy.walk.claims import EXACT, RECOVERED
 
-from icl_core.experiment import Metric, Run
+from icl_core.contract.experiment import Metric, Run
 
 
 def metrics(run: Run) -> list[Metric]:

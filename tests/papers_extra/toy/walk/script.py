@@ -3,8 +3,8 @@
 import numpy as np
 from icl_core.papers.toy.walk.settings import View
 
-from icl_core.experiment import Run
-from icl_core.script import FIRST, HEADLINE, LAST, Beat, Example, Question, Script, Task, Try
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, HEADLINE, LAST, Beat, Example, Question, Script, Task, Try
 
 
 def _halved(run: Run) -> float | None:

@@ -1,7 +1,7 @@
 """What is trained, what is drawn of it, and the settings to begin with."""
 
-from icl_core.experiment import Preset
-from icl_core.knobs import settings, slider
+from icl_core.contract.experiment import Preset
+from icl_core.contract.knobs import settings, slider
 
 
 @settings

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from icl_core.papers.toy.walk.settings import Config
 
-from icl_core.experiment import Progress, Tensors
+from icl_core.contract.experiment import Progress, Tensors
 from icl_core.training import loop, phases, several_seeds
 
 EVERY = 5

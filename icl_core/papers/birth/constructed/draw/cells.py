@@ -4,8 +4,8 @@ import math
 from dataclasses import replace
 from functools import partial
 
-from icl_core.cells import SUM, Explained, Map, Term, largest
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.explanation import SUM, Explained, Map, Term, largest
 from icl_core.papers.birth.constructed.draw.stage import reading
 from icl_core.papers.birth.constructed.run import constructed
 from icl_core.papers.birth.constructed.settings import Config, View

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.constructed.draw.sweep import style
 from icl_core.papers.birth.constructed.metrics import at_d, seeds_error, shares_closed
 from icl_core.papers.birth.constructed.settings import View

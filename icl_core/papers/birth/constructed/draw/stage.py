@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Trace
 from icl_core.figures.style import TICKS, note
 from icl_core.papers.birth.constructed.draw.sweep import against_width, over_widths, trained
 from icl_core.papers.birth.constructed.metrics import at_d

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.constructed.metrics import at_d
 from icl_core.papers.birth.constructed.settings import TALK, View

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.cells import PRODUCT, Explained, Map, Term, softmax
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.explanation import PRODUCT, Explained, Map, Term, softmax
 from icl_core.figures.attention import positions
 from icl_core.papers.birth.counting.chains import LETTERS
 from icl_core.papers.birth.counting.read_run import Reading, parameters_at, read

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.counting.settings import View
 from icl_core.papers.birth.counting.stages import NAMES, at_step, becomes, nearest, spans

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import GRID, PAPER, TICKS, axis, colour, layout, legend
 from icl_core.papers.birth.data.draw.looks import PROBES, kind, short

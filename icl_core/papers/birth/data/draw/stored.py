@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import CannotDraw, Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import CannotDraw, Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, characters
 from icl_core.figures.grid import AXIS, BAR, TITLE, diverging, subplots
 from icl_core.figures.heatmaps import add_map

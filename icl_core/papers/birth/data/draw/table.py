@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.data.draw.looks import PROBES, short
 from icl_core.papers.birth.data.measures import LEVEL, arrival, chosen, of
 from icl_core.papers.birth.data.settings import View

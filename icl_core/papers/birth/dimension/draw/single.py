@@ -5,8 +5,8 @@ import pandas as pd
 import torch
 
 from icl_core import figures
-from icl_core.experiment import CannotDraw, Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import CannotDraw, Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, characters
 from icl_core.figures.style import LINE, NONE_TO_ALL, PAPER, TICKS, axis, colourscale, layout
 from icl_core.papers.birth.dimension import one_step

@@ -1,6 +1,6 @@
 """Where both layers look on a sequence, and what is predicted there (Figure 2)."""
 
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import characters
 from icl_core.papers.birth.induction.read_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View

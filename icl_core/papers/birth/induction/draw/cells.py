@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from icl_core.cells import Map
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.explanation import Map
 from icl_core.papers.birth.induction.draw.stage import reading
 from icl_core.papers.birth.induction.read_run import weights_at
 from icl_core.papers.birth.induction.settings import View

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.induction.draw.matrices import shown
 from icl_core.papers.birth.induction.draw.stage import reading
 from icl_core.papers.birth.induction.read_run import at_step, weights_at

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.induction.draw.curves import over_steps
 from icl_core.papers.birth.induction.forming import at_the_thaw

@@ -7,15 +7,15 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.induction.forming import half_step
 from icl_core.papers.birth.induction.metrics import accuracy_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import GREY
 from icl_core.papers.birth.shared.probes import early_positions
-from icl_core.trend import still_falling
+from icl_core.statistics.trend import still_falling
 
 FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler
 # by the id of a probe: label, colour, dash

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.induction import stand_ins
 from icl_core.papers.birth.induction.read_run import at_step
 from icl_core.papers.birth.induction.settings import View

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import characters
 from icl_core.papers.birth.induction.read_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View

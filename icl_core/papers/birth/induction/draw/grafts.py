@@ -4,7 +4,7 @@ import pandas as pd
 import torch
 
 from icl_core import figures
-from icl_core.experiment import CannotDraw, Panel, Run
+from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.papers.birth.induction.beside_construction import compare
 from icl_core.papers.birth.induction.read_run import at_step, origin, weights_at
 from icl_core.papers.birth.induction.settings import View

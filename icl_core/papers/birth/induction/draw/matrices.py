@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.induction.beside_construction import Comparison, compare, rank, wrong
 from icl_core.papers.birth.induction.read_run import at_step, origin, weights_at
 from icl_core.papers.birth.induction.settings import View

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.induction.metrics import accuracy_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import KINDS, NAMES

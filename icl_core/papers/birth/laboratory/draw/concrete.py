@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Trace
 from icl_core.papers.birth.laboratory import memory, vectors
 from icl_core.papers.birth.laboratory.draw.forms import inner
 from icl_core.papers.birth.laboratory.settings import FORMS, View

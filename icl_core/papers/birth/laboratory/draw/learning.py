@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.series import ranged
 from icl_core.figures.style import PAPER, axis, layout, legend

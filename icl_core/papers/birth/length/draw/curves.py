@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.length.settings import OPTIMISERS, View
 from icl_core.papers.birth.length.times import LEVELS

@@ -1,7 +1,7 @@
 """What is trained of the full transformer."""
 
-from icl_core import device
-from icl_core.knobs import BadSetting, choice, settings, slider, toggle
+from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
+from icl_core.machine import device
 from icl_core.papers.birth.shared import own_text
 from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.papers.birth.shared.settings import (
@@ -64,7 +64,7 @@ class Config:
     def check(self) -> None:
         """Refuse what the text cannot give, heads of a broken width, and what does not fit the memory: of the sequences
         held at once ten maps of every head, and the streams, and half as much again that is held but not in use
-        (`icl_core.heap`); the weights with their optimiser's state, and those of every evaluation."""
+        (`icl_core.machine.malloc`); the weights with their optimiser's state, and those of every evaluation."""
         own_text.check(self)
         if self.d % self.heads:
             raise BadSetting(f"heads must divide the width, {self.d}, got {self.heads}")

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from icl_core import device
+from icl_core.machine import device
 from icl_core.papers.birth.shared.full.gradient import loss_and_gradient
 from icl_core.papers.birth.shared.full.model import initialise
 from icl_core.papers.birth.shared.full.settings import Config

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.steps.metrics import placed, tau
 from icl_core.papers.birth.steps.read_run import weights_after
 from icl_core.papers.birth.steps.settings import View

@@ -4,7 +4,7 @@ import pandas as pd
 import torch
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.steps.metrics import after

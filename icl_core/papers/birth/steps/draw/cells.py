@@ -2,8 +2,8 @@
 
 from functools import partial
 
-from icl_core.cells import Map
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.explanation import Map
 from icl_core.papers.birth.shared import cells
 from icl_core.papers.birth.steps.read_run import way_of, weights_after
 from icl_core.papers.birth.steps.settings import View

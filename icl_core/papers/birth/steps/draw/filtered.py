@@ -6,8 +6,8 @@ import pandas as pd
 import torch
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
 from icl_core.figures import Curve
 from icl_core.papers.birth.steps import toy
 from icl_core.papers.birth.steps.read_run import weights_after

@@ -6,7 +6,7 @@ import pandas as pd
 from torch import Tensor
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.steps import lemmas
 from icl_core.papers.birth.steps.run import CHECKED, given
 from icl_core.papers.birth.steps.settings import LEMMAS, View

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.figures.style import TICKS, note
 from icl_core.papers.birth.shared import stage

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.cells import Explained, Map, Term
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.explanation import Explained, Map, Term
 from icl_core.figures.attention import positions
 from icl_core.figures.style import characters
 from icl_core.papers.birth.shared.cells import attended

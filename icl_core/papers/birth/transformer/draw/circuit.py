@@ -4,7 +4,7 @@ from functools import partial
 
 import torch
 
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.shared import blocks_panel, circuit_panels
 from icl_core.papers.birth.shared.full.model import forward
 from icl_core.papers.birth.shared.heads import LONGEST

@@ -5,8 +5,8 @@ import pandas as pd
 import torch
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
 from icl_core.figures.attention import Box, positions, tokens_held
 from icl_core.figures.grid import NONE_TO_ALL, Subplot, heat, linked, map_axes
 from icl_core.figures.style import characters, colourscale, layout

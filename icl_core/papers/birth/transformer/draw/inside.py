@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import CannotDraw, Panel, Run
+from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.shared.memories import memory_tokens
 from icl_core.papers.birth.shared.probes import early_positions

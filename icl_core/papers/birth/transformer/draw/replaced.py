@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import CannotDraw, Panel, Run
+from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.figures import written
 from icl_core.papers.birth.shared.train import held_out, task_of
 from icl_core.papers.birth.transformer.ablation import POSITIONS, Bench

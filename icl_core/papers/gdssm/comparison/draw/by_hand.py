@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from icl_core import figures
-from icl_core.experiment import CannotDraw, Panel, Run
+from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.papers.gdssm.comparison import constructed
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared import construction

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.style import DASHES, FAINT, PAPER, TICKS, axis, colour, layout
 from icl_core.papers.gdssm.comparison import read_run
 from icl_core.papers.gdssm.comparison.draw import style

@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, references
 from icl_core.figures.style import INK, TICKS, axis, layout, note
 from icl_core.papers.gdssm.comparison.draw import style

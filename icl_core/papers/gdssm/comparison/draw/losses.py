@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.read_run import curves

@@ -4,7 +4,7 @@ from typing import Any
 
 import pandas as pd
 
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.gdssm.comparison.read_run import entries
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared.sequence_models.ends import levels

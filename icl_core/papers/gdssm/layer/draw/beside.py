@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.papers.gdssm.layer.arrival import NEAR, apart, arrivals
 from icl_core.papers.gdssm.layer.metrics import population_distance

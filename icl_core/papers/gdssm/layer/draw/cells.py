@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.cells import Explained, Map, Term, largest
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.explanation import Explained, Map, Term, largest
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.state import Held, contributed, held

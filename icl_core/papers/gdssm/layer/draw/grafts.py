@@ -7,8 +7,8 @@ import pandas as pd
 
 import icl_core.papers.gdssm.layer.surgery as surgery
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
 from icl_core.figures import written
 from icl_core.figures.style import PAPER
 from icl_core.papers.gdssm.shared import any_layer as models

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icl_core.experiment import Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Run
+from icl_core.contract.figure import Figure
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.read_run import percent
 

@@ -7,7 +7,7 @@ import pandas as pd
 import torch
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.points import points

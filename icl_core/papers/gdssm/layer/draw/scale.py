@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.shared import any_layer as models

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.papers.gdssm.layer.draw import prompt, training
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks

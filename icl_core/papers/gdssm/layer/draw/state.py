@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer.surgery import kind_of
 from icl_core.papers.gdssm.shared import any_layer as models

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.papers.gdssm.layer.draw.levels import ZERO, beaten, foot, levels, settle, words
 from icl_core.papers.gdssm.shared import closed_forms, train

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Bowl, Curve, written
 from icl_core.figures.style import INK, PAPER
 from icl_core.papers.gdssm.layer.symmetries import quantities

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.weights_parts import DECAYS, NUMBERS, RATE, Part, parts

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.figure import Figure
+from icl_core.contract.figure import Figure
 from icl_core.figures.grid import BAR, TITLE, Subplot, diverging, heat, map_axes
 from icl_core.figures.heatmaps import CELL, PUSHED, SIDE, WIDE, numbers
 from icl_core.figures.style import FAINT, TICKS, layout, note

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import CannotDraw, Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import CannotDraw, Panel, Run
+from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, written
 from icl_core.figures.style import FAINT
 from icl_core.papers.gdssm.nonlinear.read_run import GRID, Learned, example, gained_blind, learned, lines, model_at

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import CannotDraw, Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import CannotDraw, Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.style import INK, PAPER, colour, legend
 from icl_core.papers.gdssm.nonlinear.read_run import gained_blind

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses
 from icl_core.papers.gdssm.nonlinear.read_run import GRID, example, lines

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from icl_core import trend
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm.shared.sequence_models.train import WARM_UP, Levels
+from icl_core.statistics import trend
 from icl_core.training import loop
 
 NEAR = 1.05  # times gradient descent's loss: as good

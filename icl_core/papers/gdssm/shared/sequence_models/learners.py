@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, vmap
 
-from icl_core import device
+from icl_core.machine import device
 from icl_core.papers.gdssm.shared import any_layer
 from icl_core.papers.gdssm.shared.sequence_models import MODELS, Model
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import Shape

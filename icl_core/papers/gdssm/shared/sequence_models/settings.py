@@ -1,7 +1,7 @@
 """How a model of sequences is built and trained beside others: the task, the sizes, the training."""
 
-from icl_core import device
-from icl_core.knobs import BadSetting, choice, settings, slider
+from icl_core.contract.knobs import BadSetting, choice, settings, slider
+from icl_core.machine import device
 from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
 
 RATES = {"authors": (1e-3, 3e-3, 1e-2), "plain": (1e-3, 3e-3, 1e-2, 3e-2)}  # tried with every model alike

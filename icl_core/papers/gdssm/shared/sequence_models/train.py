@@ -14,15 +14,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core import device, trend
-from icl_core.experiment import Diverged, Tensors
+from icl_core.contract.experiment import Diverged, Tensors
+from icl_core.machine import device
 from icl_core.papers.gdssm.shared import construction
+from icl_core.papers.gdssm.shared.compiled import compiled
 from icl_core.papers.gdssm.shared.sequence_models.initial import Parameters
 from icl_core.papers.gdssm.shared.sequence_models.learners import Learner
 from icl_core.papers.gdssm.shared.sequence_models.settings import EVALUATED, UNDECIDED, Config, Setting
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
+from icl_core.statistics import trend
 from icl_core.training import loop, several_seeds
-from icl_core.training.compiled import compiled
 from icl_core.training.phases import Report
 
 TUNED_ON, WATCHED, TEST_SET = (101, 2**11), (102, 2**9), (103, 2**13)  # seed and number of held-out tasks

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from icl_core.cells import Explained, Map, Term, largest
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.explanation import Explained, Map, Term, largest
 from icl_core.papers.memformers.convergence.settings import View
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.draw.preconditioner import scales, whitened_of

@@ -3,8 +3,8 @@
 import numpy as np
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
 from icl_core.figures.style import INK, axis, colour, layout
 from icl_core.papers.memformers.convergence.settings import Config, View

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from icl_core.cells import PRODUCT, SUM, Explained, Map, Term
-from icl_core.experiment import Run
+from icl_core.contract.experiment import Run
+from icl_core.contract.explanation import PRODUCT, SUM, Explained, Map, Term
 from icl_core.papers.memformers.methods.draw import optimiser
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import variants

@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Trace
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.methods import printed
 from icl_core.papers.memformers.methods.settings import View

@@ -7,15 +7,15 @@ import pandas as pd
 import torch
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
+from icl_core.learners import gram
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import read_run
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.token_form import forward, takes_whitened
 from icl_core.papers.memformers.shared.variants import VARIANTS
-from icl_core.regression import gram
 
 BOTH = ("tokens", "in w", "gap")
 

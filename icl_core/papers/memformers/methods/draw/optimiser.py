@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import known_methods

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw.losses import over_layers, tabled, window, written

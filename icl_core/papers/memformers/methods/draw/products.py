@@ -7,8 +7,9 @@ import pandas as pd
 import torch
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
+from icl_core.learners import coloured
 from icl_core.papers.memformers.methods.draw.depth import METHODS
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import baselines, test_set
@@ -16,7 +17,6 @@ from icl_core.papers.memformers.shared.draw.losses import FULL, roomy, window, w
 from icl_core.papers.memformers.shared.read_run import log_from_least, log_of
 from icl_core.papers.memformers.shared.task import eigenvalues_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
-from icl_core.regression import coloured
 
 MOST = 40  # steps that conjugate gradient takes
 PROMPTS = 2**13  # on which it takes those that the run has not kept

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Bowl, Curve, Track, mean_of
-from icl_core.figures.paths import window
+from icl_core.figures.drawn_paths import window
 from icl_core.figures.style import COLOURS, PAPER
 from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods import printed

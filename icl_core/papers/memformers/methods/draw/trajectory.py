@@ -9,12 +9,12 @@ import torch
 from torch import Tensor
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Bowl, Track
+from icl_core.learners import conjugate_gradient, gradient_descent, gram, momentum, nesterov
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import known_methods, read_run
 from icl_core.papers.memformers.shared.task import Batch
-from icl_core.regression import conjugate_gradient, gradient_descent, gram, momentum, nesterov
 
 KINDS = {"Nesterov": "nesterov", "CGD": "conjugate gradient"}  # colours, where they have another name
 Paths = dict[str, Tensor]

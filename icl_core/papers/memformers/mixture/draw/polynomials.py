@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR, style_of
 from icl_core.papers.memformers.mixture.settings import View, mixture_of

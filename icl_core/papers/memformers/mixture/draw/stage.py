@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Trace
 from icl_core.figures import Curve
 from icl_core.figures.style import FAINT
 from icl_core.papers.memformers.mixture.draw import losses

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from icl_core.figure import Figure, Trace
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import references
 from icl_core.figures.curves import widened
 from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layout, legend

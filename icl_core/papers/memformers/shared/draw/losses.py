@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
 from icl_core.figures.style import colour
 from icl_core.papers.memformers.shared.read_run import knows_covariance, log_of

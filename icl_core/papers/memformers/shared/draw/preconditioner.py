@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures.grid import diverging
 from icl_core.papers.memformers.shared import read_run, variants
 from icl_core.papers.memformers.shared.draw.losses import written

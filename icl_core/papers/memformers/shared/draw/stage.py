@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from icl_core.experiment import Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Run
+from icl_core.contract.figure import Figure
 
 MARGIN = {"l": 56, "r": 18, "t": 26, "b": 46}
 LEGEND = {"x": -0.06, "y": 1.01, "font": {"size": 13}}

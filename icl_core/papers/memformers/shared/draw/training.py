@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.shared.draw.losses import beside, floor_of, roomy, tabled, trained_name, window, written
 from icl_core.papers.memformers.shared.read_run import curve, end, log_of, step

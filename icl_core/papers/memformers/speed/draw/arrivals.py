@@ -3,8 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure, Trace
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import references
 from icl_core.figures.series import ranged
 from icl_core.figures.style import PAPER, axis, colour, layout, legend

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from icl_core import figures
-from icl_core.experiment import Panel, Run
-from icl_core.figure import Figure
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure
 from icl_core.figures import Curve
 from icl_core.papers.memformers.shared.draw.losses import roomy
 from icl_core.papers.memformers.theorems.draw.words import power

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.papers.memformers.theorems import parameters

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from icl_core.experiment import Panel, Run
+from icl_core.contract.experiment import Panel, Run
 from icl_core.figures.style import INK
 from icl_core.papers.memformers.shared.draw.categories import dots
 from icl_core.papers.memformers.shared.draw.losses import printed as rings

@@ -1,0 +1,1 @@
+"""Trainings on a Dask cluster. Imported by the command line alone."""

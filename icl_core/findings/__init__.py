@@ -1,0 +1,1 @@
+"""What all runs measured, by claim: collected, written as a table, exported."""

@@ -1,0 +1,26 @@
+"""Training steps as one program each (`ICL_COMPILE=1`), where a step is bound by the many small operations it is made
+of or by the memory between them. It costs a C++ compiler and about a minute a model; sums are rounded otherwise."""
+
+import os
+from collections.abc import Callable
+
+import torch
+
+from icl_core.contract.knobs import BadSetting
+
+
+def wanted() -> bool:
+    """Whether `ICL_COMPILE` asks for it; `BadSetting` if it is neither 0 nor 1."""
+    asked = os.environ.get("ICL_COMPILE") or "0"
+    if asked not in ("0", "1"):
+        raise BadSetting(f"ICL_COMPILE must be 0 or 1, got {asked!r:.60}")
+    return asked == "1"
+
+
+def compiled(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+    """The function as one program for each shape it meets, where that is wanted. What was compiled before is dropped:
+    a training needs one model at a time, and torch refuses more than a few programs of one function."""
+    if not wanted():
+        return function
+    torch.compiler.reset()
+    return torch.compile(function, dynamic=False)

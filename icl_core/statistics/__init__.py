@@ -1,0 +1,1 @@
+"""Means, standard errors, crossings and trends of measured curves. Imports nothing of the project."""

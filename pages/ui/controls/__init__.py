@@ -1,0 +1,1 @@
+"""What a visitor sets, gives and starts: settings, uploads, trainings and sweeps."""

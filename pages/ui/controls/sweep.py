@@ -1,0 +1,178 @@
+"""The drawer of sweeps: what is to be swept at the left; what it costs, how far it is and its map at the right."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import streamlit as st
+
+from icl_core import figures
+from icl_core.contract.knobs import BadSetting, knobs
+from icl_core.jobs import spawn
+from icl_core.jobs.folder import trouble
+from icl_core.machine import limits
+from icl_core.runs import store
+from icl_core.sweeps import map as maps
+from icl_core.sweeps.setting_grid import Grid
+from icl_core.sweeps.sweep import DONE, FAILED, MISSING, RUNNING, Look, Sweep
+from pages.ui.controls import sweep_choice, training
+from pages.ui.link import address, pending_address, visitors
+from pages.ui.link.address import Setting
+from pages.ui.link.widget_events import heard, shows
+from pages.ui.look.escape import plain
+from pages.ui.look.style import look as style_of
+from pages.ui.stage import panels
+
+SWEEP, METRIC = "Sweep", "metric"  # the drawer; a field of the address
+LOOK = 2.0  # seconds between looks, each of which draws the map anew
+_OPENED, _CHART = "opened from a sweep", "chart of a sweep"
+
+
+def show(setting: Setting) -> None:
+    """Choose a sweep, see what it costs, start it, watch its map."""
+    left, right = st.columns([1, 3])
+    with left, st.container(key="knobs"):
+        grid = sweep_choice.chosen(setting)
+    if grid is None:
+        return
+    moves = not Sweep(grid).look().ended
+    with right, st.container(key="panel-half-sweep"):
+        st.html("<i data-live></i>")  # it does not fade with a run that is not the one asked for
+        st.fragment(_result, run_every=LOOK if moves else None)(setting, grid, moves)
+
+
+def _result(setting: Setting, grid: Grid, moves: bool) -> None:
+    if st.session_state.pop(_OPENED, False):
+        st.rerun()  # the whole page: it has another setting
+    sweep = Sweep(grid)
+    look = sweep.look(spawn.trainings())
+    if look.ended == moves:
+        pending_address.catch_up()
+        st.rerun()  # from now on it is looked at again and again, or no more
+    if moves:
+        training.ensure_workers()
+        _progress(sweep, look)
+    else:
+        _offer(sweep, look, spawn.trainings())
+    _map(setting, grid, look)
+
+
+def _progress(sweep: Sweep, look: Look) -> None:
+    counts, cells = look.counts, len(look.outcomes)
+    others = [f"{counts[name]} {name}" for name in (RUNNING, FAILED) if counts[name]]
+    told = [f"{counts[DONE]} of {cells} runs", *others]
+    left = f" · {training.duration(look.seconds_left)} left" if look.seconds_left is not None else ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.progress((counts[DONE] + counts[FAILED]) / cells, text=" · ".join(told) + left)
+        if not limits.read_only() and sweep.may_cancel(me := None if visitors.at_machine() else visitors.name()):
+            st.button("Cancel", key="cancel sweep", on_click=_cancel, args=(sweep, me))
+
+
+def _cancel(sweep: Sweep, visitor: str | None) -> None:
+    try:
+        sweep.cancel(visitor)
+    except (BadSetting, OSError) as problem:
+        told = trouble(problem) if isinstance(problem, OSError) else str(problem)
+        st.error(f"Not all of it can be cancelled: {plain(told)}.")
+
+
+def _offer(sweep: Sweep, look: Look, workers: int) -> None:
+    """What is there, what is missing, and the button that asks for it, with what it costs."""
+    counts, cells = look.counts, len(look.outcomes)
+    failed = f", {counts[FAILED]} failed" if counts[FAILED] else ""
+    if not counts[MISSING]:
+        st.markdown(f"{counts[DONE] if failed else f'All {cells}'} runs are there{failed}.")
+        return
+    if limits.read_only():
+        st.markdown(f"{counts[DONE]} of {cells} runs are there{failed}.")
+        return
+    missing, seconds = sweep.cost()
+    time = training.duration(None if seconds is None else seconds / max(1, min(workers, missing)))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = f"Train {missing} run{'s' * (missing > 1)} · {time} {spawn.where()}"
+        st.button(label, key="start sweep", type="primary", on_click=_ask, args=(sweep,))
+        st.markdown(f"{counts[DONE]} of {cells} runs made{failed}.")
+
+
+def _ask(sweep: Sweep) -> None:
+    try:
+        sweep.ask(visitors.name())
+        spawn.ensure_workers()
+    except (BadSetting, OSError) as problem:
+        told = trouble(problem) if isinstance(problem, OSError) else str(problem)
+        st.error(f"The sweep cannot start: {plain(told)}.")
+    for told in sweep.refused:
+        st.warning(f"Not all runs can be trained: {plain(told)}.")
+
+
+def _map(setting: Setting, grid: Grid, look: Look) -> None:
+    """One metric against the first knob, or the first two; the others stand still."""
+    metric = _metric(setting, look)
+    fields = [axis.field for axis in grid.axes]
+    fixed = {axis.field: _fixed(setting, axis.field, axis.values, axis.knob.label) for axis in grid.axes[2:]}
+    shown = maps.Shown(metric, fields[0], fields[1] if len(fields) > 1 else "", fixed, setting.config)
+    with panels.telling(setting, "sweep"):
+        panel = maps.draw(grid, look, shown)
+        # another setting is another chart: what was clicked on is not to stay marked
+        key = st.session_state[_CHART] = f"sweep {store.key_of(setting.id, setting.config)[:8]}"
+        panels.show(panels.styled(panel, style_of()), key, clicked=lambda: _clicked(key, setting, grid))
+    _open(setting, grid, look)
+
+
+def _metric(setting: Setting, look: Look) -> str:
+    """The claim whose numbers are shown: of those that some run has measured, or of all."""
+    claims = {claim.id: claim.label for claim in setting.experiment.claims}
+    titles = {name: claims[name] for name in look.metrics if name in claims} or claims
+    asked, first = st.query_params.get(METRIC, ""), next(iter(titles))
+    key = f"{setting.id}:sweep metric"
+    value = asked if asked in titles else first
+    shows(key, value, titles)
+    told = {"index": list(titles).index(value), "format_func": titles.__getitem__}
+    return st.selectbox("Number shown", list(titles), **told, **heard(key, _measured, key))
+
+
+def _measured(key: str) -> None:
+    address.write(METRIC, st.session_state[key], "")
+
+
+def _fixed(setting: Setting, field: str, values: tuple[Any, ...], label: str) -> Any:
+    return st.selectbox(label, values, format_func=figures.scale.said, key=f"{setting.id}:sweep at {field}")
+
+
+def _clicked(key: str, setting: Setting, grid: Grid) -> None:
+    """Open the cell that was clicked on, on the chart that is there: see `pages.ui.link.widget_events`."""
+    if st.session_state[_CHART] != key:
+        return
+    points = st.session_state[f"figure {key}"]["selection"]["points"]
+    index = next((point["customdata"] for point in points if point.get("customdata") is not None), None)
+    if index is not None:
+        _go(setting, grid, int(index[0] if isinstance(index, list) else index))
+
+
+def _open(setting: Setting, grid: Grid, look: Look) -> None:
+    """The keyboard's way to a cell."""
+    titles = {index: _named(each.cell.at, grid) for index, each in enumerate(look.outcomes) if each.cell.config}
+    key = f"{setting.id}:sweep cell"
+    # told again and again: with a default it could not be emptied
+    st.session_state[key] = next((i for i in titles if grid.cells[i].config == setting.config), None)
+    told = {"index": None, "placeholder": "choose one, or click on it", "format_func": titles.__getitem__}
+    st.selectbox("Run on the stage", list(titles), **heard(key, _chosen, key, setting, grid), **told)
+
+
+def _named(at: Mapping[str, Any], grid: Grid) -> str:
+    return ", ".join(f"{grid.axis(field).knob.symbol} = {figures.scale.said(value)}" for field, value in at.items())
+
+
+def _chosen(key: str, setting: Setting, grid: Grid) -> None:
+    if st.session_state[key] is not None:
+        _go(setting, grid, st.session_state[key])
+
+
+def _go(setting: Setting, grid: Grid, index: int) -> None:
+    """Make a cell's settings those of the page."""
+    config = grid.cells[index].config
+    if config is None:  # the experiment refuses it
+        return
+    fields = (*grid.cells[index].at, *({"seeds"} & knobs(type(config)).keys()))
+    preset = setting.preset.config
+    address.write_all({field: (getattr(config, field), getattr(preset, field)) for field in fields})
+    st.session_state[_OPENED] = True

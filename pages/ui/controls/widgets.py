@@ -1,0 +1,132 @@
+"""One widget a knob. It shows what the address says and writes there what the visitor chooses."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import streamlit as st
+
+from icl_core.contract.knobs import Knob, knobs
+from pages.ui.controls import own_matrices, own_text, uploads
+from pages.ui.link import address, lesson_rules
+from pages.ui.link.address import Setting
+from pages.ui.link.widget_events import heard, shows
+
+_MOST_STOPS = 300
+_GIVE = {"text": own_text.GIVE, "matrices": own_matrices.GIVE}
+
+
+def pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
+    """Pills that leave all settings but `now`'s for another value of `field`; each value has its title."""
+    value = now[field] if now[field] in titles else None
+    shows(key, value, titles)
+    st.pills(label, list(titles), default=value, format_func=titles.__getitem__, **heard(key, _go, key, field, now))
+
+
+def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
+    """A list that leaves all settings but `now`'s for another value of `field`; each value has its title."""
+    shows(key, now[field], titles)
+    shown = {"format_func": titles.__getitem__, "label_visibility": "collapsed", "width": 340}
+    index = list(titles).index(now[field])
+    st.selectbox(label, list(titles), index, **heard(key, _go, key, field, now), **shown)
+
+
+def _go(key: str, field: str, now: dict[str, str]) -> None:
+    # A click on the pill that is already chosen clears it: that means "back to this one".
+    address.go(**{**now, field: st.session_state[key] or now[field]})
+
+
+def can_move(setting: Setting, field: str, config: Any) -> bool:
+    """Whether there is something to choose at a field of the view, for a run of `config`."""
+    knob = knobs(setting.experiment.view)[field]
+    if knob.shown_if and not getattr(config, knob.shown_if):
+        return False
+    return not knob.at_most or getattr(config, knob.at_most) > (knob.low or 0)
+
+
+def draw_view(setting: Setting, field: str, value: Any, config: Any) -> None:
+    """The widget of a field of the view, as far as a run of `config` goes."""
+    knob = knobs(setting.experiment.view)[field]
+    if knob.at_most:
+        most = getattr(config, knob.at_most)
+        knob = replace(knob, high=most, default=min(knob.default, most))
+    base = address.base_view(setting.experiment, setting.preset)
+    draw(setting, field, knob, value, getattr(base, field))
+
+
+def draw(setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: Iterable[Any] = ()) -> None:
+    """The widget of one knob; one that a lesson sets does not move. `also` are values that a slider must be able to
+    show."""
+    if knob.at_most:  # beyond the end is the end, also where a link or the preset says so
+        value, base = min(value, knob.high), min(base, knob.high)
+    key = f"{setting.id}:{field}"
+    shows(key, value, knob, base, *also)
+    locked = field in lesson_rules.fixed(setting.lesson, setting.preset)
+    told = f"{lesson_rules.LOCKED} {knob.help}".strip() if locked else knob.help or None
+    common = {**heard(key, _changed, key, field, base), "help": told, "disabled": locked}
+    if knob.kind == "document":
+        uploads.draw(setting, field, knob, value, locked, _GIVE[knob.of])
+    elif knob.kind == "toggle":
+        st.toggle(knob.label, value, **common)
+    elif knob.kind == "text":
+        st.text_input(knob.label, value, max_chars=knob.max_length, **common)
+    elif knob.kind == "choice":
+        _choice(knob, value, common)
+    else:
+        _number(knob, value, [value, base, *also], common)
+
+
+def _changed(key: str, field: str, base: Any) -> None:
+    if not address.is_at(key.partition(":")[0]):  # the visitor has gone to another experiment
+        return
+    value = st.session_state[key]
+    address.write(field, base if value is None else value, base)
+
+
+def _choice(knob: Knob, value: Any, common: dict[str, Any]) -> None:
+    options, common = list(knob.options), {**common, "format_func": knob.options.__getitem__}
+    if len(options) <= 4:
+        st.pills(knob.label, options, default=value, **common)
+    else:
+        st.selectbox(knob.label, options, options.index(value), **common)
+
+
+def _number(knob: Knob, value: Any, also: list[Any], common: dict[str, Any]) -> None:
+    values = stops(knob, also)
+    if values:
+        st.select_slider(knob.label, values, value, format_func=shown, **common)
+    else:
+        kind = type(knob.default)
+        step = kind(knob.step or 1)
+        st.number_input(knob.label, kind(knob.low or 0), kind(knob.high or 0), kind(value), step=step, **common)
+
+
+def shown(value: float) -> str:
+    """A number as a slider shows it: whole, or as short as it can be."""
+    return str(value) if isinstance(value, int) else f"{value:.6g}"
+
+
+def stops(knob: Knob, also: Iterable[Any] = ()) -> list[Any]:
+    """The values a slider offers, with those of `also`; empty if they are too many for one."""
+    kind, low, high = type(knob.default), knob.low or 0, knob.high or 0
+    if knob.log:
+        inner = _by_factors(low, high)
+    else:
+        step = knob.step or (1 if kind is int else (high - low) / 100)
+        count = math.floor((high - low) / step + 1e-9)
+        if count > _MOST_STOPS:
+            return []
+        inner = [round(low + i * step, 10) for i in range(count + 1)]
+    wanted = (value for value in (low, high, knob.default, *inner, *also) if kind(value) == value)
+    return sorted({kind(value) for value in wanted})
+
+
+def _by_factors(low: float, high: float) -> list[float]:
+    """Doublings where both ends are powers of two, else 1, 2, 5, 10, 20, …"""
+    if low >= 1 and all(math.log2(end).is_integer() for end in (low, high)):
+        return [2.0**i for i in range(round(math.log2(low)), round(math.log2(high)) + 1)]
+    first = math.floor(math.log10(low if low > 0 else high / 1e4))
+    powers = range(first, math.ceil(math.log10(high)) + 1)
+    series = [float(f"{digit}e{power}") for power in powers for digit in (1, 2, 5)]
+    return [value for value in series if low <= value <= high]

@@ -1,0 +1,80 @@
+"""The front page. Reads shipped runs without their experiments, hence without torch."""
+
+import streamlit as st
+
+from icl_core import figures, registry
+from icl_core.contract.experiment import Paper
+from icl_core.findings import findings
+from icl_core.runs import store
+from pages.ui.claims import verdicts
+from pages.ui.front import opening
+from pages.ui.link import same_tab_links
+from pages.ui.look import menu
+from pages.ui.look.chart import chart
+from pages.ui.look.escape import plain
+from pages.ui.look.style import is_dark
+
+_WHAT = """
+A trained model can pick up a new pattern from its input alone, while none of its weights change. This is **in-context
+learning**. Here you train small models that do it, and look inside them.
+"""
+
+
+def show() -> None:
+    """Draw the front page."""
+    menu.frame("Start")
+    st.title("How models learn in context", anchor=False)
+    st.markdown(_WHAT)
+    for message in store.default().messages():
+        st.warning(plain(message))
+    papers = registry.papers()
+    first = next((paper.name for paper in papers.values() if paper.opening), None)
+    if first is not None:
+        opening.show(first)
+    with st.container(key="cards"):
+        for paper in papers.values():
+            _card(paper)
+    _glance()
+    same_tab_links.listen()
+
+
+def _card(paper: Paper) -> None:
+    """A door: the picture, one sentence, the link."""
+    with st.container(border=True, key=f"card-{paper.name}"):
+        st.subheader(menu.short_title(paper.name), anchor=False)
+        st.markdown(paper.found)
+        _picture(paper)
+        menu.link(paper.name, f"Open {menu.short_title(paper.name)}")
+
+
+def _picture(paper: Paper) -> None:
+    if paper.picture is None:
+        return
+    header = store.default().preset(*paper.picture[:2])
+    drawn = _drawn(header.digest, is_dark(), paper.name, header) if header else None
+    if drawn is None:
+        if header:  # built again, the run has the same digest
+            _drawn.clear(header.digest, is_dark(), paper.name, header)
+        st.caption("The picture appears once its run is built: `python -m icl_core build`.")
+        return
+    title, caption, figure = drawn
+    with st.container(key=f"picture-{paper.name}"):
+        chart(figure, f"picture {paper.name}", f"{title}. {caption}")
+
+
+@st.cache_resource(max_entries=20, show_spinner=False)
+def _drawn(digest: str, dark: bool, paper: str, _header: store.Header) -> tuple | None:
+    picture = registry.papers()[paper].picture
+    run = store.default().load(_header, typed=False)
+    panel = picture[2](run) if run and picture else None
+    if panel is None or panel.figure is None:
+        return None
+    return panel.title.rstrip("."), panel.caption, figures.themed(panel.figure, dark)
+
+
+def _glance() -> None:
+    """How the claims fared in the shipped runs: the papers' own as a bar each, others in a line."""
+    st.header("What the papers claim, and what comes out here", anchor=False)
+    counted = findings.counts(store.default())
+    verdicts.bars({menu.short_title(name): counted.get(name, {}) for name in registry.papers()})
+    menu.link("claims", "All claims, and what was measured")

@@ -1,0 +1,138 @@
+"""The runs there are: trainings under way, runs made here, what visitors gave for them, included ones."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from icl_core import registry
+from icl_core.contract import settings_io
+from icl_core.contract.knobs import BadSetting, NotHere
+from icl_core.jobs import queue
+from icl_core.machine import limits
+from icl_core.runs import owners, store
+from icl_core.runs.file import Damaged
+from icl_core.runs.header import typed_config
+from pages.ui.controls import training
+from pages.ui.link import address, same_tab_links, visitors
+from pages.ui.look import menu
+from pages.ui.look.escape import plain
+from pages.ui.runs import given_documents
+
+
+def show() -> None:
+    """Draw the page of runs."""
+    menu.frame("Runs")
+    st.title("Runs", anchor=False)
+    for message in store.default().messages():
+        st.warning(plain(message))
+    if not limits.read_only():
+        if not visitors.at_machine():
+            st.markdown("You can cancel and delete what you have asked for.")
+        st.header("In training", anchor=False)
+        _jobs()
+    headers = store.default().headers()
+    made = [header for header in headers if header.origin == "local"]
+    _runs("Made here", made)
+    if not limits.read_only():
+        given_documents.show({_title(header): header.config for header in made})
+    _included([header for header in headers if header.origin == "shipped"])
+    same_tab_links.listen()
+
+
+def _runs(title: str, headers: Sequence[store.Header]) -> None:
+    st.header(f"{title} ({len(headers)})", anchor=False)
+    if not headers:
+        st.markdown("None yet.")
+    for header in headers:
+        _run(header, _title(header))
+
+
+def _included(headers: Sequence[store.Header]) -> None:
+    """There are more than one looks through: by experiment, in the order of the pages."""
+    st.header(f"Included ({len(headers)})", anchor=False)
+    for id in registry.experiment_ids():
+        own = [header for header in headers if header.experiment == id]
+        if own:
+            with st.expander(f"{id} · {len(own)} run{'s' * (len(own) != 1)}"):
+                for header in own:
+                    _run(header, _presets(header))
+
+
+@st.fragment(run_every=1.0)
+def _jobs() -> None:
+    training.ensure_workers()  # for what a killed one left behind
+    active = [job for job in queue.states() if not job.ended]
+    if not active:
+        st.markdown("Nothing is training now.")
+    for job in active:
+        with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"job-{job.key}"):
+            st.markdown(f"**{plain(job.experiment)}** · {plain(training.describe(job))}")
+            _open(job.experiment, job.config)
+            if visitors.may_end(job.key):
+                st.button("Cancel", key=f"cancel {job.key}", on_click=training.cancel, args=(job.key,))
+
+
+def _run(header: store.Header, title: str) -> None:
+    with st.container(
+        border=True, horizontal=True, vertical_alignment="center", key=f"run-{header.origin}-{header.key}"
+    ):
+        st.markdown(f"**{plain(title)}**  \n{plain(_about(header))}")
+        _open(header.experiment, header.config)
+        name = f"{header.experiment}-{header.digest[:8]}.safetensors"
+        st.download_button(
+            "Download", header.path.read_bytes, name, key=f"download {header.origin} {header.key}", on_click="ignore"
+        )
+        if header.origin == "local" and visitors.may_end(header.key):
+            st.button("Delete", key=f"delete {header.key}", on_click=_delete, args=(header,))
+
+
+def _delete(header: store.Header) -> None:
+    others = owners.of(header.key) - {visitors.name()}
+    try:
+        store.default().delete(header, visitors.ends_as(header.key))
+    except (BadSetting, OSError) as problem:
+        st.error(f"It cannot be deleted: {plain(problem)}.")
+    else:
+        if others and store.default().exact(header.experiment, header.key):
+            st.toast("It stays: another visitor asked for it.")
+
+
+def _title(header: store.Header) -> str:
+    return f"{header.experiment} · {_presets(header)}"
+
+
+def _presets(header: store.Header) -> str:
+    return ", ".join(header.info.get("presets") or ()) or _differences(header)
+
+
+def _differences(header: store.Header) -> str:
+    """What sets this run's settings apart from the experiment's first preset."""
+    experiment = registry.experiment(header.experiment)
+    try:
+        config = typed_config(header)
+    except (Damaged, NotHere) as problem:  # the store sees it too, once the experiment is imported
+        return f"this setting is no longer possible: {problem}"
+    return ", ".join(settings_io.differences(config, experiment.presets[0].config)) or "as preset"
+
+
+def _about(header: store.Header) -> str:
+    info = header.info
+    try:
+        size = _size(header.path.stat().st_size)
+    except OSError:
+        size = "no longer there: deleted, or dropped to make room"
+    minute = f"{info['date'][:16].replace('T', ' ')} UTC" if info.get("date") else ""
+    parts = [size, training.duration(info.get("seconds")), info.get("device"), minute]
+    return " · ".join(str(part) for part in parts if part)
+
+
+def _size(count: int) -> str:
+    return f"{count / 2**20:.1f} MiB" if count >= 2**20 / 10 else f"{-(-count // 2**10)} KiB"
+
+
+def _open(experiment_id: str, config: Any) -> None:
+    """A link to the run's page with every setting in it."""
+    paper, name = experiment_id.split(".")
+    fields = {field: address.text(value) for field, value in store.plain(config).items()}
+    menu.link(paper, "Open", {"experiment": name, **fields})

@@ -1,0 +1,1 @@
+"""The stage: panels under one clock, and the drawers below them."""

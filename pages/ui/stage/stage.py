@@ -1,0 +1,139 @@
+"""What is on stage: the headline, the clock, and the panels that it moves; the drawers follow where it rests."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from icl_core.contract import knobs
+from icl_core.contract.experiment import Drawing, Panel, Run
+from icl_core.contract.story import Beat
+from icl_core.findings.findings import Summary
+from icl_core.jobs.queue import JobState
+from pages.ui.controls import training
+from pages.ui.controls.training import Pending
+from pages.ui.link import address, pending_address
+from pages.ui.link.address import Setting
+from pages.ui.look.chart import seated
+from pages.ui.stage import drawers, films, live_curves, one_number, panels, playback
+from pages.ui.story import beats, highlight, prediction
+
+
+@st.fragment
+def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending | None = None) -> None:
+    """Draw a run with what it measured. `pending`: it is not the one asked for, of which curves may be growing."""
+    setting = replace(setting, view=address.refreshed(setting, knobs.knobs(setting.experiment.view)))
+    told: list[Beat] = []
+    with panels.telling(setting, "script"):
+        told = beats.beats(setting, run, pending is not None)
+    beat = beats.current(setting, run, told)
+    at, job = snapshot(setting, run, told), training.look(pending)
+    grows = pending.key if pending and training.growing(job) else ""
+    _head(setting, run, at, pending, job, beat)
+    with panels.telling(setting, "script"):
+        beats.show(replace(setting, view=films.at(setting.view, at)), run, told)
+    here = replace(setting, view=films.at(setting.view, at))
+    with st.container(key="faded" if pending and not training.given_up(job) else "current"):
+        cell = None
+        with panels.telling(setting, "cell"):
+            cell = one_number.pinned(here, run)
+        _panels(here, run, grows)
+        drawers.show(here, run, found, cell, grows)
+        one_number.link(here, run, cell, drawers.opened() == drawers.NUMBERS)
+
+
+def _head(
+    setting: Setting, run: Run, at: int, pending: Pending | None, job: JobState | None, beat: Beat | None
+) -> None:
+    """The headline, or what is said of a setting without run; the clock, or how far its training is."""
+    grows = job if training.growing(job) else None
+    played = beat.name if beat is not None and prediction.open_question(run, beat) is None else ""
+    with st.container(key="head", gap=None), panels.telling(setting, "headline"):
+        with st.container(key="said"):
+            if pending is not None:
+                training.say(setting, pending, job)
+        _clock(setting, run, at, pending is None, grows is not None, played, highlight.marks(setting, run, beat))
+        with st.container(key="line"):
+            if grows is not None:
+                training.line(grows.key)
+
+
+def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:
+    """The index of the snapshot that the address asks for: the last one not beyond its step, else the beat's."""
+    steps, wanted = run.snapshot_steps, st.query_params.get("step", "")
+    if not films.moves(setting, run):
+        return 0
+    if wanted.isdecimal() and len(wanted) < address.DIGITS:
+        return max(0, bisect_right(steps, int(wanted)) - 1)
+    played = prediction.place(run, told, beats.current(setting, run, told))
+    return run.snapshot_at(setting.view) if played is None else played
+
+
+def _clock(setting: Setting, run: Run, at: int, headline: bool, still: bool, beat: str, marks: tuple[str, ...]) -> None:
+    steps = run.snapshot_steps if films.moves(setting, run) else [0]
+    said = [setting.experiment.headline(run, films.at(setting.view, index)) for index in range(len(steps))]
+    projector = "projector" in st.query_params
+    shown = playback.Shown(headline, still, projector, beat=beat, marks=marks)
+    milestones = setting.experiment.milestones(run)
+    playback.clock(
+        _key(setting), films.run_name(run), steps, said, at, lambda: _rested(setting, steps), shown, milestones
+    )
+
+
+def _key(setting: Setting) -> str:
+    return f"clock of {setting.id}"
+
+
+def _rested(setting: Setting, steps: Sequence[int]) -> None:
+    if not address.is_at(setting.id):  # the clock of where the visitor was before: see `pages.ui.link.widget_events`
+        return
+    if (step := playback.step(_key(setting))) is None:
+        return
+    base = address.base_view(setting.experiment, setting.preset)
+    former = {"snapshot": (base.snapshot, base.snapshot)}  # a link's former way to say it
+    own = steps[min(base.snapshot, len(steps) - 1)]
+    left_out = "" if "beat" in pending_address.query() else own  # a beat has a place of its own
+    address.write_all({**former, "step": (step, left_out)})
+
+
+def _panels(setting: Setting, run: Run, grows: str) -> None:
+    """The panels, and what the clock moves them by: at the end of a training that follows them, as it is not missed."""
+    shown = panels.on_stage(setting, run)
+    seats = sum(2 if each.wide else 1 for each in shown)  # a wide panel takes two
+    rows = 1 if seats <= 3 else 2
+    moved = [] if playback.plain(_key(setting)) else [each for each in shown if not (grows and each.live)]
+    films.keep(setting, moved)
+    place, at_end = st.container(key="films"), getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
+    if not at_end:
+        _films(setting, moved, run, place)
+    with st.container(key=f"stage-{rows}x{-(-seats // rows)}"):
+        for drawing in shown:
+            seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
+            with st.container(key=seat), panels.telling(setting, drawing.name):
+                before = partial(_panel, setting, drawing, run)
+                live_curves.grow(setting, drawing, grows, partial(_put, setting, drawing), before)
+    if at_end:
+        _films(setting, moved, run, place)
+
+
+def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
+    """A panel, for the browser to move; where it cannot, as it is."""
+    if playback.plain(_key(setting)):
+        return seated(panels.drawn(setting, drawing, run), drawing.name)
+    films.seat(setting, drawing, run)
+
+
+def _films(setting: Setting, drawings: Sequence[Drawing], run: Run, place: Any) -> None:
+    with place:
+        for drawing in (each for each in drawings if each.moving and films.moves(setting, run)):
+            with panels.telling(setting, f"film of {drawing.name}"):  # its seat says what cannot be drawn at all
+                films.send(setting, drawing, run)
+
+
+def _put(setting: Setting, drawing: Drawing, panel: Panel) -> None:
+    """Seat a panel of a run that is still going."""
+    films.let_go(setting, drawing)
+    seated(panel, drawing.name, live=True)

@@ -1,0 +1,1 @@
+"""What is told on a page: beats, questions, glossary, tour and lessons."""
