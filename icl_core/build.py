@@ -39,7 +39,7 @@ class Wanted:
         return f"{self.experiment} ({', '.join(self.presets)})"
 
 
-def build(ids: list[str], presets: list[str] | None, workers: int | None) -> tuple[list[Finding], list[str]]:
+def build_runs(ids: list[str], presets: list[str] | None, workers: int | None) -> tuple[list[Finding], list[str]]:
     """Make, refresh and prune the shipped runs of `ids` (all, if none are named) and of `presets` (all, if None), and
     their atlases unless presets are named.
 
@@ -86,7 +86,7 @@ def wanted(experiment_id: str) -> list[Wanted]:
     for preset in registry.experiment(experiment_id).presets:
         if preset.shipped:
             config = preset.config
-            if "seeds" in knobs.knobs(type(config)):
+            if "seeds" in knobs.knobs_of(type(config)):
                 config = dataclasses.replace(config, seeds=preset.seeds)
             key = store.key_of(experiment_id, config)
             found.setdefault(key, Wanted(experiment_id, key, config, [])).presets.append(preset.name)

@@ -120,7 +120,7 @@ def _show(options: argparse.Namespace) -> int:
 
 
 def _show_knobs(settings_class: type) -> None:
-    for name, knob in knobs.knobs(settings_class).items():
+    for name, knob in knobs.knobs_of(settings_class).items():
         print(f"  {name}={knob.default!s:<12} {knob.label}: {knob.reach}. {knob.help}".rstrip())
 
 
@@ -208,7 +208,7 @@ def _build(options: argparse.Namespace) -> int:
 
     if options.jobs is not None and options.jobs < 1:
         raise BadSetting(f"--jobs must be at least 1, got {options.jobs}")
-    found, problems = build.build(options.experiment, options.preset, options.jobs)
+    found, problems = build.build_runs(options.experiment, options.preset, options.jobs)
     _tell(found)
     for problem in problems:
         print(problem, file=sys.stderr)

@@ -7,7 +7,7 @@ import numpy as np
 from icl_core import registry
 from icl_core.contract.experiment import Drawing, Run
 from icl_core.contract.explanation import Map
-from icl_core.contract.knobs import knobs
+from icl_core.contract.knobs import knobs_of
 from icl_core.runs import store
 
 TRIED = 12  # cells of a map
@@ -30,7 +30,7 @@ def explained(experiment: str, run: Run) -> list[Drawing]:
 def views(experiment: str, run: Run, **fields) -> list:
     """A view of the first snapshot, one in the middle, the last."""
     view = registry.experiment(experiment).view(**fields)
-    if "snapshot" not in knobs(type(view)):
+    if "snapshot" not in knobs_of(type(view)):
         return [view]
     last = len(run.snapshot_steps) - 1
     return [replace(view, snapshot=index) for index in sorted({0, last // 2, last})]

@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))
 
 from icl_core import registry  # noqa: E402
 from icl_core.contract.experiment import Experiment, Run  # noqa: E402
-from icl_core.contract.knobs import knobs  # noqa: E402
+from icl_core.contract.knobs import knobs_of  # noqa: E402
 from tests.recorder import Recorder  # noqa: E402
 
 FILE = Path(__file__).parent / "golden.json"
@@ -49,7 +49,7 @@ def entry(experiment_id: str, progress: Recorder | None = None) -> dict[str, Any
 
 def ten_steps(experiment: Experiment) -> Any:
     """The default setting with ten training steps."""
-    asked = knobs(experiment.config)
+    asked = knobs_of(experiment.config)
     few = {name: TEN for name in STEPS if name in asked and asked[name].kind == "slider"}
     return replace(experiment.presets[0].config, **few)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from icl_core import registry
 from icl_core.contract.experiment import Run
-from icl_core.contract.knobs import BadSetting, knobs, values
+from icl_core.contract.knobs import BadSetting, knobs_of, values
 from icl_core.machine import device, malloc
 from tests.recorder import Recorder
 
@@ -24,7 +24,7 @@ FEW = 10
 def largest(experiment: Any, **chosen: Any) -> Any:
     """The config with every count at its upper end and every number of steps at its lower, but for what is `chosen`."""
     found = values(experiment.presets[0].config)
-    for name, knob in knobs(experiment.config).items():
+    for name, knob in knobs_of(experiment.config).items():
         if knob.kind == "slider" and isinstance(knob.default, int) and name != "seed":
             found[name] = knob.low if name in (*STEPS, "freeze_until", "K", "N") else knob.high
     return experiment.config(**{**found, **chosen})

@@ -91,7 +91,7 @@ def test_every_run_of_the_grid_is_found_thinned_with_what_it_measured(built, onc
 def test_what_is_there_is_not_made_again_and_the_file_stays_as_it_is(built, monkeypatch):
     path = built.atlases.path(TOY)
     before = path.stat().st_mtime_ns
-    monkeypatch.setattr(worker, "train", None)  # nothing may be trained
+    monkeypatch.setattr(worker, "train_job", None)  # nothing may be trained
     assert main(["build", TOY]) == 0
     assert path.stat().st_mtime_ns == before
 

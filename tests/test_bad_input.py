@@ -18,14 +18,14 @@ from test_own_matrices import given as matrices
 
 from icl_core import build, cli, own_matrices, registry, text_counts
 from icl_core.cluster import dispatcher
-from icl_core.contract.knobs import BadSetting, NotHere, knobs
+from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.jobs import queue
 from icl_core.jobs.folder import Job
 from icl_core.jobs.terminal import Failed
 from icl_core.machine import device, limits
 from icl_core.papers.gdssm.shared import compiled
 from icl_core.runs import documents, store
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 CONFIG = registry.experiment(TOY).config
 JSON = st.recursive(
@@ -42,7 +42,7 @@ def runs(tmp_path, monkeypatch):
 
     monkeypatch.setattr(cli, "obtain", asked)
     monkeypatch.setattr("icl_core.sweeps.terminal.carry_out", asked)
-    monkeypatch.setattr(build, "build", asked)
+    monkeypatch.setattr(build, "build_runs", asked)
     monkeypatch.setattr(dispatcher, "work", lambda *_: None)
     monkeypatch.setenv("ICL_SCHEDULER", "")
     with house(tmp_path, monkeypatch) as made:
@@ -50,11 +50,11 @@ def runs(tmp_path, monkeypatch):
 
 
 def told(problem: BadSetting) -> None:
-    assert 0 < len(str(problem)) < 1500 and shows_as_text(plain(problem))
+    assert 0 < len(str(problem)) < 1500 and shows_as_text(escape_markdown(problem))
 
 
 NAMES = st.sampled_from([TOY, "toy", "toy.none", "birth.induction", ""]) | texts(20)
-PAIRS = st.builds("{}={}".format, st.sampled_from([*knobs(CONFIG), "snapshot"]) | texts(10), texts())
+PAIRS = st.builds("{}={}".format, st.sampled_from([*knobs_of(CONFIG), "snapshot"]) | texts(10), texts())
 WORDS = texts(20).filter(lambda word: not word.startswith("-"))
 FLAGS = st.one_of(
     st.tuples(st.sampled_from(["--set", "--over", "--view"]), PAIRS | WORDS),
@@ -97,7 +97,7 @@ def test_any_bytes_are_a_text_or_refused(content):
         told(problem)
     else:
         assert found.length == found.unigram.sum() > 0 and found.bigram.sum() <= found.length - 1
-        assert all(shows_as_text(plain(sentence)) for sentence in text_counts.told(found))
+        assert all(shows_as_text(escape_markdown(sentence)) for sentence in text_counts.told(found))
 
 
 WHOLE = save(matrices())
@@ -141,7 +141,7 @@ def test_any_bytes_are_matrices_or_refused(content):
         told(problem)
     else:
         assert all(np.isfinite(each).all() for each in found.named.values())
-        assert all(shows_as_text(plain(sentence)) for sentence in own_matrices.told(found))
+        assert all(shows_as_text(escape_markdown(sentence)) for sentence in own_matrices.told(found))
         assert own_matrices.read(found.content).digest == found.digest
 
 
@@ -192,7 +192,7 @@ def test_any_bytes_in_the_place_of_a_run_are_a_run_or_passed_over(runs):
         found = runs.find(TOY, config)
         run = runs.load(found) if found else None
         assert run is None or run.config == config
-        assert all(shows_as_text(plain(message)) for message in runs.messages())
+        assert all(shows_as_text(escape_markdown(message)) for message in runs.messages())
 
     hold()
 
@@ -244,13 +244,13 @@ def test_commands_name_a_variable_that_says_nothing(name, value, monkeypatch, tm
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv(name, value)
     store.default.cache_clear()
-    device.device.cache_clear()
+    device.current_device.cache_clear()
     try:
         assert cli.main(["claims"]) in (0, 2)
         assert "Traceback" not in capsys.readouterr().err
     finally:
         monkeypatch.undo()
-        device.device.cache_clear()
+        device.current_device.cache_clear()
 
 
 def test_every_variable_is_tried():

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from test_links import opened
 
 from icl_core import registry
-from icl_core.contract.knobs import knobs, values
+from icl_core.contract.knobs import knobs_of, values
 from pages.ui.link import address, lesson_rules, pending_address
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 PAPERS = ("birth", "memformers", "gdssm")
 OWN = address._OWN
@@ -43,7 +43,7 @@ def query(monkeypatch):
 @pytest.mark.parametrize("name", PAPERS)
 def test_any_address_is_a_setting_and_sentences(name, query):
     paper = registry.papers()[name]
-    fields = {each for module in paper.experiments for cls in _classes(f"{name}.{module}") for each in knobs(cls)}
+    fields = {each for module in paper.experiments for cls in _classes(f"{name}.{module}") for each in knobs_of(cls)}
     known = st.sampled_from([*sorted(fields), *OWN])
 
     @tries(80)
@@ -55,7 +55,7 @@ def test_any_address_is_a_setting_and_sentences(name, query):
         assert type(setting.config)(**values(setting.config)) == setting.config
         assert type(setting.view)(**values(setting.view)) == setting.view
         for warning in (*setting.warnings, *([setting.refused] if setting.refused else [])):
-            assert len(warning) < 1500 and shows_as_text(plain(warning)), warning
+            assert len(warning) < 1500 and shows_as_text(escape_markdown(warning)), warning
         address.write("seed", 1, 0)
         assert query["seed"] == "1"
 
@@ -70,18 +70,18 @@ def _classes(id: str) -> list[type]:
 @tries(150)
 @given(texts())
 def test_outside_text_shows_as_text(text):
-    assert shows_as_text(plain(text)), plain(text)
+    assert shows_as_text(escape_markdown(text)), escape_markdown(text)
 
 
 @pytest.mark.parametrize("text", NASTY)
 def test_nasty_text_shows_as_text(text):
-    assert shows_as_text(plain(text)), plain(text)
+    assert shows_as_text(escape_markdown(text)), escape_markdown(text)
 
 
 def evil_link(name: str, module: str) -> dict[str, str]:
     """Every parameter of an experiment's page at once, each with markup in it."""
     own = {field: EVIL for field in OWN if field not in ("experiment", "preset", "projector", "at_once", "lesson")}
-    fields = {each: EVIL for cls in _classes(f"{name}.{module}") for each in knobs(cls)}
+    fields = {each: EVIL for cls in _classes(f"{name}.{module}") for each in knobs_of(cls)}
     return {**fields, **own, EVIL: EVIL, "experiment": module, "at_once": "false"}
 
 

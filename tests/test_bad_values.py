@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icl_core import registry
-from icl_core.contract.knobs import BadSetting, Knob, knobs, values
+from icl_core.contract.knobs import BadSetting, Knob, knobs_of, values
 from icl_core.contract.number_lists import numbers, shares, whole_numbers
 from icl_core.contract.settings_io import from_kept, kept, parse
 from icl_core.machine import device
-from icl_core.papers.gdssm.shared.points import points
+from icl_core.papers.gdssm.shared.typed_points import points
 from icl_core.runs.store import key_of
 from icl_core.sweeps import setting_grid
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 IDS = registry.experiment_ids()
 LONGEST = 1200  # characters of a sentence on a page: some name every setting there is
@@ -27,7 +27,7 @@ def said(problem: BadSetting) -> str:
     """The sentence, if it is one that a page can show."""
     sentence = str(problem)
     assert (0 < len(sentence) < LONGEST and "\n" not in sentence and "got" in sentence) or "there is no" in sentence
-    assert shows_as_text(plain(sentence)), sentence
+    assert shows_as_text(escape_markdown(sentence)), sentence
     return sentence
 
 
@@ -49,7 +49,7 @@ def test_bounds_are_taken_and_what_is_beyond_is_refused(id):
     experiment = registry.experiment(id)
     bases = [*(preset.config for preset in experiment.presets), experiment.view()]
     for base in bases:
-        for name, knob in knobs(type(base)).items():
+        for name, knob in knobs_of(type(base)).items():
             if knob.kind == "slider":
                 low, high, *beyond = near_bounds(knob)
                 for value in (low, high):
@@ -66,7 +66,7 @@ def test_bounds_are_taken_and_what_is_beyond_is_refused(id):
 @pytest.mark.parametrize("id", IDS)
 def test_a_value_of_a_wrong_type_is_refused_in_one_sentence(id):
     for cls in classes(id):
-        for name, knob in knobs(cls).items():
+        for name, knob in knobs_of(cls).items():
             for value in (*WRONG, *NASTY):
                 try:
                     made = cls(**{name: value})
@@ -82,7 +82,7 @@ def test_a_value_of_a_wrong_type_is_refused_in_one_sentence(id):
 @given(data=st.data())
 def test_whatever_an_address_says_is_a_setting_or_a_sentence(id, data):
     for cls in classes(id):
-        raw = data.draw(st.dictionaries(st.one_of(st.sampled_from(list(knobs(cls))), texts()), texts(), max_size=4))
+        raw = data.draw(st.dictionaries(st.one_of(st.sampled_from(list(knobs_of(cls))), texts()), texts(), max_size=4))
         try:
             made = parse(cls, raw)
         except BadSetting as problem:
@@ -98,7 +98,7 @@ def test_every_config_within_bounds_is_a_run_or_a_sentence(id):
     experiment = registry.experiment(id)
 
     @tries(8)
-    @given(st.fixed_dictionaries({name: within(knob) for name, knob in knobs(experiment.config).items()}))
+    @given(st.fixed_dictionaries({name: within(knob) for name, knob in knobs_of(experiment.config).items()}))
     def hold(fields):
         try:
             needed = device.estimated(lambda: experiment.config(**fields))

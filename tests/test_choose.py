@@ -19,7 +19,7 @@ def shown(config, refused: str = "") -> set[str]:
     setting = address.Setting(
         "gdssm.comparison", "comparison", experiment, experiment.presets[0], config, chosen, view, (), refused
     )
-    return {field for field, knob in knobs.knobs(experiment.config).items() if sidebar._asked(setting, knob)}
+    return {field for field, knob in knobs.knobs_of(experiment.config).items() if sidebar._asked(setting, knob)}
 
 
 @pytest.mark.parametrize(("form", "other"), [("authors", "plain"), ("plain", "authors")])

@@ -147,7 +147,7 @@ def test_a_visitor_has_so_many_runs_in_the_queue(runs, monkeypatch) -> None:
 
 
 def test_a_page_asks_for_no_run_beyond_the_longest(runs, monkeypatch) -> None:
-    monkeypatch.setattr(queue, "estimate", lambda *of: 200 * 3600.0)
+    monkeypatch.setattr(queue, "estimate_seconds", lambda *of: 200 * 3600.0)
     with pytest.raises(BadSetting, match=r"about 200 h on this machine, the limit is 24 h \(ICL_MAX_HOURS\)"):
         ask("a", 1)
     sweep = Sweep(parse(TOY, ["d=2,3"], config(), None))
@@ -156,7 +156,7 @@ def test_a_page_asks_for_no_run_beyond_the_longest(runs, monkeypatch) -> None:
     ask("", 1)  # whoever has the command line may
     monkeypatch.setenv("ICL_MAX_HOURS", "201")
     ask("a", 2)
-    monkeypatch.setattr(queue, "estimate", lambda *of: None)
+    monkeypatch.setattr(queue, "estimate_seconds", lambda *of: None)
     ask("a", 3)
     assert order() == ["", "a", "a"]
 

@@ -230,7 +230,7 @@ def test_what_differs_between_two_machines_is_said_in_words():
 
 def test_dask_is_imported_only_where_a_scheduler_is_set():
     jobs = (ROOT / "icl_core").rglob("*.py")
-    assert {path.stem for path in jobs if "\nfrom distributed" in path.read_text()} == {"crew", "far", "trip"}
+    assert {path.stem for path in jobs if "\nfrom distributed" in path.read_text()} == {"pool", "remote_job", "remote_worker"}
     modules = "icl_core.cli, icl_core.cluster.dispatcher, icl_core.jobs.worker, pages.ui.controls.training"
     check = f"import sys, {modules}; sys.exit('distributed' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], cwd=ROOT).returncode == 0

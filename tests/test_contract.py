@@ -12,8 +12,8 @@ os.environ.setdefault("ICL_PAPERS", EXTRA)
 
 from icl_core import build, registry  # noqa: E402
 from icl_core.contract.experiment import GROUPS, STAGE, CannotDraw  # noqa: E402
-from icl_core.contract.knobs import BadSetting, knobs, values  # noqa: E402
-from icl_core.figures.frames import frames  # noqa: E402
+from icl_core.contract.knobs import BadSetting, knobs_of, values  # noqa: E402
+from icl_core.figures.frames import clock_frames  # noqa: E402
 from icl_core.findings import findings  # noqa: E402
 from icl_core.runs import store  # noqa: E402
 from icl_core.sweeps import atlas  # noqa: E402
@@ -41,14 +41,14 @@ def test_settings_are_declared_and_have_valid_defaults(experiment):
     for settings_class in (experiment.config, experiment.view):
         made = settings_class()
         assert json.loads(json.dumps(values(made))) == values(made)
-        for field, knob in knobs(settings_class).items():
+        for field, knob in knobs_of(settings_class).items():
             assert knob.label
             with pytest.raises(BadSetting, match=field):
                 dataclasses.replace(made, **{field: object()})
 
 
 def test_config_and_view_share_no_name_and_take_none_of_the_address(experiment):
-    config, view = set(knobs(experiment.config)), set(knobs(experiment.view))
+    config, view = set(knobs_of(experiment.config)), set(knobs_of(experiment.view))
     assert not config & view
     assert not (config | view) & {
         "experiment",
@@ -73,7 +73,7 @@ def test_config_and_view_share_no_name_and_take_none_of_the_address(experiment):
 def test_what_a_visitor_types_is_taken_or_refused_with_a_sentence(experiment, typed):
     """A view may only find when it draws that it cannot show this: that is `CannotDraw`, asked elsewhere."""
     for settings_class in (experiment.config, experiment.view):
-        for field, knob in knobs(settings_class).items():
+        for field, knob in knobs_of(settings_class).items():
             if knob.kind == "text":
                 try:
                     settings_class(**{field: typed})
@@ -82,7 +82,7 @@ def test_what_a_visitor_types_is_taken_or_refused_with_a_sentence(experiment, ty
 
 
 def test_sliders_refuse_what_lies_beyond_their_range(experiment):
-    for field, knob in knobs(experiment.config).items():
+    for field, knob in knobs_of(experiment.config).items():
         if knob.kind == "slider":
             for value in (knob.low - 1, knob.high + 1):
                 with pytest.raises(BadSetting, match=f"^{field} must be"):
@@ -90,12 +90,12 @@ def test_sliders_refuse_what_lies_beyond_their_range(experiment):
 
 
 def test_a_views_knob_depends_on_what_the_config_has(experiment):
-    own = knobs(experiment.config).values()
-    for knob in [*knobs(experiment.view).values(), *own]:
+    own = knobs_of(experiment.config).values()
+    for knob in [*knobs_of(experiment.view).values(), *own]:
         if knob.at_most and knob in own:
             assert knob.default <= getattr(experiment.config(), knob.at_most) <= knob.high, knob.label
         elif knob.at_most:
-            bound = knobs(experiment.config)[knob.at_most]
+            bound = knobs_of(experiment.config)[knob.at_most]
             assert isinstance(bound.default, int) and bound.high <= knob.high, knob.label
         assert not knob.shown_if or isinstance(getattr(experiment.config(), knob.shown_if), bool), knob.label
 
@@ -122,11 +122,11 @@ def test_claims_are_distinct_and_say_whose_they_are_and_of_which_setting(experim
         assert claim.label and claim.text and claim.source
         assert bool(claim.quote) == (claim.kind == "paper"), claim.id
         assert claim.at is not None or claim.setting, claim.id
-        assert set(claim.at or ()) <= set(knobs(experiment.config)), claim.id
+        assert set(claim.at or ()) <= set(knobs_of(experiment.config)), claim.id
 
 
 def test_drawings_name_view_fields(experiment):
-    known = set(knobs(experiment.view))
+    known = set(knobs_of(experiment.view))
     assert len({drawing.name for drawing in experiment.drawings}) == len(experiment.drawings)
     for drawing in experiment.drawings:
         assert set(drawing.knobs) <= known
@@ -184,7 +184,7 @@ def of_first(id: str):
     """An experiment with its first shipped run, and the default view at any snapshot."""
     experiment = registry.experiment(id)
     header = next(header for header in SHIPPED if header.experiment == id)
-    fields = knobs(experiment.view)
+    fields = knobs_of(experiment.view)
 
     def view(snapshot: int | None = None, **more):
         at = {"snapshot": snapshot} if snapshot is not None and "snapshot" in fields else {}
@@ -204,7 +204,7 @@ def test_a_stage_has_two_to_six_seats_and_few_drawers(id):
         stage = [each for each in shown if each.place == STAGE]
         assert 2 <= sum(2 if each.wide else 1 for each in stage) <= 6, preset.name
         assert len({each.place for each in shown} - {STAGE}) <= 5, "with View, Numbers, Evidence and Why there are 9"
-    if "snapshot" in knobs(experiment.view):
+    if "snapshot" in knobs_of(experiment.view):
         assert any(each.moving and each.place == STAGE for each in experiment.drawings)
 
 
@@ -217,7 +217,7 @@ def test_the_clock_moves_a_figure_but_not_its_axes_and_colours(id):
             steps = range(len(run.snapshot_steps)) if drawing.moving and run.snapshot_steps else [0]
             shown = [drawing.draw(run, view(index)).figure for index in steps]
             if shown[0] is not None:
-                frames([figure.to_dict() for figure in shown])
+                clock_frames([figure.to_dict() for figure in shown])
                 assert len({json.dumps(_scales(figure), default=str) for figure in shown}) == 1, drawing.name
 
 
@@ -236,7 +236,7 @@ def test_a_drawing_names_the_knobs_that_it_depends_on(id):
     for drawing in (each for each in experiment.drawings if each.applies(run.config)):
         before = _drawn(drawing, run, view())
         for field in sorted(named - set(drawing.knobs)):
-            for value in _others(knobs(experiment.view)[field]):
+            for value in _others(knobs_of(experiment.view)[field]):
                 try:
                     changed = view(**{field: value})
                 except BadSetting:  # a combination that cannot be

@@ -14,9 +14,9 @@ from icl_core.papers.birth.shared.task import make_task, sample
 @pytest.fixture(autouse=True)
 def afresh(monkeypatch):
     monkeypatch.setattr(device, "_chosen", "")
-    device.device.cache_clear()
+    device.current_device.cache_clear()
     yield
-    device.device.cache_clear()
+    device.current_device.cache_clear()
 
 
 @pytest.fixture
@@ -29,16 +29,16 @@ def three_gpus(monkeypatch):
 
 
 def test_a_worker_chooses_its_gpu_for_itself_alone(three_gpus):
-    assert device.device() == torch.device("cuda") and device.workers() == 3
+    assert device.current_device() == torch.device("cuda") and device.workers() == 3
     device.choose(4)
-    assert device.device() == torch.device("cuda:1") and device.workers() == 3
+    assert device.current_device() == torch.device("cuda:1") and device.workers() == 3
     assert "ICL_DEVICE" not in os.environ  # its children choose for themselves
 
 
 def test_the_environments_gpu_is_the_only_one(three_gpus, monkeypatch):
     monkeypatch.setenv("ICL_DEVICE", "cuda:1")
     device.choose(2)
-    assert device.device() == torch.device("cuda:1") and device.workers() == 1
+    assert device.current_device() == torch.device("cuda:1") and device.workers() == 1
 
 
 def test_products_are_exact_on_a_gpu_unless_asked_otherwise(three_gpus, monkeypatch):
@@ -51,14 +51,16 @@ def test_products_are_exact_on_a_gpu_unless_asked_otherwise(three_gpus, monkeypa
 def test_an_unknown_device_is_refused_with_those_that_are_here(monkeypatch, wanted):
     monkeypatch.setenv("ICL_DEVICE", wanted)
     with pytest.raises(ValueError, match=r"ICL_DEVICE must name a device that is here \(cpu"):
-        device.device()
+        device.current_device()
 
 
 def test_what_is_set_to_nothing_is_not_set(three_gpus, monkeypatch):
     monkeypatch.setenv("ICL_DEVICE", "")
     monkeypatch.setenv("ICL_PRECISION", "")
     device.choose(1)
-    assert device.device() == torch.device("cuda:1") and device.workers() == 3 and device.precision() == "highest"
+    assert (
+        device.current_device() == torch.device("cuda:1") and device.workers() == 3 and device.precision() == "highest"
+    )
 
 
 def test_an_unknown_precision_is_refused(monkeypatch):

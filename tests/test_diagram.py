@@ -5,7 +5,7 @@ import pytest
 
 from icl_core import registry
 from icl_core.contract.diagram import KINDS, Box, Diagram
-from icl_core.contract.knobs import knobs
+from icl_core.contract.knobs import knobs_of
 from icl_core.figures import small_map
 from icl_core.figures.model_svg import RADIUS, picture, scheme
 
@@ -29,7 +29,7 @@ def test_a_box_opens_a_drawing_that_there_is(id: str, preset: str) -> None:
     assert {box.opens for box in found.boxes} - {""} <= drawings
     for box in found.boxes:
         experiment.view(**box.view)
-        assert set(box.view) <= set(knobs(experiment.view))
+        assert set(box.view) <= set(knobs_of(experiment.view))
         across, down = sides(box)
         assert across <= box.x <= found.width - across and down <= box.y <= found.height - down, box.name
     assert {name for arrow in found.arrows for name in (arrow.start, arrow.end)} <= boxes.keys()

@@ -6,10 +6,10 @@ from house import TOY, house
 from icl_core import registry
 from icl_core.jobs import queue, warm_start, worker
 from icl_core.jobs.folder import Job
-from icl_core.papers.birth.induction.train import run as induction
+from icl_core.papers.birth.induction.train import compute as induction
 from icl_core.papers.birth.shared.settings import Config as Birth
 from icl_core.papers.memformers.methods.settings import Config as Methods
-from icl_core.papers.memformers.methods.train import run as methods
+from icl_core.papers.memformers.methods.train import compute as methods
 from icl_core.runs import store
 from icl_core.runs.file import read
 from tests.recorder import Recorder
@@ -33,10 +33,10 @@ def trained(wanted):
 
 def steps_made(monkeypatch):
     """The steps that are trained from now on."""
-    from icl_core.training import diverging
+    from icl_core.training import divergence
 
-    seen, check = [], diverging.check
-    monkeypatch.setattr(diverging, "check", lambda step, *rest: (seen.append(step), check(step, *rest)))
+    seen, check = [], divergence.check
+    monkeypatch.setattr(divergence, "check", lambda step, *rest: (seen.append(step), check(step, *rest)))
     return seen
 
 

@@ -6,7 +6,7 @@ import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs.estimate import FIGURES, estimate, measure_pace, pace
+from icl_core.jobs.estimate import FIGURES, estimate_seconds, measure_pace, pace
 from icl_core.jobs.folder import jobs_folder
 from icl_core.machine import device
 from icl_core.runs.disk import write_whole
@@ -30,11 +30,11 @@ def keep(way, made, speed: float, **info):
 
 def speed(made) -> float:
     """The seconds a unit of cost that are foretold."""
-    return (estimate(TOY, made) - FIGURES) / registry.experiment(TOY).cost(made)
+    return (estimate_seconds(TOY, made) - FIGURES) / registry.experiment(TOY).cost(made)
 
 
 def test_nothing_is_foretold_where_nothing_is_known():
-    assert estimate(TOY, config()) is None
+    assert estimate_seconds(TOY, config()) is None
 
 
 def test_it_scales_with_cost(runs):

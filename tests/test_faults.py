@@ -161,7 +161,7 @@ def test_a_helper_whose_gpu_is_lost_ends_and_one_without_memory_gives_it_back(ru
 @pytest.mark.parametrize(("where", "expected"), [("cuda", "highest"), ("cpu", "medium")])
 def test_metrics_have_whole_products_on_a_gpu_and_what_was_set_on_a_cpu(monkeypatch, where, expected):
     before = torch.get_float32_matmul_precision()
-    monkeypatch.setattr(device, "device", lambda: torch.device(where))
+    monkeypatch.setattr(device, "current_device", lambda: torch.device(where))
     found = []
     experiment = type(
         "E", (), {"claims": (), "metrics": lambda run: found.append(torch.get_float32_matmul_precision()) or []}

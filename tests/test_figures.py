@@ -9,9 +9,9 @@ import pytest
 from icl_core import figures
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, Predictions
-from icl_core.figures.curves import stagger
 from icl_core.figures.downsample import means
-from icl_core.figures.frames import frames
+from icl_core.figures.frames import clock_frames
+from icl_core.figures.line_plots import stagger
 from icl_core.figures.style import INK, PAPER, TO_DARK
 
 ALPHABET = figures.characters(list("\n abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,:;!?-'&$3"))
@@ -124,7 +124,7 @@ def states(count: int = 5) -> list[dict]:
 
 def test_a_frame_holds_what_moves_and_brings_every_state_to_every_other():
     every = states()
-    made = frames(every)
+    made = clock_frames(every)
     curve, moving, heat = range(3)
     assert all(frame["traces"] == [moving, heat] and frame["layout"].keys() == {"title"} for frame in made)
     assert all(set(frame["data"][1]) == {"type", "z"} for frame in made)
@@ -140,7 +140,7 @@ def test_a_figure_whose_traces_change_cannot_be_moved():
     first, second = states(2)
     second["data"].pop()
     with pytest.raises(ValueError, match="same traces at every snapshot"):
-        frames([first, second])
+        clock_frames([first, second])
 
 
 def test_coarsening_takes_means_of_what_is_there():

@@ -11,8 +11,8 @@ from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run, names
-from icl_core.figures.frames import frames
-from icl_core.papers.birth.shared import heads
+from icl_core.figures.frames import clock_frames
+from icl_core.papers.birth.shared import head_maps
 from icl_core.runs import store
 from pages.ui.claims import verdicts
 
@@ -53,16 +53,16 @@ def test_the_front_page_draws_without_torch():
 
 
 def test_what_a_run_holds_of_its_example_is_read_as_it_was_kept():
-    before, after = (heads.at_snapshot(example(), index) for index in (0, 1))
+    before, after = (head_maps.at_snapshot(example(), index) for index in (0, 1))
     assert before.right == (0, 2) and after.right == (2, 2)
     assert before.where == after.where == [(2, 1, "correct output"), (3, 2, "correct output")]
-    assert heads.first(before).title.endswith("36%") and heads.first(after).title.endswith("100%")
-    assert heads.second(after).title == "Layer 2 · what followed: 2 of 2 right"
+    assert head_maps.first(before).title.endswith("36%") and head_maps.first(after).title.endswith("100%")
+    assert head_maps.second(after).title == "Layer 2 · what followed: 2 of 2 right"
 
 
 def test_a_run_made_before_runs_held_their_example_cannot_be_drawn():
     with pytest.raises(CannotDraw, match="train it again"):
-        heads.at_snapshot(Run(None, {"snapshot/step": np.array([0])}), 0)
+        head_maps.at_snapshot(Run(None, {"snapshot/step": np.array([0])}), 0)
 
 
 @pytest.mark.parametrize("paper", OPENINGS, ids=lambda paper: paper.name)
@@ -75,7 +75,7 @@ def test_an_opening_shows_what_the_page_of_its_experiment_shows(paper):
     count = range(len(run.snapshot_steps))
     for name, draw in paper.opening.panels.items():
         panels = [draw(run, index) for index in count]
-        assert len(frames([panel.figure.to_dict() for panel in panels])) == len(count)  # the same traces in all
+        assert len(clock_frames([panel.figure.to_dict() for panel in panels])) == len(count)  # the same traces in all
         for index in (0, len(count) - 1):
             page = drawings[name].draw(run, experiment.view(snapshot=index)).figure.data[0]["z"]
             np.testing.assert_allclose(panels[index].figure.data[0]["z"], page, atol=0.03)  # kept in half precision

@@ -75,7 +75,7 @@ def test_on_gpus_each_worker_has_its_own(monkeypatch):
     with ExitStack() as stack:
         in_hand(stack, other, status="running")
         assert not admission.fits(key)
-        monkeypatch.setattr(device, "device", lambda: __import__("torch").device("cuda"))
+        monkeypatch.setattr(device, "current_device", lambda: __import__("torch").device("cuda"))
         assert admission.fits(key)
 
 

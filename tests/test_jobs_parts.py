@@ -258,15 +258,15 @@ def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
     weights = [each / (far + NEAR) ** 2 for each, far in zip((1.0, MADE_HERE), apart, strict=True)]
     logs = [math.log(seconds / experiment.cost(made)) for made, seconds in known]
     pace = math.exp(sum(map(lambda w, log: w * log, weights, logs)) / sum(weights))
-    assert estimate.estimate(TOY, asked) == pytest.approx(FIGURES + pace * experiment.cost(asked), rel=1e-9)
+    assert estimate.estimate_seconds(TOY, asked) == pytest.approx(FIGURES + pace * experiment.cost(asked), rel=1e-9)
 
 
 def test_runs_made_together_do_not_count_for_one_that_goes_alone_where_others_are_known(runs):
     kept = {"device": device.describe()}
     runs.ship(TOY, config(seed=1), {}, {**kept, "seconds": 1.0, "together": 4})
-    assert estimate.estimate(TOY, config()) == pytest.approx(1.0 + FIGURES)
+    assert estimate.estimate_seconds(TOY, config()) == pytest.approx(1.0 + FIGURES)
     runs.ship(TOY, config(seed=2), {}, {**kept, "seconds": 9.0})
-    assert estimate.estimate(TOY, config()) == pytest.approx(9.0 + FIGURES)
+    assert estimate.estimate_seconds(TOY, config()) == pytest.approx(9.0 + FIGURES)
     (both,) = estimate.estimates(TOY, [config()])
     assert both == pytest.approx(3.0 + FIGURES)  # the geometric mean
 

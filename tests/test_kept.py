@@ -4,13 +4,13 @@ from threading import Event, Thread
 
 import pytest
 
-from pages.ui.look.sized_cache import kept
+from pages.ui.look.sized_cache import keep_by_size
 
 
 def test_the_least_used_goes_when_there_is_no_more_room():
     made = []
 
-    @kept(10, len)
+    @keep_by_size(10, len)
     def text(name: str, letter: str) -> str:
         made.append(name)
         return 4 * letter
@@ -27,7 +27,7 @@ def test_the_least_used_goes_when_there_is_no_more_room():
 def test_what_is_larger_than_all_the_room_is_given_and_not_kept():
     made = []
 
-    @kept(3, len)
+    @keep_by_size(3, len)
     def text(name: str) -> str:
         made.append(name)
         return "much too long"
@@ -38,7 +38,7 @@ def test_what_is_larger_than_all_the_room_is_given_and_not_kept():
 def test_a_fault_is_not_kept():
     tried = []
 
-    @kept(10, len)
+    @keep_by_size(10, len)
     def text(name: str) -> str:
         tried.append(name)
         if len(tried) == 1:
@@ -53,7 +53,7 @@ def test_a_fault_is_not_kept():
 def test_who_asks_for_what_is_being_made_waits_for_it_and_others_do_not():
     made, begun, go = [], Event(), Event()
 
-    @kept(10, len)
+    @keep_by_size(10, len)
     def text(name: str) -> str:
         made.append(name)
         if name == "slow":

@@ -2,7 +2,7 @@
 
 import pytest
 
-from icl_core.contract.knobs import BadSetting, choice, knobs, settings, slider, text, toggle, values
+from icl_core.contract.knobs import BadSetting, choice, knobs_of, settings, slider, text, toggle, values
 from icl_core.contract.settings_io import differences, from_kept, kept, parse
 
 
@@ -82,7 +82,7 @@ def test_a_field_without_range_is_refused():
 
 
 def test_order_is_that_of_declaration():
-    assert list(knobs(Sample)) == ["d", "rate", "law", "words", "on"]
+    assert list(knobs_of(Sample)) == ["d", "rate", "law", "words", "on"]
 
 
 @settings

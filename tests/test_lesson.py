@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
 from icl_core.contract.experiment import STAGE
-from icl_core.contract.knobs import knobs
+from icl_core.contract.knobs import knobs_of
 from icl_core.contract.lesson import CONTROLS, Exercise, readings
 from icl_core.runs import store
 
@@ -42,8 +42,8 @@ def test_what_a_lesson_fixes_and_hides_is_there(taught):
     assert experiment.presets[0] == preset  # its beats are played on the first
     view = experiment.view(**preset.view)
     for field, value in found.fixed.items():
-        owner = preset.config if field in knobs(experiment.config) else view
-        knobs(type(owner))[field].check(field, value)
+        owner = preset.config if field in knobs_of(experiment.config) else view
+        knobs_of(type(owner))[field].check(field, value)
         assert getattr(owner, field) == value  # so that its run is there, and beats start from what it fixes
     drawers = {each.place for each in experiment.drawings if each.applies(preset.config)} - {STAGE} | OWN
     assert set(found.hidden) <= {*CONTROLS, *drawers}
@@ -65,7 +65,7 @@ def test_the_notes_show_what_there_is(taught):
     for note in found.notes:
         assert note.ask.endswith("?") and note.they_say and note.tell.endswith((".", "”.", ".”"))
         for field, value in note.show.fields.items():
-            knobs(type(view))[field].check(field, value)
+            knobs_of(type(view))[field].check(field, value)
         places = {drawings[name].place for name in note.show.marks}
         assert places <= {STAGE, note.show.drawer}, note.show.say
 
@@ -110,7 +110,7 @@ def test_an_answer_on_the_edge_counts():
 
 
 def test_what_a_drawer_shows_of_one_seed_counts():
-    from icl_core.papers.gdssm.layer.draw.scale import at_scale
+    from icl_core.papers.gdssm.layer.draw.input_scale import at_scale
     from icl_core.papers.gdssm.layer.settings import View
 
     run, far = loaded("state-is-gradient"), LESSONS["state-is-gradient"][1].exercises[2]

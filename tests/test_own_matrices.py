@@ -15,7 +15,7 @@ from test_links import opened
 from icl_core import own_matrices, registry
 from icl_core.contract.claims import ELSEWHERE
 from icl_core.contract.experiment import CannotDraw, Run
-from icl_core.contract.knobs import BadSetting, NotHere, knobs
+from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.contract.settings_io import kept
 from icl_core.own_matrices import LARGEST, load, read, told
 from icl_core.papers.birth.induction.draw import grafts, probes
@@ -116,7 +116,7 @@ def test_where_nothing_can_be_written_a_sentence_says_so(here):
 def of_file(content, K=3):
     """The config of matrices in a file."""
     experiment, digest = registry.experiment(ID), documents.keep("matrices", read(content))
-    base, fit = {**vars(experiment.config(K=K)), "matrices": digest}, knobs(experiment.config)["matrices"].fit
+    base, fit = {**vars(experiment.config(K=K)), "matrices": digest}, knobs_of(experiment.config)["matrices"].fit
     assert fit
     return experiment.config(**{**base, **fit(base)})
 
@@ -186,7 +186,7 @@ def test_they_are_drawn_as_a_trained_run_is_and_no_claim_speaks_of_them(here, le
             assert "Step " not in told and " trained" not in told, drawing.name
     with pytest.raises(CannotDraw, match="have no initial value"):
         grafts.draw(run, experiment.view(graft_W_O2="initial"))
-    shown, said = probes.probes(run, experiment.view()), experiment.headline(run, experiment.view())
+    shown, said = probes.probes_panel(run, experiment.view()), experiment.headline(run, experiment.view())
     assert f", {shown.title.removeprefix('Right in context: ')} of the" in said
     assert dict(shown.data.values)["W_O2"] == float(run["curve/recall_W_O2"][0, 0])
     kinds = {box.kind for box in experiment.diagram(config).boxes}

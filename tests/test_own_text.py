@@ -12,7 +12,7 @@ from test_links import opened
 
 from icl_core import registry, text_counts
 from icl_core.cli import main
-from icl_core.contract.knobs import BadSetting, NotHere, document, knobs, settings, slider
+from icl_core.contract.knobs import BadSetting, NotHere, document, knobs_of, settings, slider
 from icl_core.contract.settings_io import differences, from_kept, kept, parse
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.runs import documents, header, store
@@ -108,7 +108,7 @@ def test_where_nothing_can_be_written_a_sentence_says_so(here):
 @pytest.mark.parametrize("id", IDS)
 def test_the_text_becomes_the_task(here, id):
     config, digest = registry.experiment(id).config, documents.keep("text", count(GERMAN))
-    fit = knobs(config)["text"].fit({**vars(config()), "text": digest})
+    fit = knobs_of(config)["text"].fit({**vars(config()), "text": digest})
     made = config(text=digest, **fit)
     if hasattr(made, "triggers"):
         task = task_of(made)

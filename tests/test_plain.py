@@ -2,7 +2,7 @@
 
 import pytest
 
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,4 @@ from pages.ui.look.escape import plain
     ],
 )
 def test_nothing_in_it_stays_markup(text, shown):
-    assert plain(text) == shown
+    assert escape_markdown(text) == shown

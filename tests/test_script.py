@@ -14,7 +14,7 @@ os.environ.setdefault("ICL_PAPERS", str(Path(__file__).parent / "papers_extra"))
 from icl_core import registry
 from icl_core.contract import story as script
 from icl_core.contract.experiment import STAGE, Run
-from icl_core.contract.knobs import knobs, values
+from icl_core.contract.knobs import knobs_of, values
 from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Script
 from icl_core.runs import store
 
@@ -48,7 +48,7 @@ def test_beats_speak_of_what_is_there(told):
     drawings = {each.name: each for each in experiment.drawings if each.applies(run.config)}
     for beat in experiment.script.beats:
         replace(view, **beat.view)
-        assert set(beat.view) <= set(knobs(experiment.view)) - {"snapshot"}
+        assert set(beat.view) <= set(knobs_of(experiment.view)) - {"snapshot"}
         assert set(beat.marks) <= drawings.keys(), beat.name
         assert {drawings[name].place for name in beat.marks} <= {STAGE, beat.drawer}, beat.name
         hidden = set(beat.ask.hides) - {HEADLINE, MARKS} if beat.ask else set()
@@ -78,7 +78,7 @@ def test_every_try_leads_to_a_setting_that_can_be(told):
     assert experiment.script.tries
     for each in experiment.script.tries:
         preset = presets[each.preset] if each.preset else experiment.presets[0]
-        config = {name: value for name, value in each.fields.items() if name in knobs(experiment.config)}
+        config = {name: value for name, value in each.fields.items() if name in knobs_of(experiment.config)}
         replace(preset.config, **config)
         view = experiment.view(**preset.view)
         replace(view, **{name: value for name, value in each.fields.items() if name not in config})

@@ -192,7 +192,7 @@ def test_no_name_leads_out_of_the_store(runs, tmp_path, name):
         with suppress(ValueError, OSError, Damaged):
             use(name)
     for id in registry.experiment_ids():
-        for field, knob in knobs.knobs(registry.experiment(id).config).items():
+        for field, knob in knobs.knobs_of(registry.experiment(id).config).items():
             if knob.kind == "document" and name:
                 with pytest.raises(BadSetting, match="must be a digest"):
                     knob.check(field, name)

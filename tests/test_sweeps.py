@@ -9,7 +9,7 @@ from house import TOY, house
 
 from icl_core import registry
 from icl_core.cli import main
-from icl_core.contract.knobs import BadSetting, knobs
+from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.jobs import queue, spawn, worker
 from icl_core.runs import store
 from icl_core.sweeps import setting_grid, terminal
@@ -100,7 +100,7 @@ def check_or_refuse(words):
         return False
     assert len(found.cells) == math.prod(len(axis.values) for axis in found.axes) <= setting_grid.MOST_CELLS
     for cell in found.cells:
-        for field, knob in knobs(type(cell.config)).items():
+        for field, knob in knobs_of(type(cell.config)).items():
             knob.check(field, getattr(cell.config, field))
     return True
 

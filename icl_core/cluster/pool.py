@@ -13,7 +13,7 @@ from distributed import Client, KilledWorker
 from icl_core.cluster import remote_worker
 from icl_core.cluster.remote_job import Lost, Trip, Worker
 from icl_core.jobs import queue, scheduler_address
-from icl_core.jobs.code_version import code, differs, touched
+from icl_core.jobs.code_version import code, differs, source_mtimes
 from icl_core.jobs.folder import Job, asked, has_room, held
 from icl_core.jobs.scheduler_address import Told
 from icl_core.jobs.worker import IDLE, forget_old
@@ -30,7 +30,7 @@ class Crew:
 
     def __init__(self, client: Client, stopped: Callable[[], bool], waited_for: Callable[[], bool]) -> None:
         self._client, self._stopped, self._waited_for, self._code = client, stopped, waited_for, code()
-        self._source = touched()
+        self._source = source_mtimes()
         self._there: dict[str, str] = {}  # by address, the process that has it
         self._able: set[str] = set()  # the addresses of those that take something up
         self._refused: dict[str, tuple[float, str]] = {}  # by address, until when, and why
@@ -46,7 +46,7 @@ class Crew:
         busy_at = time.monotonic()
         try:
             while self._client.status == "running":
-                over = self._stopped() or touched() != self._source  # the next process reads it anew
+                over = self._stopped() or source_mtimes() != self._source  # the next process reads it anew
                 heard, ready = asked(), [] if over else _ready()
                 idle = time.monotonic() - busy_at
                 if (over and (not self._trips or (self._stopped() and idle > ENDING))) or self._done(idle):

@@ -22,7 +22,7 @@ from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job
 from icl_core.jobs.job_progress import THREADS
 from icl_core.jobs.reading import CANCELLED
-from icl_core.jobs.train import train
+from icl_core.jobs.train import train_job
 from icl_core.runs import store
 
 LOOK = 0.2  # seconds between looks for what is new
@@ -70,7 +70,7 @@ def carry_out(ticket: str, order: str, luggage: bytes) -> bytes:
         with _unpacked(job, wanted["request"], luggage):
             with _relayed(job, queue, ticket):
                 try:
-                    train(job, lambda: _told.get(ticket) == STOP, lambda: _heeds(job, ticket))
+                    train_job(job, lambda: _told.get(ticket) == STOP, lambda: _heeds(job, ticket))
                 except GpuLost:  # nothing can be computed here any more: Dask must see this worker as lost
                     os._exit(1)
             return transfer.pack(_outcome(job))

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any
 
-from icl_core.contract.knobs import Knob, knobs
+from icl_core.contract.knobs import Knob, knobs_of
 
 # What a claim's verdict is called where it is kept and where it is not, by the kind of claim.
 VERDICTS = {
@@ -78,7 +78,7 @@ def agree(config: Any, setting: Mapping[str, Any]) -> bool:
 
 def _beyond(config: Any, setting: Mapping[str, Any]) -> bool:
     """Whether a field that was added since the setting was written has another value than everything had before."""
-    known = knobs(type(config)) if is_dataclass(config) else {}
+    known = knobs_of(type(config)) if is_dataclass(config) else {}
     return any(
         knob.added and getattr(config, name) != knob.default for name, knob in known.items() if name not in setting
     )

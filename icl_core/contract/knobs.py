@@ -166,7 +166,7 @@ def settings(cls: T) -> T:
     """A frozen dataclass whose instances are always within range."""
 
     def check_all(self: Any) -> None:
-        for name, knob in knobs(type(self)).items():
+        for name, knob in knobs_of(type(self)).items():
             knob.check(name, getattr(self, name))
             if knob.shown_if and not getattr(self, knob.shown_if, True):  # a view's speaks of the config
                 object.__setattr__(self, name, knob.default)
@@ -184,7 +184,7 @@ def settings(cls: T) -> T:
 
 
 @cache
-def knobs(settings_class: type) -> Mapping[str, Knob]:
+def knobs_of(settings_class: type) -> Mapping[str, Knob]:
     """The knobs of a settings class by field name, in order of declaration, inherited ones first; a class may name in
     FIRST those that stand before."""
     found = {field.name: field.metadata["knob"] for field in dataclasses.fields(settings_class)}
@@ -194,4 +194,4 @@ def knobs(settings_class: type) -> Mapping[str, Knob]:
 
 def values(instance: Any) -> dict[str, Any]:
     """The field values of a settings instance, ready for JSON."""
-    return {name: getattr(instance, name) for name in knobs(type(instance))}
+    return {name: getattr(instance, name) for name in knobs_of(type(instance))}

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from icl_core.contract.knobs import BadSetting, Knob, knobs, values
+from icl_core.contract.knobs import BadSetting, Knob, knobs_of, values
 
 # Another seed shows the same thing again: such a run is nearer than any other difference.
 _SEED_WEIGHT = 0.01
@@ -12,7 +12,7 @@ _SEED_WEIGHT = 0.01
 
 def kept(instance: Any) -> dict[str, Any]:
     """The field values as files keep them: those of fields added later only where they are not the default."""
-    here = {name: (knob, getattr(instance, name)) for name, knob in knobs(type(instance)).items()}
+    here = {name: (knob, getattr(instance, name)) for name, knob in knobs_of(type(instance)).items()}
     return {
         knob.was or name: value for name, (knob, value) in here.items() if not (knob.added and value == knob.default)
     }
@@ -20,7 +20,7 @@ def kept(instance: Any) -> dict[str, Any]:
 
 def from_kept(settings_class: type, kept: Mapping[str, Any]) -> Any:
     """The settings that a file keeps. Raises `BadSetting` or `TypeError` if they are none of today's."""
-    fields = {knob.was or name: name for name, knob in knobs(settings_class).items()}
+    fields = {knob.was or name: name for name, knob in knobs_of(settings_class).items()}
     return settings_class(**{fields.get(was, was): value for was, value in kept.items()})
 
 
@@ -30,7 +30,7 @@ def parse(settings_class: type, raw: Mapping[str, str], base: Any = None) -> Any
 
     Raises `BadSetting` for an unknown field, an unreadable or out-of-range value, or a refused combination.
     """
-    known = knobs(settings_class)
+    known = knobs_of(settings_class)
     raw = {today(known, name): text for name, text in raw.items()}
     unknown = [name for name in raw if name not in known]
     if unknown:
@@ -59,7 +59,7 @@ def differences(config: Any, other: Any) -> list[str]:
     """What `config` has otherwise than `other`, a phrase a field: 'embedding size d 64 (preset: 128)'."""
     return [
         f"{knob.label} {knob.said(getattr(config, name))} (preset: {knob.said(getattr(other, name))})"
-        for name, knob in knobs(type(config)).items()
+        for name, knob in knobs_of(type(config)).items()
         if getattr(config, name) != getattr(other, name)
     ]
 
@@ -67,7 +67,7 @@ def differences(config: Any, other: Any) -> list[str]:
 def distance(settings_class: type, config: Mapping[str, Any], other: Mapping[str, Any]) -> float:
     """How far two settings, as files keep them, are apart: for each field the difference as a share of its range, a
     choice counts 1."""
-    known = {knob.was or name: knob for name, knob in knobs(settings_class).items()}
+    known = {knob.was or name: knob for name, knob in knobs_of(settings_class).items()}
     return sum(_apart(name, knob, config.get(name), other.get(name)) for name, knob in known.items())
 
 

@@ -12,14 +12,14 @@ has, it builds itself of traces, with the parts in `style` (colours, layout, axi
 and `references`.
 """
 
-from icl_core.figures.attention import Predictions, attention, attention_pair
-from icl_core.figures.curves import bars, curves, references, spectrum
+from icl_core.figures.attention_maps import Predictions, attention, attention_pair
+from icl_core.figures.axis_scale import Scale
 from icl_core.figures.drawn_paths import Bowl, Track, contours, paths
 from icl_core.figures.heatmaps import heatmap, maps, triple
-from icl_core.figures.numbers import significant
-from icl_core.figures.scale import Scale
+from icl_core.figures.line_plots import bars, curves, references, spectrum
+from icl_core.figures.number_text import significant
 from icl_core.figures.series import Curve, dots, mean_of
-from icl_core.figures.small import small_attention, small_map, small_maps
+from icl_core.figures.stage_maps import small_attention, small_map, small_maps
 from icl_core.figures.style import COLOURS, CONFIG, characters, colour, enlarged, largest, themed, written
 from icl_core.figures.sweep_plots import Expected, Spot, swept_curve, swept_map
 

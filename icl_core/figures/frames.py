@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 
-def frames(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def clock_frames(figures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """For each state of a figure (`Figure.to_dict`) a frame of plotly's that brings it there from any other: what
     differs between any two of them, and nothing else. ValueError if they do not have the same traces."""
     kinds = {tuple(trace["type"] for trace in figure["data"]) for figure in figures}

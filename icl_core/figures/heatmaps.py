@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures.grid import AXIS, BAR, TITLE, Subplot, diverging, frame, heat, held, linked, names, subplots
+from icl_core.figures.map_grid import AXIS, BAR, TITLE, Subplot, diverging, frame, heat, held, linked, names, subplots
 from icl_core.figures.style import LINE, PAPER, largest, layout, written
 
 Labels = Sequence[str] | None  # None: positions from 1

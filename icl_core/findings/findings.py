@@ -12,7 +12,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Metric
 from icl_core.contract.experiment import Experiment, Run
-from icl_core.contract.knobs import NotHere, knobs
+from icl_core.contract.knobs import NotHere, knobs_of
 from icl_core.runs.file import Damaged
 from icl_core.runs.store import Header, Store, typed_config
 
@@ -51,7 +51,7 @@ class Finding:
     @property
     def setting(self) -> str:
         """The setting that the claim speaks of, in words."""
-        return self.metric.claim.setting_words(knobs(registry.experiment(self.experiment).config))
+        return self.metric.claim.setting_words(knobs_of(registry.experiment(self.experiment).config))
 
     def row(self) -> dict[str, Any]:
         """For JSON and tables: whose claim, in which words, at which setting, and what came out where."""

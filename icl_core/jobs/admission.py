@@ -19,7 +19,7 @@ def fits(key: str) -> bool:
     larger than the machine is refused when it is made."""
     from icl_core.machine import device  # imports torch
 
-    if device.device().type != "cpu":
+    if device.current_device().type != "cpu":
         return True
     used = sum(needed(Job(known.key)) * _trainings(Job(known.key)) for known in queue.states() if _in_hand(known, key))
     return not used or used + needed(Job(key)) <= device.memory()

@@ -17,7 +17,7 @@ from icl_core.contract.experiment import Tensors
 from icl_core.contract.settings_io import from_kept
 from icl_core.jobs import admission, queue
 from icl_core.jobs.folder import Job, held, queue_lock
-from icl_core.jobs.train import Begun, begin, conclude, end, train
+from icl_core.jobs.train import Begun, begin, conclude, end, train_job
 from icl_core.machine import malloc
 
 
@@ -101,7 +101,7 @@ def train_together(jobs: Sequence[Held], stopped: Callable[[], bool]) -> None:
     for index, found in left.items():
         found.progress.leave()
         conclude(found.job, jobs[index].mine, lambda job=found.job: {**job.state(), "status": "interrupted"})
-        train(jobs[index].job, stopped, jobs[index].mine)
+        train_job(jobs[index].job, stopped, jobs[index].mine)
         jobs[index].lock.close()
 
 

@@ -30,7 +30,7 @@ def differs(wanted: Mapping[str, str], found: Mapping[str, str]) -> str:
     )
 
 
-def touched() -> dict[Path, int]:
+def source_mtimes() -> dict[Path, int]:
     """When each file of the source was changed."""
     found = {}
     for folder in _folders():

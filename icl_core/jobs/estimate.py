@@ -28,7 +28,7 @@ MADE_HERE = 4.0  # runs that count as much as one made here
 OLD = 86400.0  # seconds after which this machine's pace is measured anew
 
 
-def estimate(experiment_id: str, config: Any) -> float | None:
+def estimate_seconds(experiment_id: str, config: Any) -> float | None:
     """Seconds until the figures of `config` are there, on an idle core. None if no run is known."""
     return estimates(experiment_id, [config], alone=True)[0]
 

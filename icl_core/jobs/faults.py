@@ -5,7 +5,7 @@ from bisect import bisect_right
 from dataclasses import replace
 from typing import Any
 
-from icl_core.contract.knobs import knobs
+from icl_core.contract.knobs import knobs_of
 
 MEMORY, GPU = "memory", "GPU"
 _FULL = ("DefaultCPUAllocator", "out of memory", "ALLOC_FAILED")
@@ -65,7 +65,7 @@ def half_batch(config: Any) -> int:
 
 
 def _batches(config: Any) -> range:
-    knob = knobs(type(config)).get("batch")
+    knob = knobs_of(type(config)).get("batch")
     return range(int(knob.low or 1), config.batch, int(knob.step or 1)) if knob else range(0)
 
 

@@ -18,7 +18,7 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.contract.settings_io import from_kept
 from icl_core.jobs import forget, listing, scheduler_address, turns
-from icl_core.jobs.estimate import estimate
+from icl_core.jobs.estimate import estimate_seconds
 from icl_core.jobs.folder import ASKED, FULL, Job, disk_full, held, jobs_folder, put_off, queue_lock
 from icl_core.jobs.reading import CANCELLED, ENDED, TOLD, WAITING, drop, plain_file
 from icl_core.jobs.state import JobState
@@ -45,7 +45,7 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
     key = store.key_of(experiment_id, values)
     store.default().check_room(store.default().least_size(experiment_id, values))
     if visitor:
-        limits.check_length(estimate(experiment_id, config))
+        limits.check_length(estimate_seconds(experiment_id, config))
     version = registry.version(experiment_id)
     with queue_lock():
         known, others = _state(key), states()

@@ -39,7 +39,7 @@ class Begun:
 
 
 @malloc.bounded()
-def train(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> None:
+def train_job(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> None:
     """One job from request to its end, whatever that is. Raises `GpuLost` where the worker can do no other."""
 
     def work() -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from icl_core import registry
 from icl_core.contract.experiment import Tensors
-from icl_core.contract.knobs import BadSetting, knobs
+from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.contract.settings_io import from_kept
 from icl_core.jobs.folder import Job, jobs_folder
 from icl_core.jobs.reading import plain_file
@@ -80,7 +80,7 @@ def shorter(experiment_id: str, config: Any) -> list[Any]:
 
 def longer(experiment_id: str, config: Any) -> list[Any]:
     """The settings of the runs 2, 5 and 10 times as long, as far as there are any."""
-    known = knobs(type(config)).get(FIELD)
+    known = knobs_of(type(config)).get(FIELD)
     found = []
     for times in TIMES if known else ():
         with suppress(BadSetting):

@@ -14,12 +14,12 @@ import psutil
 from icl_core import registry
 from icl_core.jobs import admission, forget, queue, spawn
 from icl_core.jobs.batched_jobs import company, take, train_together
-from icl_core.jobs.code_version import touched
+from icl_core.jobs.code_version import source_mtimes
 from icl_core.jobs.estimate import measure_pace
 from icl_core.jobs.faults import GpuLost
 from icl_core.jobs.folder import Job, asked, has_room, held, queue_lock
 from icl_core.jobs.phase_helper import assist
-from icl_core.jobs.train import train
+from icl_core.jobs.train import train_job
 from icl_core.machine import limits
 
 IDLE = 5.0  # seconds without a job after which a worker ends
@@ -35,7 +35,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
     spawn.check_count(slots)
     if limits.read_only():
         return 0
-    taken, code = 0, touched()
+    taken, code = 0, source_mtimes()
     if slots is None:
         from icl_core.machine import device  # imports torch
 
@@ -47,7 +47,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         waited_for = _served(server)
         idle_since = time.monotonic()
         stack.enter_context(suppress(GpuLost))  # this process is of no more use; the next worker goes on
-        while not stopped() and touched() == code:
+        while not stopped() and source_mtimes() == code:
             heard = asked()
             if made := _work_one(stopped, slots):
                 taken += made
@@ -131,7 +131,7 @@ def _work_one(stopped: Callable[[], bool], slots: int) -> int:
                     stack.enter_context(other.lock)
                 with suppress(OSError):
                     spawn.ensure_workers(slots)  # there may be more than we can do alone
-                train_together(jobs, stopped) if len(jobs) > 1 else train(first.job, stopped, first.mine)
+                train_together(jobs, stopped) if len(jobs) > 1 else train_job(first.job, stopped, first.mine)
             forget_old()
             return len(jobs)
     return 0

@@ -32,12 +32,12 @@ def choose(index: int) -> None:
     global _chosen
     if not os.environ.get("ICL_DEVICE") and torch.cuda.device_count() > 1:
         _chosen = f"cuda:{index % torch.cuda.device_count()}"
-        device.cache_clear()
+        current_device.cache_clear()
         describe.cache_clear()
 
 
 @cache
-def device() -> torch.device:
+def current_device() -> torch.device:
     """The device of this process: `ICL_DEVICE` if set ("cpu", "cuda", "cuda:1"), else CUDA where there is one
     (the one of `choose`).
 
@@ -54,15 +54,15 @@ def device() -> torch.device:
 @cache
 def describe() -> str:
     """The device's name as a reader knows it, "NVIDIA H200" or "CPU (x86_64)": kept with every run."""
-    if device().type == "cuda":
-        return torch.cuda.get_device_name(device())
+    if current_device().type == "cuda":
+        return torch.cuda.get_device_name(current_device())
     return f"CPU ({platform.machine()})"
 
 
 def clock() -> float:
     """Seconds of computing of this process: CPU time, which what else goes on does not stretch; on a GPU, for which a
     process waits, wall time."""
-    if device().type == "cuda":
+    if current_device().type == "cuda":
         return time.monotonic()
     used = os.times()
     return used.user + used.system + used.children_user + used.children_system
@@ -72,14 +72,14 @@ def pace() -> float:
     """Seconds of computing that a fixed piece of work takes here: some products and many small operations, as in the
     training of a tiny model. Runs keep it, so that another machine can tell how much faster or slower it is."""
     generator = torch.Generator().manual_seed(0)
-    x, w = (torch.randn(shape, generator=generator).to(device()) for shape in ((64, 256, 32), (32, 32)))
+    x, w = (torch.randn(shape, generator=generator).to(current_device()) for shape in ((64, 256, 32), (32, 32)))
     w.requires_grad_()
     start = clock()
     for _ in range(20):
         torch.tanh(x @ w).square().mean().backward()
         for _ in range(60):
             w.detach().mul(0.5).add_(1)
-    if device().type == "cuda":
+    if current_device().type == "cuda":
         torch.cuda.synchronize()
     return clock() - start
 
@@ -94,14 +94,14 @@ def prepare() -> None:
 
 def workers() -> int:
     """How many trainings may go on at once: one a GPU (`ICL_DEVICE` names just one), else one a core."""
-    if device().type == "cuda":
+    if current_device().type == "cuda":
         return 1 if os.environ.get("ICL_DEVICE") else max(1, torch.cuda.device_count())
     return max(1, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
 
 
 def precision() -> str:
     """How exactly float32 products are computed: `ICL_PRECISION` if set; `BadSetting` if it is none of them."""
-    wanted = os.environ.get("ICL_PRECISION") or ("highest" if device().type == "cuda" else "medium")
+    wanted = os.environ.get("ICL_PRECISION") or ("highest" if current_device().type == "cuda" else "medium")
     if wanted not in PRECISIONS:
         raise BadSetting(f"ICL_PRECISION must be one of {', '.join(PRECISIONS)}, got {wanted!r:.80}")
     return wanted
@@ -113,7 +113,7 @@ def set_threads(threads: int = 1) -> None:
     """
     torch.set_num_threads(threads)
     torch.set_float32_matmul_precision(precision())
-    if device().type == "cuda":
+    if current_device().type == "cuda":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS repeats itself only with it
         torch.use_deterministic_algorithms(True, warn_only=True)
 
@@ -123,7 +123,7 @@ def exact() -> Iterator[None]:
     """On a GPU, whole float32 products meanwhile, no TF32, whatever `ICL_PRECISION` says: for what is measured. On a
     CPU nothing changes."""
     before = torch.get_float32_matmul_precision()
-    if device().type == "cuda":
+    if current_device().type == "cuda":
         torch.set_float32_matmul_precision("highest")
     try:
         yield
@@ -134,8 +134,8 @@ def exact() -> Iterator[None]:
 def memory() -> int:
     """Bytes a run may use: nine tenths of what the device has in all. The total, not what is free now: whether a
     setting can be asked for must not depend on what else is open."""
-    if device().type == "cuda":
-        return int(0.9 * torch.cuda.get_device_properties(device()).total_memory)
+    if current_device().type == "cuda":
+        return int(0.9 * torch.cuda.get_device_properties(current_device()).total_memory)
     return int(0.9 * _installed())
 
 
@@ -155,9 +155,9 @@ def keep_imports() -> None:
 def release() -> int:
     """Give back the memory that this process holds without using it; the bytes that are free on the device then."""
     gc.collect()
-    if device().type == "cuda":
+    if current_device().type == "cuda":
         torch.cuda.empty_cache()
-        return torch.cuda.mem_get_info(device())[0]
+        return torch.cuda.mem_get_info(current_device())[0]
     malloc.trim()
     return psutil.virtual_memory().available
 

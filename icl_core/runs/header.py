@@ -10,7 +10,7 @@ from typing import Any
 
 from icl_core import registry
 from icl_core.contract import settings_io
-from icl_core.contract.knobs import BadSetting, NotHere, knobs
+from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
 from icl_core.contract.settings_io import from_kept
 from icl_core.runs.file import IDENTITY, Damaged, Record, canonical
 
@@ -53,7 +53,7 @@ class Header:
     @cached_property
     def _gives(self) -> bool:
         """Whether the settings name what a visitor gave, which may be gone tomorrow."""
-        known = knobs(type(self._typed))
+        known = knobs_of(type(self._typed))
         return any(knob.kind == "document" and getattr(self._typed, name) for name, knob in known.items())
 
 

@@ -14,7 +14,7 @@ from icl_core.contract.claims import Claim
 from icl_core.contract.experiment import Panel
 from icl_core.contract.knobs import BadSetting, values
 from icl_core.figures import Expected, Scale, Spot
-from icl_core.figures.scale import said
+from icl_core.figures.axis_scale import said
 from icl_core.sweeps.setting_grid import Axis, Grid
 from icl_core.sweeps.sweep import DONE, FAILED, Look, Outcome
 

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any
 
 from icl_core import registry
-from icl_core.contract.knobs import BadSetting, Knob, knobs
+from icl_core.contract.knobs import BadSetting, Knob, knobs_of
 from icl_core.contract.settings_io import today
 
 MOST_AXES, MOST_CELLS = 4, 400
@@ -65,7 +65,7 @@ def parse(experiment_id: str, words: Sequence[str], base: Any, seeds: int | None
     Raises `BadSetting` for a knob that there is not, that cannot be swept or comes twice, for a value that it cannot
     have, and for too many of either. A combination that the experiment refuses is a cell all the same.
     """
-    known = knobs(registry.experiment(experiment_id).config)
+    known = knobs_of(registry.experiment(experiment_id).config)
     if not 1 <= len(words) <= MOST_AXES:
         raise BadSetting(f"a sweep must be over 1 to {MOST_AXES} knobs, got {len(words)}")
     axes = tuple(_axis(word, known) for word in words)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Diverged
-from icl_core.training import diverging, loop
+from icl_core.training import divergence, loop
 from icl_core.training.loop import Measures, State
 from icl_core.training.member import Going, Member
 
@@ -149,7 +149,7 @@ class _Company:
         left: dict[int, Ended] = {}
         for index, loss, each, own in zip(self.going, losses, self.each, self._rows(gradients), strict=True):
             try:
-                diverging.check(step, loss, own, each.problem.ceiling)
+                divergence.check(step, loss, own, each.problem.ceiling)
             except Diverged as why:
                 left[index] = why
         return left

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from icl_core.training import diverging
+from icl_core.training import divergence
 from icl_core.training.several_seeds import padded
 
 Measures = Mapping[str, Any]  # numbers, or one for each seed: [seeds]
@@ -153,7 +153,7 @@ def train(
             return state
         gradients, measures = problem.gradient(step)
         record(state.batch, measures)
-        diverging.check(step, measures[problem.loss], gradients, problem.ceiling)
+        divergence.check(step, measures[problem.loss], gradients, problem.ceiling)
         for name, parameter in problem.parameters.items():
             parameter.grad = gradients.get(name)  # torch's optimisers pass over a parameter without gradient
         for group, rate in zip(optimiser.param_groups, rates, strict=True):

@@ -20,8 +20,8 @@ from pages.ui.controls.training import Pending
 from pages.ui.link import address, lesson_rules, same_tab_links
 from pages.ui.link.address import Setting
 from pages.ui.look import menu
-from pages.ui.look.escape import plain
-from pages.ui.look.sized_cache import kept
+from pages.ui.look.escape import escape_markdown
+from pages.ui.look.sized_cache import keep_by_size
 from pages.ui.stage import drawers, stage
 from pages.ui.story import glossary, lesson
 
@@ -96,9 +96,9 @@ def _evidence() -> None:
 
 def _warnings(setting: Setting) -> None:
     for message in (*setting.warnings, *store.default().messages()):
-        st.warning(plain(message))
+        st.warning(escape_markdown(message))
     if setting.refused:
-        st.warning(f"{plain(setting.refused)}. You still see the last setting that could be computed.")
+        st.warning(f"{escape_markdown(setting.refused)}. You still see the last setting that could be computed.")
         uploads.offer(setting)
 
 
@@ -109,9 +109,9 @@ def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
         made = "Trained here" if trains else "Measured here, not trained"
         origin = {"shipped": "Comes with the project", "atlas": _MAPPED}.get(found.origin, made)
         time, device = training.duration(found.info.get("seconds")), found.info.get("device", "this machine")
-        st.caption(f"{origin}: {time} on {plain(device)}.")
+        st.caption(f"{origin}: {time} on {escape_markdown(device)}.")
         if found.info.get("message"):
-            st.warning(plain(found.info["message"]))
+            st.warning(escape_markdown(found.info["message"]))
         if trains:
             train_longer.offer(setting)
     elif pending is not None and training.growing(pending.job()):
@@ -145,7 +145,7 @@ def _loaded(header: Any) -> Run | None:
     return None
 
 
-@kept(RUNS, lambda run: sum(array.nbytes for array in run.tensors.values()))
+@keep_by_size(RUNS, lambda run: sum(array.nbytes for array in run.tensors.values()))
 def _load(digest: str, header: Any) -> Run:
     run = store.default().load(header)
     if run is None:
@@ -173,12 +173,12 @@ def _pending(setting: Setting, found: Any, shown: Any) -> Pending | None:
         return None
     auto_train.begin(setting, key)
     training.ensure_workers()  # a server that was started again goes on with what it finds
-    return Pending(key, plain(_named(setting, shown)) if shown else "")
+    return Pending(key, escape_markdown(_named(setting, shown)) if shown else "")
 
 
 def _named(setting: Setting, shown: Any) -> str:
     nearest = settings_io.from_kept(setting.experiment.config, shown.config)
-    known = knobs.knobs(setting.experiment.config)
+    known = knobs.knobs_of(setting.experiment.config)
     fields = [field for field in known if getattr(nearest, field) != getattr(setting.config, field)]
     return (
         ", ".join(f"{known[field].label} = {known[field].said(getattr(nearest, field))}" for field in fields)

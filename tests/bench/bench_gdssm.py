@@ -14,7 +14,7 @@ from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import layer_1d, layer_nd, multi_layer
 from icl_core.papers.gdssm.shared import train as gdssm
 from icl_core.papers.gdssm.shared.sequence_models import train as comparison
-from icl_core.papers.gdssm.shared.sequence_models.learners import Learner, learners
+from icl_core.papers.gdssm.shared.sequence_models.all_models import Learner, learners
 from icl_core.papers.gdssm.shared.sequence_models.settings import Config as Beside
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss

@@ -13,14 +13,14 @@ import psutil
 from streamlit.testing.v1 import AppTest
 
 from icl_core import registry
-from icl_core.contract.knobs import knobs
+from icl_core.contract.knobs import knobs_of
 from tests.bench import timing
 from tests.bench.bench_views import GRAFT, VIEW_KNOB
 from tests.bench.dashboard import ROOT, browser, server, turn, window
 from tests.bench.timing import Row
 
 VISITORS = 5
-LENGTH, LENGTHS = knobs(registry.experiment("birth.induction").config)["T"].label, (32, 64)
+LENGTH, LENGTHS = knobs_of(registry.experiment("birth.induction").config)["T"].label, (32, 64)
 WARM_UP, FEW, MANY = 20, 100, 1000  # reruns
 
 

@@ -13,17 +13,17 @@ import psutil
 from playwright.sync_api import Browser, Page
 
 from icl_core import registry
-from icl_core.contract.knobs import knobs
+from icl_core.contract.knobs import knobs_of
 from tests.bench.dashboard import ALL, FIRST, SETTLED, browser, server, turn, window
 from tests.bench.timing import Row, said, short
 
 PAGES = ("", "birth", "memformers", "gdssm")
 STAGES = ("birth", "gdssm", "memformers", "memformers?experiment=convergence")
 GRAFT = "birth?drawer=Graft"
-VIEW_KNOB = knobs(registry.experiment("birth.induction").view)["strength"].label
+VIEW_KNOB = knobs_of(registry.experiment("birth.induction").view)["strength"].label
 ATLAS, MOVES = "birth?experiment=induction&d=32&T=32", 9
-ATLAS_KNOB = knobs(registry.experiment("birth.induction").config)["T"].label
-TRAINING_KNOB = knobs(registry.experiment("gdssm.layer").config)["penalty"].label
+ATLAS_KNOB = knobs_of(registry.experiment("birth.induction").config)["T"].label
+TRAINING_KNOB = knobs_of(registry.experiment("gdssm.layer").config)["penalty"].label
 KEYS = 3 * ["ArrowRight"] + 6 * ["ArrowLeft"]  # to both ends of the knob
 TRAININGS = 3
 # every snapshot in turn, the next one as soon as all charts in sight show it

@@ -7,7 +7,7 @@ import pytest
 
 from icl_core.papers.birth.induction import atlas as birth
 from icl_core.papers.birth.induction.settings import FASTEST
-from icl_core.papers.birth.shared.recalled import recalled
+from icl_core.papers.birth.shared.expected_recall import recalled
 from icl_core.papers.gdssm.layer import atlas as gdssm
 from icl_core.papers.gdssm.layer.settings import LAYER
 from icl_core.papers.memformers.methods import atlas as memformers

@@ -8,7 +8,7 @@ from icl_core import registry
 from icl_core.papers.birth.induction.draw import stage
 from icl_core.papers.birth.shared.full import model as full
 from icl_core.papers.birth.shared.model import attend
-from icl_core.papers.birth.transformer.draw.cells import streams
+from icl_core.papers.birth.transformer.draw.explanations import streams
 from tests.cells import check, explained, shipped, views
 
 

@@ -8,7 +8,7 @@ from icl_core import registry
 from icl_core.papers.birth.induction.draw import circuit as drawn
 from icl_core.papers.birth.induction.draw.stage import reading
 from icl_core.papers.birth.shared import circuit_panels
-from icl_core.papers.birth.shared.blocks import STORED, blocks, readings, span, spurious
+from icl_core.papers.birth.shared.blocks import STORED, blocks_of, readings, span, spurious
 from icl_core.papers.birth.shared.circuit import Path, contributions, merged, simplified
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.full import model as full
@@ -19,7 +19,7 @@ from icl_core.papers.birth.shared.probes import memory_scores
 from icl_core.papers.birth.shared.sequence import example, read, typed
 from icl_core.papers.birth.shared.superposition import WRITTEN, streams
 from icl_core.papers.birth.shared.task import make_task
-from icl_core.papers.birth.transformer.traced import circuit, read_with
+from icl_core.papers.birth.transformer.circuit_trace import circuit, read_with
 from tests.cells import shipped
 
 VIEW = registry.experiment("birth.induction").view
@@ -67,7 +67,7 @@ def test_the_bars_are_the_models_logits():
 @pytest.mark.parametrize("name", ["W_K1", "W_K2", "W_O2", "W_F"])
 def test_the_outlined_block_is_the_map_of_the_stage(name, triggers):
     task, weights = make_task(20, 3, 32, triggers), random()
-    found, shown = blocks(name, weights, task), memory_scores(name, weights, task)
+    found, shown = blocks_of(name, weights, task), memory_scores(name, weights, task)
     block = found.block(*STORED[name])
     if name == "W_K1":
         block = block[1:, :-1]
@@ -80,7 +80,7 @@ def test_the_outlined_block_is_the_map_of_the_stage(name, triggers):
 def test_the_map_drawn_holds_the_most_frequent_characters_and_the_first_positions():
     run = shipped("birth.induction", "fastest")
     figure, (_, weights, sequence) = drawn.blocks(run, VIEW()).figure, reading(run, VIEW())
-    few, whole = (blocks("W_K2", weights, sequence.task, most) for most in (32, None))
+    few, whole = (blocks_of("W_K2", weights, sequence.task, most) for most in (32, None))
     np.testing.assert_allclose(figure.data[0]["z"], few.matrix)
     rows = [whole.rows["w_E"].index(each) for each in few.rows["w_E"]]
     assert set(rows) == set(sequence.task.unigram.argsort(descending=True, stable=True)[:32].tolist())
@@ -93,7 +93,7 @@ def test_the_map_drawn_holds_the_most_frequent_characters_and_the_first_position
 def test_eq_7_matches_positions_with_their_copies_too():
     """The sum over N characters is N / d times the identity, on average: so much does a position read of its copy."""
     task, weights = make_task(20, 3, 32), random(d=256)
-    (found,) = spurious(readings(blocks("W_K2", construct(weights, task), task), "W_K2", task), "W_K2")
+    (found,) = spurious(readings(blocks_of("W_K2", construct(weights, task), task), "W_K2", task), "W_K2")
     assert (found.row, found.column) == ("p", "R¹ p")
     assert found.diagonal == pytest.approx(15 * 256**0.5 * 20 / 256, rel=0.2)
 
@@ -101,10 +101,10 @@ def test_eq_7_matches_positions_with_their_copies_too():
 def test_a_memory_planted_beside_the_stored_one_is_named():
     task, weights = make_task(20, 3, 32), random(d=256)
     built = construct(weights, task)
-    assert spurious(readings(blocks("W_O2", built, task), "W_O2", task), "W_O2") == []
+    assert spurious(readings(blocks_of("W_O2", built, task), "W_O2", task), "W_O2") == []
     copies = weights.W_E @ weights.R1.T @ weights.V2.T
     planted = built.with_(W_O2=built.W_O2 + 5 * weights.W_U.T @ copies)
-    (found,) = spurious(readings(blocks("W_O2", planted, task), "W_O2", task), "W_O2")
+    (found,) = spurious(readings(blocks_of("W_O2", planted, task), "W_O2", task), "W_O2")
     assert (found.row, found.column) == ("w_U", "R¹ w_E") and found.diagonal == pytest.approx(5, rel=0.3)
 
 

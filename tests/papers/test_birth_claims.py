@@ -8,8 +8,8 @@ import pytest
 from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, Metric
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.induction import EXPERIMENT, claims
-from icl_core.papers.birth.induction.forming import given_back
-from icl_core.papers.birth.induction.metrics import metrics
+from icl_core.papers.birth.induction.memory_formation import given_back
+from icl_core.papers.birth.induction.metrics import measure
 from icl_core.papers.birth.shared.settings import Config
 
 CONFIGS = {preset.name: replace(preset.config, seeds=preset.seeds) for preset in EXPERIMENT.presets}
@@ -71,7 +71,7 @@ def made(falling: bool = False, config: Config = FIGURE_3, opposite=None, **reca
 
 
 def found(run: Run) -> dict:
-    return {metric.claim.id: metric for metric in metrics(run)}
+    return {metric.claim.id: metric for metric in measure(run)}
 
 
 def test_a_recall_that_is_missed_while_the_loss_still_falls_is_not_decided():

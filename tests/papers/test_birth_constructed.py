@@ -1,18 +1,16 @@
 """The construction's experiment as a whole: several embeddings, each with its own trained model, and its drawings."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.constructed import EXPERIMENT
-from icl_core.papers.birth.constructed.metrics import at_d, metrics, shares_closed
+from icl_core.papers.birth.constructed import run as construction
+from icl_core.papers.birth.constructed.metrics import at_d, measure, shares_closed
 from icl_core.papers.birth.constructed.settings import Config, View
 from icl_core.papers.birth.shared import train as learning
 from tests.recorder import Interrupted, Recorder
 
-construction = import_module("icl_core.papers.birth.constructed.run")  # the package calls its function "run"
 SMALL = {"d": 64, "T": 32, "seeds": 2}
 
 
@@ -27,7 +25,7 @@ def few(monkeypatch):
 
 def test_each_embedding_is_compared_with_the_model_trained_on_it():
     config = Config(**SMALL, beside=50)
-    found = Run(config, construction.run(config, Recorder()))
+    found = Run(config, construction.compute(config, Recorder()))
     assert found["sweep/accuracy_kept"].shape == (2, 2) and found["sweep/width"].tolist() == [32, 64]
     assert found["beside/accuracy"].shape == (2,) and found["beside/accuracy"][0] != found["beside/accuracy"][1]
     shares = shares_closed(found)
@@ -35,7 +33,7 @@ def test_each_embedding_is_compared_with_the_model_trained_on_it():
     np.testing.assert_allclose(
         shares["W_O2"] * gap, found["alone/accuracy_W_O2"] - at_d(found, "accuracy_kept"), atol=1e-6
     )
-    first = construction.run(Config(**{**SMALL, "seeds": 1}, beside=50), Recorder())
+    first = construction.compute(Config(**{**SMALL, "seeds": 1}, beside=50), Recorder())
     assert np.array_equal(found["sweep/accuracy_stream"][:1], first["sweep/accuracy_stream"])
     assert np.array_equal(found["final/W_K2"], first["final/W_K2"])
     drawn_and_measured(found)
@@ -43,7 +41,7 @@ def test_each_embedding_is_compared_with_the_model_trained_on_it():
 
 def test_with_bigrams_the_global_loss_stands_beside_the_accuracy():
     config = Config(**SMALL, feed_forward=True)
-    found = Run(config, construction.run(config, Recorder()))
+    found = Run(config, construction.compute(config, Recorder()))
     assert np.isfinite(found["sweep/global_loss_kept"]).all() and "beside/accuracy" not in found.tensors
     assert found["reads/global_loss_stream"] == pytest.approx(at_d(found, "global_loss_kept"), rel=1e-3)
     assert 2 < float(found["baseline/bigrams_loss"][0]) < 3
@@ -51,7 +49,7 @@ def test_with_bigrams_the_global_loss_stands_beside_the_accuracy():
 
 
 def drawn_and_measured(run: Run) -> None:
-    assert all(metric.error is None or metric.error >= 0 for metric in metrics(run))
+    assert all(metric.error is None or metric.error >= 0 for metric in measure(run))
     assert EXPERIMENT.headline(run, View()).endswith(".")
     for drawing in EXPERIMENT.drawings:
         if drawing.applies(run.config):
@@ -60,8 +58,8 @@ def drawn_and_measured(run: Run) -> None:
 
 def test_a_resumed_construction_equals_an_uninterrupted_one():
     config = Config(d=32, T=32, beside=50)
-    whole, recorder = construction.run(config, Recorder()), Recorder(stop=20)
+    whole, recorder = construction.compute(config, Recorder()), Recorder(stop=20)
     with pytest.raises(Interrupted):
-        construction.run(config, recorder)
-    again = construction.run(config, Recorder(saved=recorder.saved))
+        construction.compute(config, recorder)
+    again = construction.compute(config, Recorder(saved=recorder.saved))
     assert all(np.array_equal(array, again[name], equal_nan=True) for name, array in whole.items())

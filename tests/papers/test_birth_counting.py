@@ -9,10 +9,10 @@ import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import CannotDraw, Run, names
-from icl_core.papers.birth.counting import claims, model, stages, train
-from icl_core.papers.birth.counting.chains import STRATEGIES, draw_chains, followers, predictions, sample, walk
-from icl_core.papers.birth.counting.metrics import metrics
-from icl_core.papers.birth.counting.read_run import read
+from icl_core.papers.birth.counting import claims, model, strategy, train
+from icl_core.papers.birth.counting.load_run import read
+from icl_core.papers.birth.counting.markov_chains import STRATEGIES, draw_chains, followers, predictions, sample, walk
+from icl_core.papers.birth.counting.metrics import measure
 from icl_core.papers.birth.counting.settings import Config, View
 from icl_core.runs import store
 
@@ -147,14 +147,14 @@ def made(uniform: list[float], unigram: list[float], bigram: list[float], previo
 
 def test_stages_are_those_of_the_nearest_strategy():
     run = made([0.0, 0.3, 0.4, 0.4], [0.2, 0.1, 0.2, 0.2], [0.4, 0.2, 0.1, 0.05], [0.1, 0.2, 0.5, 0.9])
-    assert stages.nearest(run) == ["uniform", "unigram", "bigram", "bigram"]
-    assert stages.spans(run) == [("uniform", 0, 10), ("unigram", 10, 20), ("bigram", 20, 30)]
-    assert stages.milestones(run) == {"unigrams": 10, "bigrams": 20}
-    assert stages.looks_back(run) == 20
-    assert stages.in_order(run, 0)
+    assert strategy.nearest(run) == ["uniform", "unigram", "bigram", "bigram"]
+    assert strategy.spans(run) == [("uniform", 0, 10), ("unigram", 10, 20), ("bigram", 20, 30)]
+    assert strategy.milestones(run) == {"unigrams": 10, "bigrams": 20}
+    assert strategy.looks_back(run) == 20
+    assert strategy.in_order(run, 0)
     swapped = made([0.0, 0.3, 0.4], [0.2, 0.2, 0.1], [0.4, 0.1, 0.2], [0.1, 0.1, 0.1])
-    assert not stages.in_order(swapped, 0)
-    assert stages.looks_back(swapped) is None
+    assert not strategy.in_order(swapped, 0)
+    assert strategy.looks_back(swapped) is None
 
 
 def test_each_seed_passes_the_stages_by_itself():
@@ -164,7 +164,7 @@ def test_each_seed_passes_the_stages_by_itself():
     ends = {f"evaluated/{name}": np.array([1.0, 1.1]) for name in ("loss", "previous")}
     floors = {f"baseline/loss_{name}_at": np.array([value]) for name, value in (("unigram", 1.2), ("bigram", 0.9))}
     losses = {f"{name}/loss": np.ones((2, 9)) for name in ("curve", "batch")}
-    found = metrics(Run(Config(), {**good.tensors, **both, **ends, **floors, **losses}))
+    found = measure(Run(Config(), {**good.tensors, **both, **ends, **floors, **losses}))
     assert {each.claim.id: each.value for each in found}[claims.STAGES.id] == 0.5
 
 

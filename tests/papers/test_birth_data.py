@@ -8,7 +8,7 @@ import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
-from icl_core.papers.birth.data import measures, train
+from icl_core.papers.birth.data import arrivals, train
 from icl_core.papers.birth.data.claims import EVEN_OUTPUT, FEWER, LATE_POSITIONS, RARE_WEAK
 from icl_core.papers.birth.data.draw.speed import ordered
 from icl_core.papers.birth.data.draw.stored import readings
@@ -37,12 +37,12 @@ def few_sequences():
 @pytest.fixture(scope="module")
 def small(few_sequences) -> Run:
     """A short training of everything, at a small size."""
-    return Run(SMALL, train.run(SMALL, Recorder()))
+    return Run(SMALL, train.compute(SMALL, Recorder()))
 
 
 def made(arrive: dict[str, float]) -> Run:
     """A run in which every measure on a kind of data reaches the level at the given step, in three seeds."""
-    rows = [measures.LEVEL * STEPS / arrive[name] for name in DATA]
+    rows = [arrivals.LEVEL * STEPS / arrive[name] for name in DATA]
     curve = np.broadcast_to(np.clip(rows, 0, 1), (3, len(DATA), len(STEPS)))
     tensors = {f"curve/{measure}": curve for measure in train.MEASURES}
     return Run(replace(PRESETS[1].config, seeds=3), tensors | {"curve/step": STEPS, "names/data": names(DATA)})
@@ -59,8 +59,8 @@ def test_the_trainings_differ_in_nothing_but_their_data():
 def test_what_arrives_later_is_later():
     run = made({"frequent": 50, "rare": 150, "random_1": 1e9, "random_3": 200, "random_5": 100, "bigram": 90})
     assert ordered(run) == ["frequent", "random_5", "rare", "random_3", "random_1"]
-    assert measures.times(run, "accuracy", "rare") == pytest.approx([150] * 3)
-    assert measures.arrival(run, "accuracy", "random_1") == np.inf
+    assert arrivals.times(run, "accuracy", "rare") == pytest.approx([150] * 3)
+    assert arrivals.arrival(run, "accuracy", "random_1") == np.inf
 
 
 def test_what_never_arrives_counts_as_arriving_at_the_end():
@@ -76,8 +76,8 @@ def test_a_constructed_memory_is_even_and_stands_out():
     found = train.stored(config, weights)
     for name in train.MATRICES:
         assert found[f"diagonal/{name}"].mean() > 4 * found[f"aside/{name}"]
-        assert measures.unevenness(found[f"diagonal/{name}"]) < 0.5
-    early, late = measures.by_position(found["diagonal/W_K1"], config.T)
+        assert arrivals.unevenness(found[f"diagonal/{name}"]) < 0.5
+    early, late = arrivals.by_position(found["diagonal/W_K1"], config.T)
     assert late / early == pytest.approx(1, abs=0.3)
 
 
@@ -119,17 +119,17 @@ def test_what_is_watched_is_what_an_evaluation_measures():
 
 
 def test_more_seeds_change_no_other(small: Run):
-    two = train.run(replace(SMALL, seeds=2), Recorder())
+    two = train.compute(replace(SMALL, seeds=2), Recorder())
     for measure in train.MEASURES:
         np.testing.assert_array_equal(two[f"curve/{measure}"][:1], small[f"curve/{measure}"])
 
 
 def test_figure_7_is_judged_on_the_diagonals():
     """Strong early positions, strong lowercase letters and even outputs are what the paper saw."""
-    assert measures.by_case(np.array([1.0, 3.0, 5.0]), ["A", "b", "c"]) == (1.0, 4.0)
-    early, late = measures.by_position(np.concatenate([np.full(31, 4.0), np.full(32, 1.0)]), 64)
+    assert arrivals.by_case(np.array([1.0, 3.0, 5.0]), ["A", "b", "c"]) == (1.0, 4.0)
+    early, late = arrivals.by_position(np.concatenate([np.full(31, 4.0), np.full(32, 1.0)]), 64)
     assert (early, late) == (4.0, 1.0)
-    assert measures.unevenness(np.array([1.0, 3.0])) == pytest.approx(0.5)
+    assert arrivals.unevenness(np.array([1.0, 3.0])) == pytest.approx(0.5)
     assert all(claim.is_at(replace(PRESETS[1].config, seeds=3)) for claim in (LATE_POSITIONS, RARE_WEAK, EVEN_OUTPUT))
     assert not LATE_POSITIONS.is_at(replace(PRESETS[0].config, seeds=3))
 
@@ -153,7 +153,7 @@ def test_a_run_that_is_still_going_can_be_drawn():
             if done % 7 == 0:
                 shown.append(live())
 
-    train.run(SMALL, Watching())
+    train.compute(SMALL, Watching())
     for tensors in filter(None, shown):
         for drawing in registry.experiment("birth.data").drawings:
             if drawing.live:

@@ -9,7 +9,7 @@ import torch
 
 from icl_core import registry
 from icl_core.contract.experiment import Run
-from icl_core.papers.birth.dimension import measures, one_step, train
+from icl_core.papers.birth.dimension import one_step, train, tuned_rates
 from icl_core.papers.birth.dimension.settings import FACTORS, NUMBERS, Config, View, training, widths_of
 from icl_core.papers.birth.shared import gradient, probes
 from icl_core.papers.birth.shared.model import initialise
@@ -135,13 +135,13 @@ def test_the_recall_is_the_probes():
 
 
 def test_a_run_holds_every_width_and_rate_and_more_seeds_change_no_other():
-    one, two = (train.run(replace(SMALL, seeds=seeds), Recorder()) for seeds in (1, 2))
+    one, two = (train.compute(replace(SMALL, seeds=seeds), Recorder()) for seeds in (1, 2))
     assert two["curve/recall"].shape[:3] == (2, len(widths_of(SMALL)), len(FACTORS))
     assert two["one_step/recall"].shape == (2, len(NUMBERS), len(widths_of(SMALL)))
     for name in ("curve/recall", "one_step/recall", "theory/noise"):
         np.testing.assert_array_equal(two[name][:1], one[name])
-    tuned, fixed = (measures.at_rates(measures.over_training(Run(SMALL, two)), each(Run(SMALL, two)))
-                    for each in (measures.tuned, measures.fixed))  # fmt: skip
+    tuned, fixed = (tuned_rates.at_rates(tuned_rates.over_training(Run(SMALL, two)), each(Run(SMALL, two)))
+                    for each in (tuned_rates.tuned, tuned_rates.fixed))  # fmt: skip
     assert (tuned.mean(0) >= fixed.mean(0)).all()
 
 
@@ -163,7 +163,7 @@ def test_a_run_that_is_still_going_can_be_drawn():
         def report(self, done, total, loss, live, state):
             shown.append(live())
 
-    train.run(SMALL, Watching())
+    train.compute(SMALL, Watching())
     for tensors in filter(None, shown):
         for drawing in registry.experiment("birth.dimension").drawings:
             if drawing.live:

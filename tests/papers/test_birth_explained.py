@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from icl_core.papers.birth.induction import stand_ins
+from icl_core.papers.birth.induction import placeholders
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.model import initialise
@@ -18,23 +18,23 @@ def constructed():
 def test_a_model_that_is_its_construction_is_explained_whole():
     weights, task = constructed()
     batch = sample(task, 32, torch.Generator().manual_seed(0))
-    own = stand_ins.logits_of(weights, batch)
+    own = placeholders.logits_of(weights, batch)
     right = share(own.argmax(-1) == batch.targets, batch.in_context)[0]
-    found = stand_ins.models(weights, task)
-    assert list(found) == [*weights.trained(), stand_ins.TOGETHER, stand_ins.CLEANED]
-    for name in (*weights.trained(), stand_ins.TOGETHER):
+    found = placeholders.models(weights, task)
+    assert list(found) == [*weights.trained(), placeholders.TOGETHER, placeholders.CLEANED]
+    for name in (*weights.trained(), placeholders.TOGETHER):
         other = found[name]
         for matrix, W in weights.trained().items():
             torch.testing.assert_close(other[matrix], W, rtol=1e-4, atol=1e-4 * float(W.abs().max()))
-        score = stand_ins._compared(own, stand_ins.logits_of(other, batch), batch, right)
+        score = placeholders._compared(own, placeholders.logits_of(other, batch), batch, right)
         assert score.accuracy == pytest.approx(1, abs=0.01) and score.logits == pytest.approx(1, abs=0.01)
 
 
 def test_logits_count_up_to_one_factor_and_noise_explains_nothing():
     weights, task = constructed()
     batch = sample(task, 32, torch.Generator().manual_seed(0))
-    own = stand_ins.logits_of(weights, batch)
-    assert stand_ins._compared(own, 3 * own, batch, 1.0).logits == pytest.approx(1)
+    own = placeholders.logits_of(weights, batch)
+    assert placeholders._compared(own, 3 * own, batch, 1.0).logits == pytest.approx(1)
     noise = torch.randn(own.shape, generator=torch.Generator().manual_seed(2))
-    assert stand_ins._compared(own, noise, batch, 1.0).logits < 0.01
-    assert stand_ins._compared(own, torch.zeros_like(own), batch, 1.0).logits == 0
+    assert placeholders._compared(own, noise, batch, 1.0).logits < 0.01
+    assert placeholders._compared(own, torch.zeros_like(own), batch, 1.0).logits == 0

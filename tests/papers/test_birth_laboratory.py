@@ -9,11 +9,11 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.papers.birth.laboratory import learned, memory, read_run, sweeps, vectors
-from icl_core.papers.birth.laboratory.draw import concrete, forms
+from icl_core.papers.birth.laboratory import learned_memory, load_run, memory, sweeps, vectors
+from icl_core.papers.birth.laboratory.draw import one_memory, parameterisations
 from icl_core.papers.birth.laboratory.run import ratio
 from icl_core.papers.birth.laboratory.settings import FORMS, HEADS, Config, View
-from icl_core.papers.birth.shared import recalled
+from icl_core.papers.birth.shared import expected_recall
 from icl_core.runs import store
 
 
@@ -59,7 +59,7 @@ def test_theory_is_what_simulation_gives_within_its_error(d: int, count: int, ex
         W = memory.full(U, V, strengths.astype(np.float32))
         rows.append(memory.right(U @ W.T, V, np.arange(count)).mean())
     error = np.std(rows, ddof=1) / len(rows) ** 0.5
-    assert abs(np.mean(rows) - recalled.recalled(d, strengths).mean()) < 3 * error + 0.004
+    assert abs(np.mean(rows) - expected_recall.recalled(d, strengths).mean()) < 3 * error + 0.004
 
 
 def test_the_cross_talk_has_the_variance_of_first_order():
@@ -67,19 +67,19 @@ def test_the_cross_talk_has_the_variance_of_first_order():
     U, V = vectors.pairs(count, d, 0)
     readings = V @ memory.full(U, V) @ U.T
     other = readings[~np.eye(count, dtype=bool)]
-    assert other.var() == pytest.approx(recalled.first_order(d, count), rel=0.1)
+    assert other.var() == pytest.approx(expected_recall.first_order(d, count), rel=0.1)
     assert readings.diagonal().mean() == pytest.approx(1, abs=0.05)
 
 
 def test_frequent_pairs_are_recalled_first_by_theory():
-    found = recalled.recalled(64, np.arange(1, 257) ** -1.0)
+    found = expected_recall.recalled(64, np.arange(1, 257) ** -1.0)
     assert found[0] > 0.99 and (np.diff(found) < 1e-9).all() and found[-1] < 0.05
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_planted_memory_is_recalled_in_every_form(form: str):
     U, V, every = planted()
-    answers = concrete.answers(View(width=256, pairs=32, form=form, rank=64), U, U, V, 0)
+    answers = one_memory.answers(View(width=256, pairs=32, form=form, rank=64), U, U, V, 0)
     assert memory.right(answers, V, every).mean() == 1
 
 
@@ -155,30 +155,30 @@ def test_the_gradient_is_autograds(norm: bool):
     unit = answer / answer.norm(dim=1, keepdim=True) if norm else answer
     losses = torch.nn.functional.cross_entropy(unit @ torch.tensor(V).T, torch.arange(12), reduction="none")
     (losses @ torch.tensor(often)).backward()
-    found, _ = learned.gradient(W, U, V, often, norm)
+    found, _ = learned_memory.gradient(W, U, V, often, norm)
     np.testing.assert_allclose(found, leaf.grad, atol=1e-12)
 
 
 def test_strengths_are_read_off_the_matrix_and_begin_with_the_closed_form():
     U, V = (each.astype(float) for each in vectors.pairs(16, 32, 0))
     often = vectors.zipf(16, 1.0)
-    made = learned.train(np.zeros((32, 32)), U, V, often, 10.0, 40, norm=False)
+    made = learned_memory.train(np.zeros((32, 32)), U, V, often, 10.0, 40, norm=False)
     assert not made.right[0].any() and np.abs(made.strength[0]).max() == 0
-    np.testing.assert_allclose(made.strength[1], learned.one_step(often, 10.0), rtol=1e-9)
+    np.testing.assert_allclose(made.strength[1], learned_memory.one_step(often, 10.0), rtol=1e-9)
     assert made.right[-1].all() and made.strength.shape == (41, 16)
 
 
 def test_with_orthonormal_vectors_strengths_follow_the_flow():
     often = vectors.zipf(8, 1.0)
-    made = learned.train(np.zeros((8, 8)), np.eye(8), np.eye(8), often, 0.05, 2000, norm=False)
-    wanted = learned.without_cross_talk(often, 0.05, 2000)
+    made = learned_memory.train(np.zeros((8, 8)), np.eye(8), np.eye(8), often, 0.05, 2000, norm=False)
+    wanted = learned_memory.without_cross_talk(often, 0.05, 2000)
     np.testing.assert_allclose(made.strength[-1], wanted, rtol=0.01)
-    np.testing.assert_allclose(learned.learned_at(made.sure), learned.half_at(often, 0.05), rtol=0.02)
+    np.testing.assert_allclose(learned_memory.learned_at(made.sure), learned_memory.half_at(often, 0.05), rtol=0.02)
 
 
 def test_when_a_pair_is_learned_is_the_step_from_which_on_it_stays():
     sure = np.array([[0, 0, 0.5, 0], [1, 0, 1, 0], [0, 0.6, 1, 0], [1, 1, 0.9, 0.4]], float)
-    assert learned.learned_at(sure)[:3].tolist() == [3, 2, 0] and np.isnan(learned.learned_at(sure)[3])
+    assert learned_memory.learned_at(sure)[:3].tolist() == [3, 2, 0] and np.isnan(learned_memory.learned_at(sure)[3])
 
 
 def test_the_ratio_is_of_the_most_frequent_quarter_to_the_rarest():
@@ -197,21 +197,23 @@ def test_one_concrete_memory_is_the_first_of_the_sweep(run: Run):
         U, V = vectors.pairs(pairs, width, run.config.seed)
         asked = sweeps.asked_of(pairs)
         share = memory.right(U[asked] @ memory.full(U, V).T, V, asked).mean()
-        assert share == pytest.approx(read_run.at(run, "capacity/equal", width=width, capacity=pairs)[0], abs=0.01)
+        assert share == pytest.approx(load_run.at(run, "capacity/equal", width=width, capacity=pairs)[0], abs=0.01)
 
 
 def test_the_shipped_sweep_follows_the_formula_at_every_width(run: Run):
     found, wanted = run["capacity/equal"].mean(0), run["theory/equal"]
-    assert np.abs(found - wanted).max() < 0.06 and read_run.off_theory(run) < 0.02
+    assert np.abs(found - wanted).max() < 0.06 and load_run.off_theory(run) < 0.02
 
 
 def test_half_is_recalled_of_ever_more_pairs(run: Run):
-    found = read_run.halves(run)
+    found = load_run.halves(run)
     assert (np.diff(found) > 0).all() and run["axis/width"][2] == 64 and 200 < found[2] < 500
 
 
 def test_the_inner_width_shown_is_no_more_than_there_are_dimensions():
-    assert forms.inner(View(width=16, rank=256)) == 16 and forms.inner(View(width=64, rank=8)) == 8
+    assert (
+        parameterisations.inner(View(width=16, rank=256)) == 16 and parameterisations.inner(View(width=64, rank=8)) == 8
+    )
 
 
 def test_every_slider_of_the_view_draws_at_its_ends(run: Run):

@@ -9,10 +9,10 @@ from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import BadSetting
 from icl_core.papers.birth.induction import EXPERIMENT
 from icl_core.papers.birth.induction import train as induction
-from icl_core.papers.birth.induction.metrics import metrics
-from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.load_run import weights_at
+from icl_core.papers.birth.induction.metrics import measure
 from icl_core.papers.birth.induction.settings import Config, View
-from icl_core.papers.birth.induction.train import run
+from icl_core.papers.birth.induction.train import compute
 from icl_core.papers.birth.shared import train as learning
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.train import held_out, task_of
@@ -33,22 +33,22 @@ def few():
 
 @pytest.fixture(scope="module")
 def small():
-    return run(SMALL, Recorder())
+    return compute(SMALL, Recorder())
 
 
 @pytest.mark.parametrize("stop", [0, 7, 19, 20, 33])
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(small, stop):
     recorder = Recorder(stop)
     with pytest.raises(Interrupted):
-        run(SMALL, recorder)
-    again = run(SMALL, Recorder(saved=recorder.saved))
+        compute(SMALL, recorder)
+    again = compute(SMALL, Recorder(saved=recorder.saved))
     assert again.keys() == small.keys()
     for name, array in small.items():
         assert np.array_equal(array, again[name], equal_nan=True), name
 
 
 def test_two_seeds_hold_the_first_alone(small):
-    both = run(replace(SMALL, seeds=2), Recorder())
+    both = compute(replace(SMALL, seeds=2), Recorder())
     assert both["curve/accuracy"].shape[0] == 2
     assert np.array_equal(both["curve/accuracy"][:1], small["curve/accuracy"], equal_nan=True)
     assert np.array_equal(both["final/W_K2"], small["final/W_K2"])
@@ -57,7 +57,7 @@ def test_two_seeds_hold_the_first_alone(small):
 
 def test_frozen_matrices_stay_until_their_step():
     config = replace(SMALL, freeze_W_O2=True, freeze_until=10)
-    tensors = run(config, Recorder())
+    tensors = compute(config, Recorder())
     steps = tensors["snapshot/step"].tolist()
     early = [i for i, step in enumerate(steps) if step <= 10]
     for i in early:
@@ -68,7 +68,7 @@ def test_frozen_matrices_stay_until_their_step():
 
 def test_the_opposite_freezing_is_the_reverse_up_to_the_thaw(small):
     made, reverse = (
-        run(replace(SMALL, seeds=2, freeze_until=10, **{frozen: True}), Recorder())
+        compute(replace(SMALL, seeds=2, freeze_until=10, **{frozen: True}), Recorder())
         for frozen in ("freeze_W_K1", "freeze_W_K2")
     )
     shared = np.isin(reverse["curve/step"], made["opposite/step"])
@@ -96,7 +96,7 @@ def test_what_is_evaluated_is_what_the_final_weights_do(small):
 
 def test_progress_counts_to_its_total():
     recorder = Recorder()
-    run(SMALL, recorder)
+    compute(SMALL, recorder)
     dones = [done for done, _, _ in recorder.reports]
     assert dones == sorted(dones)
     assert dones[-1] == recorder.reports[-1][1]
@@ -104,14 +104,14 @@ def test_progress_counts_to_its_total():
 
 def test_the_small_preset_learns_in_context():
     """A third of the classroom preset: enough for the induction head, far above what one layer can do."""
-    tensors = run(Config(steps=120), Recorder())
+    tensors = compute(Config(steps=120), Recorder())
     made = Run(Config(steps=120), tensors)
     assert float(tensors["evaluated/accuracy"][0]) > 0.92
     assert 0.45 < float(tensors["baseline/one_layer"][0]) < 0.65
     assert float(tensors["baseline/repeat"][0]) < 0.30
-    slack = {metric.claim.id: metric.claim.slack(metric.value) for metric in metrics(made)}
+    slack = {metric.claim.id: metric.claim.slack(metric.value) for metric in measure(made)}
     assert slack["top-down"] >= 0 and slack["recall-W_O2"] >= 0
-    assert {metric.verdict(made.config) for metric in metrics(made)} == {"elsewhere"}  # it is not the paper's setting
+    assert {metric.verdict(made.config) for metric in measure(made)} == {"elsewhere"}  # it is not the paper's setting
     for drawing in EXPERIMENT.drawings:
         if drawing.applies(made.config):
             assert drawing.draw(made, View()).title
@@ -137,8 +137,8 @@ def test_a_typed_character_outside_the_vocabulary_is_refused(small):
 )
 def test_every_drawing_and_metric_holds_in_every_kind_of_setting(change):
     config = replace(SMALL, **change)
-    made = Run(config, run(config, Recorder()))
-    assert all(np.isfinite(metric.value) for metric in metrics(made))
+    made = Run(config, compute(config, Recorder()))
+    assert all(np.isfinite(metric.value) for metric in measure(made))
     for drawing in EXPERIMENT.drawings:
         if drawing.applies(config):
             for snapshot in (0, 31):

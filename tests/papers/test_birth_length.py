@@ -9,13 +9,13 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
 from icl_core.papers.birth.length import train
+from icl_core.papers.birth.length.arrival_times import first_crossing, doubling, slope, slopes, times
 from icl_core.papers.birth.length.claims import SGD
-from icl_core.papers.birth.length.metrics import metrics
+from icl_core.papers.birth.length.metrics import measure
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
-from icl_core.papers.birth.length.times import crossing, doubling, slope, slopes, times
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared import settings as one
-from icl_core.papers.birth.shared.full import looking
+from icl_core.papers.birth.shared.full import head_scores
 from icl_core.papers.birth.shared.full import probes as full_probes
 from icl_core.papers.birth.shared.full import settings as whole
 from icl_core.papers.birth.shared.full import train as full
@@ -40,9 +40,9 @@ def made(arrived: dict[str, list[list[float]]]) -> Run:
 
 
 def test_a_crossing_lies_on_the_line_between_two_evaluations():
-    assert crossing(np.array([0, 10, 20]), np.array([0.0, 0.6, 1.0]), 0.8) == pytest.approx(15)
-    assert crossing(np.array([0, 10]), np.array([0.9, 1.0]), 0.8) == 0
-    assert crossing(np.array([0, 10]), np.array([0.1, 0.2]), 0.8) == np.inf
+    assert first_crossing(np.array([0, 10, 20]), np.array([0.0, 0.6, 1.0]), 0.8) == pytest.approx(15)
+    assert first_crossing(np.array([0, 10]), np.array([0.9, 1.0]), 0.8) == 0
+    assert first_crossing(np.array([0, 10]), np.array([0.1, 0.2]), 0.8) == np.inf
 
 
 def test_a_power_law_has_its_power_as_slope():
@@ -57,16 +57,16 @@ def test_quadratic_growth_would_be_found():
     found = slope(run, "accuracy", "sgd")
     assert found is not None and found.mean == pytest.approx(2, abs=0.01)
     assert doubling(run, "accuracy", "sgd") == pytest.approx(4, abs=0.05)
-    first = metrics(run)[0]
+    first = measure(run)[0]
     assert first.claim is SGD and first.verdict(run.config) == "found here"
-    assert metrics(run)[1].verdict(run.config) == "not found here"
+    assert measure(run)[1].verdict(run.config) == "not found here"
 
 
 def test_a_training_that_never_arrives_decides_nothing():
     run = made({"sgd": [[50, 200, 1e9]] * 3, "adamw": [[100, 100, 100]] * 3})
     assert times(run, "accuracy", "sgd")[0, 2] == np.inf
     assert slope(run, "accuracy", "sgd") is None
-    assert metrics(run)[0].value is None
+    assert measure(run)[0].value is None
 
 
 def test_even_attention_is_shared_out_over_all_keys():
@@ -93,7 +93,7 @@ def test_the_full_transformer_is_watched_by_its_own_probes():
     assert isinstance(config, whole.Config) and config.layer_norm
     weights, _ = full.begun(config)
     recalls = full_probes.recalls(weights, task_of(config), config.heads)
-    right = looking.evaluate(weights, held_out(task_of(config), train.WATCHED), config.heads)["accuracy"]
+    right = head_scores.evaluate(weights, held_out(task_of(config), train.WATCHED), config.heads)["accuracy"]
     found = train._full(config).evaluate(0)
     assert found == {"accuracy": right, "W_K2": recalls["W_K2"], "W_K1": recalls["W_K1_early"]}
 
@@ -101,12 +101,12 @@ def test_the_full_transformer_is_watched_by_its_own_probes():
 @pytest.mark.parametrize("everything", (False, True))
 def test_more_seeds_change_no_other(everything: bool):
     few = Config(full=everything, N=16, d=32, K=4, batch=16, steps=10)
-    first, both = (train.run(replace(few, seeds=seeds), Recorder()) for seeds in (1, 2))
-    for measure in train.MEASURES:
+    first, both = (train.compute(replace(few, seeds=seeds), Recorder()) for seeds in (1, 2))
+    for name in train.MEASURES:
         for optimiser in OPTIMISERS:
-            found = both[f"curve/{measure}_{optimiser}"]
+            found = both[f"curve/{name}_{optimiser}"]
             assert found.shape[:2] == (2, len(lengths_of(Config())))
-            np.testing.assert_array_equal(found[:1], first[f"curve/{measure}_{optimiser}"])
+            np.testing.assert_array_equal(found[:1], first[f"curve/{name}_{optimiser}"])
 
 
 def test_the_answers_are_those_of_the_classroom():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.papers.birth.constructed import evaluated
-from icl_core.papers.birth.induction import looking
+from icl_core.papers.birth.constructed import evaluation
+from icl_core.papers.birth.induction import attention_scores
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared.behaviour import following
 from icl_core.papers.birth.shared.construction import construct
@@ -68,13 +68,13 @@ def test_what_follows_is_what_stood_after_the_same_token():
 
 def test_a_constructed_head_looks_at_what_followed_and_links_every_position():
     weights, task = setting(256, embeddings="orthonormal")
-    found = looking.look(construct(weights, task), task, 2)
-    masses = looking.on_followers(found)
+    found = attention_scores.look(construct(weights, task), task, 2)
+    masses = attention_scores.on_followers(found)
     assert masses["triggers"][0] > 0.9 and masses["others"][0] > 0.9  # whatever comes again
     assert masses["triggers"][1] < 0.4
-    assert min(looking.on_previous(found)) > 0.9
-    random = looking.look(weights, task, 2)
-    assert looking.on_followers(random)["triggers"][0] == pytest.approx(masses["triggers"][1], abs=0.05)
+    assert min(attention_scores.on_previous(found)) > 0.9
+    random = attention_scores.look(weights, task, 2)
+    assert attention_scores.on_followers(random)["triggers"][0] == pytest.approx(masses["triggers"][1], abs=0.05)
 
 
 def test_a_head_that_links_early_positions_alone_errs_where_triggers_stand_first_late():
@@ -82,11 +82,11 @@ def test_a_head_that_links_early_positions_alone_errs_where_triggers_stand_first
     built = construct(weights, task)
     P = weights.P[:24]
     built = built.with_(W_K1=built.W_K1 @ P.T @ P)  # no key after position 24 is found
-    found = looking.look(built, task, 2)
-    shares = looking.errors_by_first(found)
+    found = attention_scores.look(built, task, 2)
+    shares = attention_scores.errors_by_first(found)
     assert list(shares) == ["1–16", "17–32", "33–64"]
     assert shares["1–16"][0] + 0.4 < shares["33–64"][0]
-    first, last = looking.on_previous(found)
+    first, last = attention_scores.on_previous(found)
     assert first > 0.9 and last < 0.1
     inside = int(found.batch.in_context.sum())
     wrong = int((found.batch.in_context & (found.guess != found.batch.targets)).sum())
@@ -107,14 +107,14 @@ def test_errors_that_name_likely_bigrams_are_told_from_others():
     guess[0, 4], guess[0, 8], guess[0, 12] = likely, likely, unlikely  # of three errors
     followers = torch.zeros(1, 32)
     followers[0, 8] = 0.9
-    found = looking.Looked(batch, guess, followers, followers, followers)
-    assert looking.on_bigrams(found, task) == pytest.approx((2 / 3, 1 / 3))
+    found = attention_scores.Looked(batch, guess, followers, followers, followers)
+    assert attention_scores.on_bigrams(found, task) == pytest.approx((2 / 3, 1 / 3))
 
 
 def test_even_attention_has_all_the_entropy_and_no_largest_weight():
     even = np.tril(np.ones((40, 40))) / np.arange(1, 41)[:, None]
-    assert looking.spread(even) == pytest.approx((1, 1))
-    assert looking.spread(np.eye(40)) == pytest.approx((0, np.mean(range(17, 41))))
+    assert attention_scores.spread(even) == pytest.approx((1, 1))
+    assert attention_scores.spread(np.eye(40)) == pytest.approx((0, np.mean(range(17, 41))))
 
 
 def test_one_cleaned_matrix_leaves_the_others_as_they_are():
@@ -127,10 +127,10 @@ def test_one_cleaned_matrix_leaves_the_others_as_they_are():
 def test_a_feed_forward_layer_that_reads_the_whole_stream_is_the_model():
     weights, task = setting(256, with_F=True, embeddings="orthonormal", triggers="fixed")
     built, batch = construct(weights, task, output_scale=30.0), held_out(task, 64, "cpu")
-    read = dict(zip(evaluated.READ, evaluated.readings(built, batch), strict=True))
+    read = dict(zip(evaluation.READ, evaluation.readings(built, batch), strict=True))
     achieved = evaluate(built, batch)
     assert read["stream"] == pytest.approx([achieved["accuracy"], achieved["global_loss"]], abs=1e-3)
     bare = built.with_(W_O2=torch.zeros(256, 256), V2=torch.zeros(256, 256), R1=torch.zeros(256, 256))
-    alone = evaluated.readings(bare, batch)
+    alone = evaluation.readings(bare, batch)
     assert np.ptp(alone[:2], axis=0).max() < 1e-4  # nothing but the token and its place is there to read
-    assert evaluated.bigrams_loss(task, batch) < alone[2, 1] < math.log(65)
+    assert evaluation.bigrams_loss(task, batch) < alone[2, 1] < math.log(65)

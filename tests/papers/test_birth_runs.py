@@ -1,27 +1,24 @@
 """What a run holds: its own names, and snapshots that can be looked at."""
 
-from importlib import import_module
-
 import numpy as np
 import pytest
 import torch
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.knobs import knobs
+from icl_core.contract.knobs import knobs_of
 from icl_core.contract.settings_io import parse
 from icl_core.papers.birth.constructed import EXPERIMENT as CONSTRUCTED
+from icl_core.papers.birth.constructed import run as construction
 from icl_core.papers.birth.constructed import settings as constructed_settings
 from icl_core.papers.birth.constructed.draw import gap, sweep
 from icl_core.papers.birth.induction import EXPERIMENT as INDUCTION
 from icl_core.papers.birth.induction import train
 from icl_core.papers.birth.induction.draw import curves
-from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.shared.gradient import evaluate
 from icl_core.papers.birth.shared.train import WATCHED, held_out, task_of
 from icl_core.runs import store
-
-construction = import_module("icl_core.papers.birth.constructed.run")  # the package calls its function "run"
 
 
 def shipped(experiment_id: str, preset: str) -> Run:
@@ -102,4 +99,4 @@ def test_the_last_snapshot_is_the_model_itself():
 def test_links_with_former_names_still_open():
     assert parse(View, {"moment": "3"}).snapshot == 3
     assert parse(Config, {"rate": "0.5"}).learning_rate == 0.5
-    assert "rate" not in knobs(Config) and "moment" not in knobs(View)
+    assert "rate" not in knobs_of(Config) and "moment" not in knobs_of(View)

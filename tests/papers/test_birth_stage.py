@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from icl_core.contract.experiment import STAGE, Run
-from icl_core.figures.frames import frames
+from icl_core.figures.frames import clock_frames
 from icl_core.papers.birth.constructed import EXPERIMENT as CONSTRUCTED
 from icl_core.papers.birth.induction import EXPERIMENT as INDUCTION
 from icl_core.papers.birth.shared.sequence import choose, example
@@ -52,7 +52,7 @@ def test_the_stage_has_the_same_traces_and_scales_at_every_snapshot(experiment_i
     for drawing in seats:
         panels = [drawing.draw(run, view) for view in views(experiment_id, run)]
         made = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
-        assert len(frames(made)) == len(panels)  # refuses traces that differ
+        assert len(clock_frames(made)) == len(panels)  # refuses traces that differ
         assert all(scales(each) == scales(made[0]) for each in made), drawing.name
         assert max(len(panel.title) for panel in panels) <= TITLE, [panel.title for panel in panels]
 

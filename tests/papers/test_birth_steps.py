@@ -10,10 +10,10 @@ import torch
 from icl_core import registry
 from icl_core.papers.birth.shared.model import Weights, initialise
 from icl_core.papers.birth.shared.probes import recalls
-from icl_core.papers.birth.steps import expected, lemmas, simplified, taking, toy
+from icl_core.papers.birth.steps import exact_expectation, gradient_steps, lemmas, noise_example, simplified
 from icl_core.papers.birth.steps.law import Drawn, more_often, own, pairs, sample
+from icl_core.papers.birth.steps.load_run import read, shown
 from icl_core.papers.birth.steps.metrics import learned_in
-from icl_core.papers.birth.steps.read_run import read, shown
 from icl_core.papers.birth.steps.settings import ORDERS, THEN, THEOREM, Config, View
 from icl_core.papers.birth.steps.simplified import MATRICES, PLACED, READ, STREAM, TOKENS
 from tests.cells import check, explained, shipped, views
@@ -114,7 +114,7 @@ def test_the_exact_gradients_are_sums_over_all_sequences():
         logits, _ = simplified.forward(replace(found, **{table: leaf}), drawn.tokens, READ[name])
         loss = logits.mean(1) - logits.gather(1, drawn.answers[:, None])[:, 0]  # its slope is that at p̂ = 1/N
         (probability @ loss).backward()
-        torch.testing.assert_close(expected.expected(name, start), leaf.grad)
+        torch.testing.assert_close(exact_expectation.expected(name, start), leaf.grad)
     start = weights.with_(W_K1=zero)
     found = simplified.tables(start)
     looks = found.looks.clone().requires_grad_()
@@ -123,13 +123,13 @@ def test_the_exact_gradients_are_sums_over_all_sequences():
     values = found.says.T[drawn.tokens]  # (sequences, T, N)
     logits = (linear[..., None] * values).sum(1)
     (probability @ (logits.mean(1) - logits.gather(1, drawn.answers[:, None])[:, 0])).backward()
-    torch.testing.assert_close(expected.expected("W_K1", start), looks.grad)
+    torch.testing.assert_close(exact_expectation.expected("W_K1", start), looks.grad)
 
 
 def test_a_large_batch_comes_near_the_exact_step_as_sampling_allows():
     """W_O2's first step has p̂ = 1/N exactly, so all that is left is sampling noise, which falls as 1/√batch."""
-    weights = taking.begun(SMALL)
-    exact = expected.expected("W_O2", weights)
+    weights = gradient_steps.begun(SMALL)
+    exact = exact_expectation.expected("W_O2", weights)
     apart = []
     for batch in (2_000, 32_000):
         found = simplified.gradient("W_O2", weights, sample(16, 8, batch, generator(batch)))
@@ -162,14 +162,14 @@ def test_each_lemma_is_what_autograd_finds():
 def test_the_proofs_step_on_w_o2_is_eq_16():
     """With the proof's 1 and τ in place of the law's own shares, of which they are the limit for many characters."""
     N, T = 65, 16
-    own_share, mean_share = expected.shares(N, T)
+    own_share, mean_share = exact_expectation.shares(N, T)
     tau = np.mean([sum(1 / t for t in range(first + 2, T + 1)) for first in range(T - 2)])  # positions count from 1
     assert own_share * T == pytest.approx(1, abs=0.05)
     assert mean_share / own_share == pytest.approx(tau, rel=0.1)
-    weights = taking.begun(Config(N=16, T=8, d=32)).to(torch.float64)
-    W = -16 * simplified.matrix("W_O2", expected.expected("W_O2", weights), weights)  # a step of size N
+    weights = gradient_steps.begun(Config(N=16, T=8, d=32)).to(torch.float64)
+    W = -16 * simplified.matrix("W_O2", exact_expectation.expected("W_O2", weights), weights)  # a step of size N
     centred = weights.W_E - weights.W_E.mean(0)
-    a, b = expected.shares(16, 8)
+    a, b = exact_expectation.shares(16, 8)
     by_hand = weights.W_U.T @ (a * centred @ weights.V2.T + b * centred @ (weights.V2 @ weights.R1).T)
     torch.testing.assert_close(W, by_hand)
 
@@ -177,8 +177,8 @@ def test_the_proofs_step_on_w_o2_is_eq_16():
 @pytest.mark.parametrize("order", [order for order in ORDERS if order != THEOREM])
 def test_a_step_that_comes_too_early_moves_nothing(order):
     steps = order.split(THEN)
-    weights = taking.walk(SMALL, taking.on_batches(SMALL), steps)[-1][1]
-    exact = taking.walk(SMALL, taking.exactly, steps)[-1][1]
+    weights = gradient_steps.walk(SMALL, gradient_steps.on_batches(SMALL), steps)[-1][1]
+    exact = gradient_steps.walk(SMALL, gradient_steps.exactly, steps)[-1][1]
     known = {"W_O2", "W_K2"} if steps.index("W_O2") < steps.index("W_K2") else {"W_O2"}
     for found in (weights, exact):
         assert {name for name in MATRICES if found[name].any()} == known
@@ -187,9 +187,9 @@ def test_a_step_that_comes_too_early_moves_nothing(order):
 
 def test_the_three_steps_store_all_pairs_where_the_width_is_large():
     config = Config(N=40, d=512, T=16, eta_O2=1e3)
-    task = taking.task_of(config)
-    for gradient in (taking.on_batches(config), taking.exactly):
-        weights = taking.walk(config, gradient, THEOREM.split(THEN))[-1][1]
+    task = gradient_steps.task_of(config)
+    for gradient in (gradient_steps.on_batches(config), gradient_steps.exactly):
+        weights = gradient_steps.walk(config, gradient, THEOREM.split(THEN))[-1][1]
         found = recalls(weights, task)
         assert found["W_O2"] == 1 and found["W_K2"] > 0.9 and found["W_K1"] > 0.9
         measured = simplified.measures(weights, sample(40, 16, 1000, generator(1)))
@@ -205,18 +205,18 @@ def test_positions_are_put_back_as_the_model_that_reads_them_does():
 
 
 def test_one_step_filters_positions_out():
-    weights = taking.begun(Config(d=512, T=16))
-    found = {known: toy.step(weights, known, 200_000, generator()) for known in toy.KNOWN}
+    weights = gradient_steps.begun(Config(d=512, T=16))
+    found = {known: noise_example.step(weights, known, 200_000, generator()) for known in noise_example.KNOWN}
     assert found["exact"].accuracy == 1 and found["exact"].signal == pytest.approx(1, abs=0.1)
     assert found["one"].noise > 4 * found["exact"].noise
     torch.testing.assert_close(found["batch"].tokens, found["exact"].tokens, atol=0.1, rtol=0)
-    aligned = taking.begun(Config(d=512, T=16)).with_(W_E=torch.eye(65, 512), P=torch.eye(16, 512).roll(100, 1))
-    assert toy.step(aligned, "exact", 1, generator()).noise == pytest.approx(0, abs=1e-6)
+    aligned = gradient_steps.begun(Config(d=512, T=16)).with_(W_E=torch.eye(65, 512), P=torch.eye(16, 512).roll(100, 1))
+    assert noise_example.step(aligned, "exact", 1, generator()).noise == pytest.approx(0, abs=1e-6)
 
 
 def test_the_stage_reads_the_last_position_as_the_measures_do():
     config = replace(SMALL, T=8)
-    weights = taking.walk(config, taking.on_batches(config), THEOREM.split(THEN))[-1][1]
+    weights = gradient_steps.walk(config, gradient_steps.on_batches(config), THEOREM.split(THEN))[-1][1]
     run = shipped("birth.steps", "three steps")
     sequence = shown(run, View())
     assert int(sequence.in_context.sum()) == 1 and bool(sequence.in_context[-1])

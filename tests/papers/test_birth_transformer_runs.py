@@ -9,17 +9,17 @@ import torch
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.birth.shared.baselines import unusual
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
-from icl_core.papers.birth.shared.full.looking import evaluate
+from icl_core.papers.birth.shared.full.head_scores import evaluate
 from icl_core.papers.birth.shared.full.model import forward
 from icl_core.papers.birth.shared.task import make_task, sample
 from icl_core.papers.birth.shared.train import WATCHED, held_out, task_of
 from icl_core.papers.birth.transformer import EXPERIMENT, claims
-from icl_core.papers.birth.transformer.draw import replaced
+from icl_core.papers.birth.transformer.draw import ablation
+from icl_core.papers.birth.transformer.load_run import example_maps, final_weights, last_heads, of_role
+from icl_core.papers.birth.transformer.measurements import example
 from icl_core.papers.birth.transformer.metrics import milestones, roles
-from icl_core.papers.birth.transformer.read_run import example_maps, final_weights, last_heads, of_role
-from icl_core.papers.birth.transformer.reading import example
 from icl_core.papers.birth.transformer.settings import Config
-from icl_core.papers.birth.transformer.train import run
+from icl_core.papers.birth.transformer.train import compute
 from icl_core.runs import store
 from tests.recorder import Interrupted, Recorder
 
@@ -30,7 +30,7 @@ SMALL = Config(N=16, d=16, T=32, K=3, heads=2, batch=16, steps=20, seeds=2)
 @pytest.fixture(scope="module")
 def whole() -> dict[str, np.ndarray]:
     """The small run, from its beginning to its end at once."""
-    return run(SMALL, Recorder())
+    return compute(SMALL, Recorder())
 
 
 def shipped(preset: str) -> Run:
@@ -45,15 +45,15 @@ def test_a_killed_run_goes_on_to_the_same_result(whole):
     for stop in (7, 33, 50):  # in the first seed, in the second, in the single layer
         killed = Recorder(stop=stop)
         with pytest.raises(Interrupted):
-            run(SMALL, killed)
-        again = run(SMALL, Recorder(saved=killed.saved))
+            compute(SMALL, killed)
+        again = compute(SMALL, Recorder(saved=killed.saved))
         assert again.keys() == whole.keys()
         for name, array in whole.items():
             np.testing.assert_array_equal(again[name], array, err_msg=name)
 
 
 def test_one_seed_more_changes_no_other(whole):
-    one = run(replace(SMALL, seeds=1), Recorder())
+    one = compute(replace(SMALL, seeds=1), Recorder())
     for name, array in one.items():
         np.testing.assert_array_equal(whole[name][: len(array)], array, err_msg=name)
 
@@ -75,10 +75,10 @@ def test_a_head_replaced_in_the_drawer_is_the_one_of_the_table():
     found = shipped("heads")
     for row, name in enumerate(found.names("heads"), start=1):
         for way in ("mean", "patch"):
-            left = replaced.judged(found, [name], way)
+            left = ablation.judged(found, [name], way)
             assert left["accuracy"] == pytest.approx(float(found[f"effect/{way}"][row, 0]), abs=0.003)
     with pytest.raises(CannotDraw, match="must be some of"):
-        replaced.draw(found, EXPERIMENT.view(replaced="3.1"))
+        ablation.draw(found, EXPERIMENT.view(replaced="3.1"))
 
 
 def test_heads_of_the_shipped_runs_do_what_the_paper_says():

@@ -89,7 +89,7 @@ def test_scan_equals_the_loop(monkeypatch, T, short, dtype):
     for t in range(T):
         z = a[:, t] * z + b[:, t]
         expected.append(z)
-    torch.testing.assert_close(scan.scan(a, b), torch.stack(expected, 1), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(scan.associative_scan(a, b), torch.stack(expected, 1), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)

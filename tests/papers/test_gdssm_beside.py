@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,9 +9,10 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm import layer
-from icl_core.papers.gdssm.layer import claims, population
-from icl_core.papers.gdssm.layer.arrival import arrived
-from icl_core.papers.gdssm.layer.draw import beside
+from icl_core.papers.gdssm.layer import claims, metrics, population
+from icl_core.papers.gdssm.layer import run as layer_run
+from icl_core.papers.gdssm.layer.convergence_step import arrived
+from icl_core.papers.gdssm.layer.draw import reference_models
 from icl_core.papers.gdssm.layer.settings import AUTHORS, PRESETS, View, as_here
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, train
@@ -21,7 +21,6 @@ from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import sample
 from tests.recorder import Recorder
 
-metrics, layer_run = (import_module(f"icl_core.papers.gdssm.layer.{name}") for name in ("metrics", "run"))
 ONE = Config(f=1, N=4, batch=16, steps=10, seeds=2)
 DOUBLE = torch.float64
 
@@ -65,9 +64,9 @@ def test_the_best_weights_are_the_construction_from_wherever_one_begins(seed):
 
 def test_what_is_known_of_one_feature_is_held_and_drawn():
     run = made()
-    found = {metric.claim: metric for metric in layer.metrics(run)}[claims.POPULATION]
+    found = {metric.claim: metric for metric in layer.measure(run)}[claims.POPULATION]
     assert found.value is not None and found.value < 1e-4
-    panel = beside.population(run, View())
+    panel = reference_models.population(run, View())
     assert list(panel.data["weight"][-2:]) == ["rate", "decay"] and len(panel.data) == 11
     np.testing.assert_allclose(panel.data["best"], panel.data["constructed"], atol=1e-4)
     assert np.abs(panel.data["trained"] - panel.data["best"]).max() > 0.05  # ten steps
@@ -80,7 +79,7 @@ def made(**changes) -> Run:
         for place, name in ((train, "TEST_SET"), (train, "WATCHED"), (layer_run, "SWEPT")):
             few.setattr(place, name, (2**8, 2**20))
         config = replace(ONE, **changes)
-        return Run(config, layer.run(config, Recorder()))
+        return Run(config, layer.compute(config, Recorder()))
 
 
 # The authors' training
@@ -124,7 +123,7 @@ def test_a_run_as_the_authors_train_holds_ours_beside_it():
     ours = made(f=2, **{name: getattr(as_here(theirs.config), name) for name in AUTHORS})
     np.testing.assert_array_equal(theirs["beside/loss"], ours["curve/loss"])
     assert not np.array_equal(theirs["curve/loss"][:, 1], ours["curve/loss"][:, 1])
-    assert "steps as the authors train" in beside.training(theirs, View()).title
+    assert "steps as the authors train" in reference_models.training(theirs, View()).title
     assert "beside/loss" not in ours.tensors
 
 
@@ -142,7 +141,7 @@ def test_arrivals_are_set_beside_each_other_seed_by_seed_in_steps_and_in_tasks()
 
     def drawn(*theirs):
         tensors = {**run.tensors, **curves, "curve/loss": level * np.array(theirs, float)}
-        return beside.training(Run(run.config, tensors), View())
+        return reference_models.training(Run(run.config, tensors), View())
 
     panel = drawn([2, 2, 1, 1], [2, 2, 2, 1])
     assert panel.title == "Within 1% of L*: after 200 to 400 steps as the authors train, after 5 to 10 steps as here"
@@ -158,7 +157,10 @@ def test_arrivals_are_set_beside_each_other_seed_by_seed_in_steps_and_in_tasks()
 
 
 def test_what_the_authors_train_with_is_read_from_the_setting():
-    said = [beside._theirs(Config(model=model, optimiser="authors", learning_rate=4e-4)) for model in ("1-D", "N-D")]
+    said = [
+        reference_models._theirs(Config(model=model, optimiser="authors", learning_rate=4e-4))
+        for model in ("1-D", "N-D")
+    ]
     assert all("rates 0.0002 for the decays and 0.0004 for the rest" in each for each in said)
     assert "A.6" not in said[0] and "A.6" in said[1]
 

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -12,18 +11,19 @@ import torch
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.papers.gdssm import comparison
 from icl_core.papers.gdssm.comparison import constructed
+from icl_core.papers.gdssm.comparison import run as module
 from icl_core.papers.gdssm.comparison.draw import style
 from icl_core.papers.gdssm.comparison.draw.losses import _late as first_to_leave
+from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.metrics import at_the_edge, seeds_near
-from icl_core.papers.gdssm.comparison.read_run import entries
 from icl_core.papers.gdssm.comparison.settings import Config, View
 from icl_core.papers.gdssm.shared import construction
 from icl_core.papers.gdssm.shared.sequence_models import MODELS, train
-from icl_core.papers.gdssm.shared.sequence_models.ends import FALLING, FLAT, LOST, ZERO, end, late
-from icl_core.papers.gdssm.shared.sequence_models.learners import learners, sequence
+from icl_core.papers.gdssm.shared.sequence_models.all_models import learners, sequence
 from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer
 from icl_core.papers.gdssm.shared.sequence_models.settings import EVALUATED, UNDECIDED
 from icl_core.papers.gdssm.shared.sequence_models.train import evaluate, gradient, held_out, tasks
+from icl_core.papers.gdssm.shared.sequence_models.training_end import FALLING, FLAT, LOST, ZERO, end, late
 from icl_core.papers.gdssm.shared.task import Tasks, loss
 from icl_core.runs import store
 from icl_core.training import loop
@@ -33,7 +33,6 @@ from tests.recorder import Interrupted, Recorder
 SMALL = Config(f=2, N=2, batch=16, steps=10, tuning=10, parameters=1000)
 PLAIN = replace(SMALL, model="1-D", form="plain")
 FEW = (101, 64)
-module = import_module("icl_core.papers.gdssm.comparison.run")  # its name is that of a function too
 
 
 @pytest.fixture(autouse=True)
@@ -48,10 +47,10 @@ def whole():
         for name in ("TUNED_ON", "WATCHED", "TEST_SET"):
             patch.setattr(train, name, FEW)
         settings = {"N-D": SMALL, "1-D": replace(SMALL, model="1-D")}
-        made = {name: comparison.run(config, Recorder()) for name, config in settings.items()}
+        made = {name: comparison.compute(config, Recorder()) for name, config in settings.items()}
         some = tuple(each for each in learners(PLAIN) if each.model.id in ("gd-ssm-1", "s5", "linear-1", "linear-2"))
         patch.setattr(module, "learners", lambda config: some)
-        return made | {"plain": comparison.run(PLAIN, Recorder())}
+        return made | {"plain": comparison.compute(PLAIN, Recorder())}
 
 
 def learner(config, id):
@@ -130,9 +129,9 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
     for stop in (5, 17, 95):  # in a tuning, in the first model's training, in a later model's
         recorder = Recorder(stop, saved)
         with pytest.raises(Interrupted):
-            comparison.run(SMALL, recorder)
+            comparison.compute(SMALL, recorder)
         saved = recorder.saved
-    again = comparison.run(SMALL, Recorder(saved=saved))
+    again = comparison.compute(SMALL, Recorder(saved=saved))
     assert again.keys() == whole["N-D"].keys()
     for name, array in whole["N-D"].items():
         assert array.tobytes() == again[name].tobytes(), name
@@ -172,7 +171,7 @@ def test_all_of_it_can_be_drawn(whole, model):
             assert panel.title and panel.caption
             assert panel.table is not None or (panel.figure is not None and panel.data is not None)
     without_nan(comparison.EXPERIMENT, run, View(single_seeds=True))
-    values = {metric.claim.id: metric.value for metric in comparison.metrics(run)}
+    values = {metric.claim.id: metric.value for metric in comparison.measure(run)}
     assert all(np.isfinite(value) for value in values.values())
     begun = {name: array for name, array in whole[model].items() if name.startswith("watched/")}
     half = Run(run.config, begun | {n: whole[model][n] for n in ("curve/step", "curve/s5")}, finished=False)
@@ -213,9 +212,9 @@ def astray():
     with pytest.MonkeyPatch.context() as patch:
         for name in ("TUNED_ON", "WATCHED", "TEST_SET"):
             patch.setattr(train, name, FEW)
-        straight, calls = comparison.run(SEEDS, Recorder()), {}
+        straight, calls = comparison.compute(SEEDS, Recorder()), {}
         patch.setattr(train, "gradient", lambda *given: lost(*given, calls))
-        return Run(SEEDS, comparison.run(SEEDS, Recorder())), Run(SEEDS, straight)
+        return Run(SEEDS, comparison.compute(SEEDS, Recorder())), Run(SEEDS, straight)
 
 
 def test_a_training_that_diverges_ends_alone(astray):
@@ -265,7 +264,7 @@ def test_what_diverged_is_told_and_not_drawn(astray):
     assert panels["training"].caption.endswith("Diverged: Mamba after step 5, Griffin at every rate.")
     assert "Diverged: S5 at 0.01, Griffin at every rate, linear transformer, 1 layer at 0.01." in panels["rates"].note
     assert panels["rates"].data.set_index("model")["0.01"]["S5"] == "diverged"
-    assert not any(np.isnan(metric.value) for metric in comparison.metrics(run))
+    assert not any(np.isnan(metric.value) for metric in comparison.measure(run))
     assert comparison.headline(run, View()).endswith(".")
 
 
@@ -343,7 +342,7 @@ def test_the_papers_claims_are_decided_at_its_own_setting_and_not_on_a_plateau(w
         ),  # the rate is gone there
         (np.inf, np.r_[np.full(39, 0.7), np.nan], ("not decided", "not decided")),
     ):
-        found = {m.claim.id: m for m in comparison.metrics(ended(run, losses, curve, PAPERS))}
+        found = {m.claim.id: m for m in comparison.measure(ended(run, losses, curve, PAPERS))}
         claims = [found[name] for name in ("one-layer-is-not-enough", "two-layer-transformer-reaches")]
         assert tuple(metric.verdict(PAPERS) for metric in claims) == expected
         for other in ({"form": "plain"}, {"width": 0.5}, {"norm": "none"}, {"f": 9}):
@@ -401,7 +400,7 @@ def test_what_falls_on_could_change_the_verdict_only_one_way(whole):
     for factor, undecided in ((0.5, False), (2.0, True)):
         losses = np.full_like(run["evaluated/loss"], factor * one)
         ended = Run(SMALL, {**run.tensors, **falling, "evaluated/loss": losses})
-        found = {metric.claim.id: metric for metric in comparison.metrics(ended)}
+        found = {metric.claim.id: metric for metric in comparison.measure(ended)}
         assert bool(found["one-layer-is-not-enough"].unfinished) == undecided
         assert bool(found["two-layer-transformer-reaches"].unfinished) == undecided
 
@@ -414,7 +413,7 @@ def drawn(run):
     panels = {d.name: d.draw(run, View(single_seeds=True)) for d in drawings_of(run)}
     tables = {name: panel.data if panel.table is None else panel.table for name, panel in panels.items()}
     said = {name: (panel.title, panel.note, tables[name].to_json()) for name, panel in panels.items()}
-    return said, comparison.headline(run, View()), [(m.claim.id, m.value) for m in comparison.metrics(run)]
+    return said, comparison.headline(run, View()), [(m.claim.id, m.value) for m in comparison.measure(run)]
 
 
 @pytest.mark.parametrize("model", ["1-D", "N-D"])

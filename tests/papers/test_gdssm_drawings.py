@@ -12,7 +12,7 @@ from icl_core.papers.gdssm.layer.draw import state, training, two_steps, weights
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction
-from icl_core.papers.gdssm.shared.read_run import constructed_of, trained_at
+from icl_core.papers.gdssm.shared.load_run import constructed_of, trained_at
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.runs import store
 

@@ -2,33 +2,31 @@
 
 import dataclasses
 from functools import cache
-from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 
 from icl_core.contract.experiment import Panel, Run
-from icl_core.contract.knobs import knobs
+from icl_core.contract.knobs import knobs_of
 from icl_core.contract.number_lists import whole_numbers
 from icl_core.papers.gdssm import corrections, layer, sizes
 from icl_core.papers.gdssm.corrections.run import best_gain, best_mixed_rate, gain, mixed_second
-from icl_core.papers.gdssm.layer import surgery, symmetries
+from icl_core.papers.gdssm.layer import ablation, symmetries
+from icl_core.papers.gdssm.layer import run as layer_run
 from icl_core.papers.gdssm.layer.draw import grafts as interventions
 from icl_core.papers.gdssm.layer.draw import two_steps
 from icl_core.papers.gdssm.layer.metrics import crossing
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import gradient_descent, train
-from icl_core.papers.gdssm.shared.points import points
-from icl_core.papers.gdssm.shared.read_run import constructed_of, example, model_of, trained_at
+from icl_core.papers.gdssm.shared.load_run import constructed_of, example, model_of, trained_at
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.task import sample
+from icl_core.papers.gdssm.shared.typed_points import points
 from icl_core.papers.gdssm.sizes.settings import layer_of, sizes_of
 from tests.drawn import without_nan
 from tests.recorder import Recorder
-
-layer_run = import_module("icl_core.papers.gdssm.layer.run")  # its name is that of a function too
 
 KINDS = {
     "N-D": {},
@@ -65,19 +63,19 @@ def few():
 @cache
 def made(kind: str) -> Run:
     config = Config(**{"f": 3, "N": 4, "batch": 16, "steps": 10, **KINDS[kind]})
-    return Run(config, layer.run(config, Recorder()))
+    return Run(config, layer.compute(config, Recorder()))
 
 
 @cache
 def sized(**changes) -> Run:
     config = sizes.Config(**{"pairs": "1, 10", "features": "1, 3", "batch": 16, "steps": 10, **changes})
-    return Run(config, sizes.run(config, Recorder()))
+    return Run(config, sizes.compute(config, Recorder()))
 
 
 @cache
 def corrected(**changes) -> Run:
     config = corrections.Config(tasks=1024, **changes)
-    return Run(config, corrections.run(config, Recorder()))
+    return Run(config, corrections.compute(config, Recorder()))
 
 
 def check(panel: Panel):
@@ -108,7 +106,7 @@ def test_every_drawing_of_an_odd_view(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_metrics_are_numbers_and_the_headline_a_sentence(kind):
     run = made(kind)
-    found = layer.metrics(run)
+    found = layer.measure(run)
     assert found and layer.headline(run, View()).endswith(".")
     for metric in found:
         assert metric.value is not None
@@ -156,7 +154,7 @@ LEAST = {
 @pytest.mark.parametrize("kind", LEAST)
 def test_one_pair_or_one_feature_draws_without_a_hole(kind):
     config = Config(**{"f": 3, "N": 4, "batch": 16, "steps": 10, **LEAST[kind]})
-    run = Run(config, layer.run(config, Recorder()))
+    run = Run(config, layer.compute(config, Recorder()))
     for view in (View(points="0:0"), View(raw=True, snapshot=0, points="-10:100 10:-100")):
         without_nan(layer.EXPERIMENT, run, view)
 
@@ -203,14 +201,14 @@ def test_the_scale_sweep_at_one_is_the_loss():
 
 
 def all_parts(config, how):
-    return View(**dict.fromkeys(surgery.fields_of(config).values(), how))
+    return View(**dict.fromkeys(ablation.fields_of(config).values(), how))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_with_every_part_constructed_it_is_the_construction(kind):
     run = made(kind)
     trained, constructed = trained_at(run, -1, 0), constructed_of(run)
-    operated, said = surgery.graft(trained, trained_at(run, 0, 0), constructed, all_parts(run.config, "constructed"),
+    operated, said = ablation.graft(trained, trained_at(run, 0, 0), constructed, all_parts(run.config, "constructed"),
                                     run.config)  # fmt: skip
     tasks = example(run.config, 3, 64)
     torch.testing.assert_close(models.predict(operated, tasks), models.predict(constructed, tasks))
@@ -221,7 +219,7 @@ def test_with_every_part_constructed_it_is_the_construction(kind):
 def test_the_units_of_the_construction_leave_the_model_as_it_is(kind):
     run = made(kind)
     trained = trained_at(run, -1).to(torch.float64)
-    turned = trained.with_(**surgery._times(surgery.units(trained, run.config.N), trained))
+    turned = trained.with_(**ablation._times(ablation.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
     before, after = models.predict(trained, tasks), models.predict(turned, tasks)
     torch.testing.assert_close(after, before, rtol=1e-6, atol=1e-9)
@@ -231,7 +229,7 @@ def test_the_units_of_the_1d_model_leave_it_as_it_is_if_its_decays_are_equal():
     run = made("1-D")
     trained = trained_at(run, -1).to(torch.float64)
     trained = trained.with_(a=torch.full_like(trained.a, 0.97))
-    turned = trained.with_(**surgery._times(surgery.units(trained, run.config.N), trained))
+    turned = trained.with_(**ablation._times(ablation.units(trained, run.config.N), trained))
     tasks = example(run.config, 3, 64).to(torch.float64)
     torch.testing.assert_close(models.predict(turned, tasks), models.predict(trained, tasks), rtol=1e-6, atol=1e-9)
 
@@ -246,7 +244,7 @@ def test_a_construction_that_shares_its_work_as_trained_layers_do_is_the_same_co
     built = models.constructed(config, tasks).to(torch.float64)
     trained = models.initial(config, [0]).to(torch.float64)
     b = torch.tensor([[0.3, 0.2]], dtype=torch.float64)
-    trained = trained.with_(**surgery._times(surgery.units(trained, config.N), trained)).with_(b=b)
+    trained = trained.with_(**ablation._times(ablation.units(trained, config.N), trained)).with_(b=b)
     shared = symmetries.shared_as(built, trained, config.N)
     torch.testing.assert_close(models.predict(shared, tasks), models.predict(built, tasks), rtol=1e-10, atol=1e-12)
     A, first = (
@@ -261,7 +259,7 @@ def test_a_construction_that_shares_its_work_as_trained_layers_do_is_the_same_co
 def test_nothing_replaced_is_nothing_changed():
     run = made("N-D")
     trained = trained_at(run, -1, 0)
-    operated, said = surgery.graft(trained, trained, constructed_of(run), View(), run.config)
+    operated, said = ablation.graft(trained, trained, constructed_of(run), View(), run.config)
     assert operated is trained and not said
 
 
@@ -273,8 +271,8 @@ def test_the_scalar_layer_bears_out_every_claim():
         many.setattr(train, "TEST_SET", (2**14, 2**24))
         many.setattr(layer_run, "SWEPT", (2**13, 2**24))
         config = Config(recurrence="scalar", batch=128, seeds=3)
-        run = Run(config, layer.run(config, Recorder()))
-    for metric in layer.metrics(run):
+        run = Run(config, layer.compute(config, Recorder()))
+    for metric in layer.measure(run):
         assert metric.verdict(config) in ("reproduced", "holds"), metric
 
 
@@ -293,7 +291,7 @@ def test_two_steps_are_drawn_at_the_constructions_coefficients():
 def test_sizes(changes):
     run = sized(**changes)
     assert run["evaluated/ratio"].shape == (run.config.seeds, len(sizes_of(run.config)))
-    assert all(np.isfinite(metric.value) for metric in sizes.metrics(run))
+    assert all(np.isfinite(metric.value) for metric in sizes.measure(run))
     assert sizes.headline(run, sizes.View()).endswith(".")
     for view in (sizes.View(), sizes.View(relative=True)):
         draw_all(sizes.EXPERIMENT, run, view)
@@ -311,7 +309,7 @@ def test_a_run_of_the_older_form_becomes_todays(experiment, run):
 def test_a_size_is_trained_once_and_as_by_itself():
     config = sizes.Config(pairs="10, 5", features="10 3", steps=10, batch=16)
     assert sizes_of(config) == [(10, 5), (10, 10), (3, 10)]
-    found = sizes.run(config, Recorder())
+    found = sizes.compute(config, Recorder())
     alone = train.run(layer_of(config, 3, 10), Recorder())
     np.testing.assert_array_equal(found["evaluated/ratio"][:, 2], alone["evaluated/ratio"])
 
@@ -320,20 +318,20 @@ def test_a_size_is_trained_once_and_as_by_itself():
 def test_corrections(changes):
     run = corrected(**changes)
     assert corrections.headline(run, corrections.View()).endswith(".")
-    assert all(np.isfinite(metric.value) for metric in corrections.metrics(run))
+    assert all(np.isfinite(metric.value) for metric in corrections.measure(run))
     for times in (-1.0, 0.0, 1.0, 3.0):
         draw_all(corrections.EXPERIMENT, run, corrections.View(times=times))
 
 
 def test_corrections_at_the_papers_size_are_all_borne_out():
     config = corrections.Config()
-    for metric in corrections.metrics(Run(config, corrections.run(config, Recorder()))):
+    for metric in corrections.measure(Run(config, corrections.compute(config, Recorder()))):
         assert metric.verdict(config) in ("holds", "found here"), metric
 
 
 def test_numbers_of_the_papers_size_are_claimed_there_only():
     small = corrected(f=2, N=2)
-    verdicts = {metric.claim.id: metric.verdict(small.config) for metric in corrections.metrics(small)}
+    verdicts = {metric.claim.id: metric.verdict(small.config) for metric in corrections.measure(small)}
     elsewhere = {claim for claim, verdict in verdicts.items() if verdict == "elsewhere"}
     assert elsewhere == {"corrected-gain", "printed-q", "odd-windows"}
 
@@ -419,6 +417,6 @@ def test_presets_and_knobs(module):
     for preset in experiment.presets:
         assert isinstance(preset.config, experiment.config) and preset.shipped
     used = [field for drawing in experiment.drawings for field in drawing.knobs]
-    assert set(used) <= set(knobs(experiment.view))
-    assert not {"experiment", "preset", "version", "projector"} & set(knobs(experiment.view))
+    assert set(used) <= set(knobs_of(experiment.view))
+    assert not {"experiment", "preset", "version", "projector"} & set(knobs_of(experiment.view))
     assert dataclasses.is_dataclass(experiment.view())

@@ -7,11 +7,11 @@ import pytest
 
 from icl_core.contract.experiment import Run, names
 from icl_core.papers.gdssm import learns
-from icl_core.papers.gdssm.learns.read_run import base_place, curve, ratios, widths
+from icl_core.papers.gdssm.learns.load_run import base_place, curve, ratios, widths
 from icl_core.papers.gdssm.learns.run import plan
 from icl_core.papers.gdssm.learns.settings import BASELINES, Config, View, chosen, settings_of
 from icl_core.papers.gdssm.shared.sequence_models import train
-from icl_core.papers.gdssm.shared.sequence_models.learners import learners
+from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
 from tests.drawn import without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
@@ -30,7 +30,7 @@ def whole():
     with pytest.MonkeyPatch.context() as patch:
         for name in ("WATCHED", "TEST_SET"):
             patch.setattr(train, name, FEW)
-        return learns.run(SMALL, Recorder())
+        return learns.compute(SMALL, Recorder())
 
 
 def test_every_model_is_trained_at_every_width_once(whole):
@@ -56,9 +56,9 @@ def test_a_training_is_that_of_the_comparison_at_its_width_and_rate(whole):
 def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit(whole):
     recorder = Recorder(34)
     with pytest.raises(Interrupted):
-        learns.run(SMALL, recorder)
+        learns.compute(SMALL, recorder)
     assert {"names/models", "curve/step", "curve/gd-ssm-1", "curve/s5 4"} <= recorder.seen.keys()
-    again = learns.run(SMALL, Recorder(saved=recorder.saved))
+    again = learns.compute(SMALL, Recorder(saved=recorder.saved))
     assert again.keys() == whole.keys()
     assert all(array.tobytes() == again[name].tobytes() for name, array in whole.items())
 
@@ -95,12 +95,12 @@ def test_what_diverged_is_told_and_not_drawn(whole):
 
 
 def test_claims_speak_of_the_models_that_were_trained(whole):
-    assert [metric.claim.id for metric in learns.metrics(Run(SMALL, whole))] == ["too-narrow-for-the-step"]
+    assert [metric.claim.id for metric in learns.measure(Run(SMALL, whole))] == ["too-narrow-for-the-step"]
     without = replace(SMALL, models="s5")
     assert chosen(without) == ("s5",) and chosen(replace(SMALL, models="all")) == BASELINES
     kept = whole["evaluated/loss"][:, :2]  # the GD-SSM and S5
     left = Run(without, {**whole, "names/models": names(["gd-ssm-1", "s5"]), "evaluated/loss": kept})
-    assert learns.metrics(left) == []
+    assert learns.measure(left) == []
     np.testing.assert_array_equal(ratios(left, "s5"), ratios(Run(SMALL, whole), "s5"))
     np.testing.assert_array_equal(curve(left, "s5", 0), whole["curve/s5 4"])
 
@@ -116,21 +116,21 @@ def test_transformers_of_two_layers_are_held_against_one_step_at_the_ends():
     tensors = {"names/models": names(ids), "curve/step": steps, "evaluated/loss": losses, **levels}
     grid = [f"curve/{id} {setting.hidden}" for id in ids for setting in settings_of(config)]
     flat = {name: np.full((3, 41), 0.6 * zero) for name in grid}
-    found = {m.claim.id: m for m in learns.metrics(Run(config, {**tensors, **flat}))}
+    found = {m.claim.id: m for m in learns.measure(Run(config, {**tensors, **flat}))}
     said = {name: (round(metric.value, 3), metric.verdict(config)) for name, metric in found.items()}
     assert said == {
         "half-the-width-is-too-narrow": (0.5, "found here"),
         "the-full-width-suffices": (-0.03, "found here"),
     }
     stuck = {name: np.full_like(rows, zero) for name, rows in flat.items()}
-    held = {m.claim.id: m.verdict(config) for m in learns.metrics(Run(config, {**tensors, **stuck}))}
+    held = {m.claim.id: m.verdict(config) for m in learns.measure(Run(config, {**tensors, **stuck}))}
     assert held == {"half-the-width-is-too-narrow": "not decided", "the-full-width-suffices": "found here"}
     lost = {"evaluated/loss": np.full_like(losses, np.inf)} | {
         name: np.full_like(rows, np.nan) for name, rows in flat.items()
     }
-    assert {m.verdict(config) for m in learns.metrics(Run(config, {**tensors, **lost}))} == {"not decided"}
+    assert {m.verdict(config) for m in learns.measure(Run(config, {**tensors, **lost}))} == {"not decided"}
     slower = replace(config, learning_rate=1e-3)
-    assert {m.verdict(slower) for m in learns.metrics(Run(slower, {**tensors, **flat}))} == {"elsewhere"}
+    assert {m.verdict(slower) for m in learns.measure(Run(slower, {**tensors, **flat}))} == {"elsewhere"}
 
 
 @pytest.mark.parametrize(

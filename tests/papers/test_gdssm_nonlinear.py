@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -10,11 +9,10 @@ import torch
 
 from icl_core.contract.experiment import CannotDraw, Run, names
 from icl_core.papers.gdssm import nonlinear
-from icl_core.papers.gdssm.nonlinear import model, train
+from icl_core.papers.gdssm.nonlinear import metrics, model, train
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses
-from icl_core.papers.gdssm.nonlinear.initial import frozen, initial
-from icl_core.papers.gdssm.nonlinear.model import Model
-from icl_core.papers.gdssm.nonlinear.read_run import (
+from icl_core.papers.gdssm.nonlinear.initial_weights import frozen, initial
+from icl_core.papers.gdssm.nonlinear.load_run import (
     GRID,
     THEN,
     asked,
@@ -25,6 +23,7 @@ from icl_core.papers.gdssm.nonlinear.read_run import (
     nearest_sine,
     upgrade,
 )
+from icl_core.papers.gdssm.nonlinear.model import Model
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, View
 from icl_core.papers.gdssm.shared import construction, gradient_descent, multi_layer
 from icl_core.papers.gdssm.shared.task import Tasks, interleaved, sample, sample_sine, windows
@@ -32,7 +31,6 @@ from icl_core.runs import store
 from tests.drawn import without_nan, without_words
 from tests.recorder import Interrupted, Recorder
 
-metrics = import_module("icl_core.papers.gdssm.nonlinear.metrics")  # its name is that of a function too
 LINEAR, STATE, LINEAR_GATE, MLP, MLP_GATE = (
     VARIANTS[id] for id in ("linear", "state", "linear gate", "mlp", "mlp gate")
 )
@@ -155,7 +153,7 @@ def test_the_grey_curve_is_the_best_mixture(layers):
 @cache
 def made(**changes) -> Run:
     config = replace(SMALL, **changes)
-    return Run(config, train.run(config, Recorder()))
+    return Run(config, train.compute(config, Recorder()))
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)
@@ -189,10 +187,10 @@ def test_a_resumed_run_equals_an_uninterrupted_one_bit_for_bit():
     for stop in (4, 17, 33):  # in the first model's training, and in later ones
         recorder = Recorder(stop, saved)
         with pytest.raises(Interrupted):
-            train.run(config, recorder)
+            train.compute(config, recorder)
         saved = recorder.saved
         assert {name for name in recorder.seen if name.startswith("curve/")} - {"curve/step"}
-    again, whole = train.run(config, Recorder(saved=saved)), made(ssm="trained", seeds=2).tensors
+    again, whole = train.compute(config, Recorder(saved=saved)), made(ssm="trained", seeds=2).tensors
     assert again.keys() == whole.keys()
     for name, array in whole.items():
         assert array.tobytes() == again[name].tobytes(), name
@@ -304,7 +302,7 @@ def test_a_variant_added_tomorrow_or_gone_leaves_todays_run_as_it_is(monkeypatch
 
     def drawn():
         panels = [drawing.draw(run, view) for drawing in nonlinear.EXPERIMENT.drawings]
-        return [(panel.title, panel.data.to_json()) for panel in panels], [m.value for m in nonlinear.metrics(run)]
+        return [(panel.title, panel.data.to_json()) for panel in panels], [m.value for m in nonlinear.measure(run)]
 
     before = drawn()
     monkeypatch.setitem(VARIANTS, "kernel", replace(MLP, id="kernel", label="kernel"))

@@ -8,14 +8,14 @@ import torch
 
 from icl_core.contract.experiment import Run
 from icl_core.papers.gdssm import layer
-from icl_core.papers.gdssm.layer import surgery
+from icl_core.papers.gdssm.layer import ablation
 from icl_core.papers.gdssm.layer.draw import grafts as interventions
-from icl_core.papers.gdssm.layer.draw import prompt, scale, state
+from icl_core.papers.gdssm.layer.draw import input_scale, own_points, state
 from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.layer.settings import View
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, construction, gradient_descent, train
-from icl_core.papers.gdssm.shared.read_run import constructed_of, example, trained_at
+from icl_core.papers.gdssm.shared.load_run import constructed_of, example, trained_at
 from icl_core.runs import store
 
 ONE, TWO = "layer", "two layers"
@@ -50,7 +50,7 @@ KEPT = {"reproduced", "holds", "found here", "elsewhere"}
 @pytest.mark.parametrize("name", EVERY)
 def test_a_preset_bears_out_every_claim(name):
     run = shipped(name)
-    missed = [metric for metric in layer.metrics(run) if metric.verdict(run.config) not in KEPT]
+    missed = [metric for metric in layer.measure(run) if metric.verdict(run.config) not in KEPT]
     assert not missed
 
 
@@ -119,7 +119,7 @@ def test_a_construction_lies_on_the_closed_form_and_crosses_zero_at_root_two():
     assert worse_than_zero(run) == pytest.approx(2**0.5, abs=0.02)
     assert (
         "within 0% of the construction, on the same tasks; worse than zero beyond α = 1.4"
-        in scale.draw(run, View()).title
+        in input_scale.draw(run, View()).title
     )
 
 
@@ -127,7 +127,7 @@ def test_a_construction_lies_on_the_closed_form_and_crosses_zero_at_root_two():
 def test_always_worse_than_zero_is_told_from_never(times, said):
     run = shipped(ONE)
     doctored = Run(run.config, {**run.tensors, "sweep/trained": times * run["sweep/trained"]})
-    assert said in scale.draw(doctored, View()).title
+    assert said in input_scale.draw(doctored, View()).title
 
 
 def test_the_worst_seed_is_the_one_that_is_judged():
@@ -148,7 +148,7 @@ def test_two_steps_at_another_scale_are_those_of_the_sampled_ones():
 
 
 def test_the_scale_looked_at_has_its_losses_in_the_note():
-    note = scale.draw(as_built(shipped(ONE)), View(alpha=2.0)).note
+    note = input_scale.draw(as_built(shipped(ONE)), View(alpha=2.0)).note
     trained, built = (note.split(f"{word} ")[1].split(" ")[0].strip(",.") for word in ("trained", "constructed"))
     assert note.startswith("At α = 2, seed 1") and trained == built
     assert float(trained) == pytest.approx(train.expected(layer.Config(), 2.0), rel=0.05)
@@ -159,7 +159,7 @@ def test_the_scale_looked_at_has_its_losses_in_the_note():
 
 def test_a_construction_fits_the_line_that_gradient_descent_fits():
     run = as_built(shipped("one feature"))
-    panel = prompt.draw(run, View(points="-1:-2, 0.5:1, 2:4"))
+    panel = own_points.draw(run, View(points="-1:-2, 0.5:1, 2:4"))
     beta = float(run["constructed/beta"][0])
     slope = beta * (2 + 0.5 + 8)  # of one step from zero: beta sum x y
     assert panel.title.startswith(f"Trained fits slope {slope:.2f}, gradient descent {slope:.2f}, least squares 2.00")
@@ -177,9 +177,9 @@ def test_any_single_part_of_a_shipped_run_can_be_replaced_by_its_construction(na
     for row in range(run.config.seeds):
         trained, start, constructed = trained_at(run, -1, row), trained_at(run, 0, row), constructed_of(run)
         before = models.losses(trained, tasks)[0]
-        for part, field in surgery.fields_of(run.config).items():
+        for part, field in ablation.fields_of(run.config).items():
             if part in trained.tensors():
-                operated, _ = surgery.graft(trained, start, constructed, View(**{field: "constructed"}), run.config)
+                operated, _ = ablation.graft(trained, start, constructed, View(**{field: "constructed"}), run.config)
                 assert models.losses(operated, tasks)[0] == pytest.approx(before, rel=FITS[name]), (row, part)
 
 
@@ -187,11 +187,11 @@ def test_any_single_part_of_a_shipped_run_can_be_replaced_by_its_construction(na
 def test_a_part_put_to_its_start_or_to_zero_is_that(how):
     run = shipped(ONE)
     trained, start, constructed = trained_at(run, -1, 0), trained_at(run, 0, 0), constructed_of(run)
-    operated, said = surgery.graft(trained, start, constructed, View(one_a=how), run.config)
+    operated, said = ablation.graft(trained, start, constructed, View(one_a=how), run.config)
     assert torch.equal(operated.a, start.a if how == "initial" else torch.zeros_like(start.a))
     assert said == {"a": "initial value" if how == "initial" else "zero"}
-    view = View(**dict.fromkeys(surgery.fields_of(run.config).values(), how))
-    everything, _ = surgery.graft(trained, start, constructed, view, run.config)
+    view = View(**dict.fromkeys(ablation.fields_of(run.config).values(), how))
+    everything, _ = ablation.graft(trained, start, constructed, view, run.config)
     tasks = example(run.config, 3, 64)
     zero = float(tasks.y[-1].square().mean()) / 2
     wanted = models.losses(start, tasks)[0] if how == "initial" else zero

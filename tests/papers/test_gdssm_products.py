@@ -10,7 +10,7 @@ from icl_core.papers.gdssm import learns
 from icl_core.papers.gdssm.comparison.draw import products
 from icl_core.papers.gdssm.comparison.settings import Config, View
 from icl_core.papers.gdssm.shared.sequence_models import MODELS
-from icl_core.papers.gdssm.shared.sequence_models.learners import learners
+from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
 
 
 def run(**changes) -> Run:
@@ -24,7 +24,7 @@ def run(**changes) -> Run:
 @pytest.mark.parametrize("form", ["authors", "plain"])
 def test_no_model_is_told_to_have_what_its_form_has_not(form):
     shown = run(form=form)
-    table = products.products(shown, View()).table.set_index("model")
+    table = products.products_panel(shown, View()).table.set_index("model")
     assert "–" not in table.to_numpy() and (table["loss over one step"] == "1.50").all()
     for each in learners(shown.config):
         if each.model.baseline:
@@ -34,7 +34,7 @@ def test_no_model_is_told_to_have_what_its_form_has_not(form):
 
 
 def test_where_the_token_gives_the_products_the_windows_are_not_spoken_of():
-    table = products.products(run(model="1-D"), View()).table.set_index("model")
+    table = products.products_panel(run(model="1-D"), View()).table.set_index("model")
     assert (table["y times x"] == products.GIVEN).all()
     assert table.loc["GD-SSM, 1 layer", "that times the query"] == "at the output: zᵀ Θ c"
     assert "C q" not in table.to_string() and "layer 2" not in table.to_string()

@@ -10,7 +10,7 @@ import pytest
 from icl_core import figures, registry
 from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE, Drawing, Panel, Run
-from icl_core.figures.frames import frames
+from icl_core.figures.frames import clock_frames
 from icl_core.papers import gdssm
 from icl_core.papers.gdssm.layer.draw.state import typical
 from icl_core.papers.gdssm.layer.settings import View
@@ -33,7 +33,7 @@ def shipped(id: str, preset: str) -> Run:
 def views(id: str, run: Run) -> list[Any]:
     """The default view at every snapshot."""
     view = registry.experiment(id).view()
-    if "snapshot" not in knobs.knobs(type(view)):
+    if "snapshot" not in knobs.knobs_of(type(view)):
         return [view]
     return [replace(view, snapshot=index) for index in range(len(run.snapshot_steps))]
 
@@ -64,7 +64,7 @@ def test_only_what_is_drawn_moves_with_the_clock(id, preset):
     run = shipped(id, preset)
     for drawing in staged(id, run):
         panels = [drawing.draw(run, view) for view in views(id, run)]
-        made = frames([panel.figure.to_dict() for panel in panels if panel.figure])  # refuses traces that change
+        made = clock_frames([panel.figure.to_dict() for panel in panels if panel.figure])  # refuses traces that change
         assert len(made) == len(panels)
         assert all(still(panel) == still(panels[0]) for panel in panels), drawing.name
         assert drawing.moving or not any(frame["traces"] or frame["layout"] for frame in made), drawing.name

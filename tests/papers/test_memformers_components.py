@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from icl_core.learners import grams
-from icl_core.papers.memformers.mixture import components, protocol, tokens
+from icl_core.papers.memformers.mixture import components, protocol, token_heads
 from icl_core.papers.memformers.mixture.components import Tokens
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of
 from icl_core.papers.memformers.shared import experts, first_order, variants
@@ -23,7 +23,7 @@ SMALL = Config(prompts="components", layers=2, steps=20, gate_steps=10, gate_pro
 def heads(kind="lfom", H=H, seed=0):
     """Random heads, [ROWS, H, …], large enough that every term counts."""
     generator = torch.Generator().manual_seed(seed)
-    made = tokens.initial(kind, ROWS * H, L, N, generator)
+    made = token_heads.initial(kind, ROWS * H, L, N, generator)
     large = {name: value + 0.3 * torch.randn(value.shape, generator=generator) for name, value in made.items()}
     return {name: value.double().view(ROWS, H, *value.shape[2:]) for name, value in large.items()}
 
@@ -64,34 +64,34 @@ def by_attention(found, gates, prompts: Tokens):
 def test_heads_over_tokens_are_attention_as_the_paper_has_it(kind):
     found, prompts = heads(kind), some_prompts()
     gates = torch.tensor([[0.5, -0.3, 0.8], [0.1, 0.6, 0.2]]).double()
-    fast = tokens.errors(tokens.gated(found, gates), prompts)
+    fast = token_heads.errors(token_heads.gated(found, gates), prompts)
     torch.testing.assert_close(fast, by_attention(found, gates, prompts), rtol=1e-9, atol=1e-9)
 
 
 def test_without_memory_all_tokens_have_one_fate():
     linear, prompts = heads("linear"), some_prompts()
-    layers = tokens.gated(linear, torch.ones(ROWS, H).double() / H)
-    nothing = tokens.Layers(layers.own, torch.zeros(ROWS, L, 2, N + 1).double())
-    torch.testing.assert_close(tokens.errors(layers, prompts), tokens.errors(nothing, prompts))
+    layers = token_heads.gated(linear, torch.ones(ROWS, H).double() / H)
+    nothing = token_heads.Layers(layers.own, torch.zeros(ROWS, L, 2, N + 1).double())
+    torch.testing.assert_close(token_heads.errors(layers, prompts), token_heads.errors(nothing, prompts))
 
 
 @pytest.mark.parametrize("kind", protocol.KINDS)
 def test_one_gate_open_is_that_head(kind):
     found, prompts = heads(kind), some_prompts()
     for h in range(H):
-        picked = tokens.errors(tokens.gated(found, torch.eye(H)[h].expand(ROWS, H)), prompts)
+        picked = token_heads.errors(token_heads.gated(found, torch.eye(H)[h].expand(ROWS, H)), prompts)
         alone = {name: value[:, h : h + 1] for name, value in found.items()}
-        torch.testing.assert_close(picked, tokens.errors(tokens.gated(alone, torch.ones(ROWS, 1)), prompts))
+        torch.testing.assert_close(picked, token_heads.errors(token_heads.gated(alone, torch.ones(ROWS, 1)), prompts))
 
 
 def test_what_is_left_is_linear_in_target_and_query():
     """So that the expected loss is (E x²)² times the square at one."""
-    layers, prompts = tokens.gated(heads(), torch.ones(ROWS, H).double() / H), some_prompts()
+    layers, prompts = token_heads.gated(heads(), torch.ones(ROWS, H).double() / H), some_prompts()
     x = prompts.x.clone()
     x[:, -1] = 1
-    unit = tokens.errors(layers, Tokens(x, torch.ones_like(prompts.target)))
+    unit = token_heads.errors(layers, Tokens(x, torch.ones_like(prompts.target)))
     expected = prompts.target * prompts.x[:, -1] * unit
-    torch.testing.assert_close(tokens.errors(layers, prompts), expected)
+    torch.testing.assert_close(token_heads.errors(layers, prompts), expected)
 
 
 def test_where_gates_alone_are_learned_gamma_stays():
@@ -133,7 +133,7 @@ def test_a_gate_alone_is_learned_to_its_best():
     x, target = torch.randn(1, N + 1, 500, generator=torch.Generator().manual_seed(2)), torch.ones(1, 500)
     head = {"P": torch.zeros(1, 1, 1), "Q": torch.full((1, 1, 1), -0.5)}
     learned = {"gates": torch.zeros(1, 1)}
-    of = protocol.problem(learned, lambda leaves: tokens.gated(head, leaves["gates"]), Tokens(x, target), 0.05)
+    of = protocol.problem(learned, lambda leaves: token_heads.gated(head, leaves["gates"]), Tokens(x, target), 0.05)
     loop.train(of, 400, [400], {}, lambda state, save: None)
     S, query = x[:, :-1].square().mean(1), x[:, -1]
     best = float((query.square() * S).sum() / (query.square() * S.square()).sum()) / 0.5

@@ -12,23 +12,23 @@ from icl_core.learners import conjugate_gradient, gram, grams, momentum, nestero
 from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.draw import depth, optimiser, overfit, trajectory
 from icl_core.papers.memformers.methods.settings import Config, View
-from icl_core.papers.memformers.methods.train import run as train
+from icl_core.papers.memformers.methods.train import compute as train
 from icl_core.papers.memformers.shared import known_methods, variants
 from icl_core.papers.memformers.shared.baselines import mean_coefficients
 from icl_core.papers.memformers.shared.draw import preconditioner, training
-from icl_core.papers.memformers.shared.read_run import iterates, parameters_at, prompt_of, root_of
+from icl_core.papers.memformers.shared.load_run import iterates, parameters_at, prompt_of, root_of
 from icl_core.papers.memformers.shared.task import Batch, roots
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from tests.recorder import Recorder
 
 DRAWINGS = {
-    "depth": (depth.depth, None),
-    "training": (training.training, None),
+    "depth": (depth.depth_panel, None),
+    "training": (training.training_panel, None),
     "distances": (training.distances, preconditioner.applies),
-    "overfit": (overfit.overfit, None),
-    "optimiser": (optimiser.optimiser, optimiser.applies),
-    "trajectory": (trajectory.trajectory, None),
-    "preconditioner": (preconditioner.preconditioner, preconditioner.applies),
+    "overfit": (overfit.overfit_panel, None),
+    "optimiser": (optimiser.optimiser_panel, optimiser.applies),
+    "trajectory": (trajectory.trajectory_panel, None),
+    "preconditioner": (preconditioner.preconditioner_panel, preconditioner.applies),
     "whitened": (preconditioner.whitened, preconditioner.applies),
 }
 MOST = View(
@@ -91,7 +91,7 @@ def test_a_run_that_is_still_going_shows_its_curves():
     only_main = {name: array for name, array in curves.items() if not name.startswith("curve/beside/")}
     for tensors in (curves, only_main, {"curve/step": curves["curve/step"]}, {}):
         run = Run(whole.config, tensors, finished=False)
-        for draw in (training.training, training.distances):
+        for draw in (training.training_panel, training.distances):
             check(draw(run, View()))
 
 

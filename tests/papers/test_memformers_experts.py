@@ -202,7 +202,7 @@ def test_components_are_as_frequent_as_their_weights():
 
 def test_prompts_are_means_of_squares():
     of = mixture_of(gaussians.Config())
-    S = drawn.prompts(of, 20, 50_000, torch.Generator().manual_seed(0)).double()
+    S = drawn.sample_prompts(of, 20, 50_000, torch.Generator().manual_seed(0)).double()
     expected = (of.fourth - of.second**2) / of.second**2 / 20
     assert abs(float(S.mean()) - 1) < 4 * float(S.std()) / 50_000**0.5
     assert float(S.var()) == pytest.approx(expected, rel=0.05)

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from icl_core.contract.experiment import Run
-from icl_core.papers.memformers.methods import claims, printed, train
+from icl_core.papers.memformers.methods import claims, printed_curves, train
 from icl_core.papers.memformers.methods.settings import PRESETS, Config
 from icl_core.papers.memformers.shared import model, test_set, variants
 from icl_core.papers.memformers.shared.task import covariances, roots
@@ -86,7 +86,7 @@ def test_the_first_phase_trains_A_alone_and_the_model_begins_there(monkeypatch):
 
     real = shared._watched
     monkeypatch.setattr(shared, "_watched", watch)
-    train.run(config, Recorder())
+    train.compute(config, Recorder())
     fresh = variants.initial(config, torch.Generator().manual_seed(10_000 + 2))
     assert not torch.allclose(begun[2]["A"], fresh["A"], atol=1e-3)  # ten steps of 0.01 from there
     assert not torch.allclose(begun[2]["B"], fresh["B"], atol=1e-3)
@@ -97,10 +97,10 @@ def test_a_killed_first_phase_goes_on():
     from tests.recorder import Interrupted
 
     config = Config(d=3, n=4, layers=1, batch=20, steps=10, first_steps=20, variant="gd++", beside="none")
-    whole, killed = train.run(config, Recorder()), Recorder(stop=11)
+    whole, killed = train.compute(config, Recorder()), Recorder(stop=11)
     with pytest.raises(Interrupted):
-        train.run(config, killed)
-    again = train.run(config, Recorder(saved=killed.saved))
+        train.compute(config, killed)
+    again = train.compute(config, Recorder(saved=killed.saved))
     assert all(again[name].tobytes() == whole[name].tobytes() for name in whole)
 
 
@@ -108,7 +108,7 @@ def planted(row, config, off=0.0):
     """A run whose curves are those printed, batch by batch, but for noise and what they are `off`."""
     noise = np.random.default_rng(0).normal(0, 0.2, 65)
     noise -= noise.mean()
-    read = printed.READ_OFF * (2**0.5 if row.minus else 1)
+    read = printed_curves.READ_OFF * (2**0.5 if row.minus else 1)
     curve = np.array(row.curve)[:, None] + noise + off * np.hypot(noise.std(ddof=1), read)
     logs = np.broadcast_to(curve, (config.seeds, *curve.shape))
     zero = np.zeros_like(logs)
@@ -116,7 +116,7 @@ def planted(row, config, off=0.0):
     return Run(config, {f"{row.model}/batches": np.exp(logs), **other})
 
 
-@pytest.mark.parametrize("row", printed.ROWS, ids=lambda row: row.claim.id)
+@pytest.mark.parametrize("row", printed_curves.ROWS, ids=lambda row: row.claim.id)
 def test_a_printed_curve_is_judged_by_what_1000_prompts_can_tell(row):
     figure = of_figure(f"figure {row.claim.id.split('-')[1]}")
     assert row.claim.is_at(figure)
@@ -139,8 +139,8 @@ def test_presets_of_figures_are_at_the_settings_of_their_claims():
     for name, ids in wanted.items():
         config = of_figure(name)
         assert ids <= {claim.id for claim in claims.ALL if claim.at and claim.is_at(config)}, name
-    assert set(printed.own_batch(of_figure("figure 4"))) == {"evaluated/train"}
-    assert set(printed.own_batch(of_figure("figure 6"))) == {"evaluated/train", "baseline/cg_train"}
+    assert set(printed_curves.own_batch(of_figure("figure 4"))) == {"evaluated/train"}
+    assert set(printed_curves.own_batch(of_figure("figure 6"))) == {"evaluated/train", "baseline/cg_train"}
 
 
 def test_a_shared_gamma_a_token_begins_without_any_memory():

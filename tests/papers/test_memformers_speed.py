@@ -9,7 +9,7 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
 from icl_core.learners.polynomial import moments
-from icl_core.papers.memformers.methods.draw import products
+from icl_core.papers.memformers.methods.draw import operations
 from icl_core.papers.memformers.methods.settings import Config as MethodsConfig
 from icl_core.papers.memformers.methods.settings import View as MethodsView
 from icl_core.papers.memformers.shared import model, variants
@@ -17,10 +17,10 @@ from icl_core.papers.memformers.shared.settings import Model
 from icl_core.papers.memformers.shared.task import Batch
 from icl_core.papers.memformers.shared.test_set import held_out
 from icl_core.papers.memformers.speed import claims, crossings, floors
-from icl_core.papers.memformers.speed.metrics import metrics
+from icl_core.papers.memformers.speed.metrics import measure
 from icl_core.papers.memformers.speed.models import BY_ID, CGD, EQUAL, LINEAR, MODELS, SHARED, STEPPED
 from icl_core.papers.memformers.speed.settings import BOTH, Config, View
-from icl_core.papers.memformers.speed.train import plan, run
+from icl_core.papers.memformers.speed.train import compute, plan
 from tests.recorder import Interrupted, Recorder
 
 STEPS = np.array([0, 10, 20, 40, 80, 160])
@@ -62,7 +62,7 @@ def test_never_is_never_a_number():
     assert np.isinf(crossings.typical(steps)).all() and crossings.best_rate(steps) is None
     assert crossings.at_best(never, "original", CGD) is None
     assert crossings.typical(np.array([[10.0, 20.0, np.inf]])) == [20]
-    assert {m.claim.id: m.value for m in metrics(never)}[claims.BEST_RATE.id] is None
+    assert {m.claim.id: m.value for m in measure(never)}[claims.BEST_RATE.id] is None
     assert "never" in SPEED.headline(never, View())
     for drawing in SPEED.drawings:
         panel = drawing.draw(never, View())
@@ -91,7 +91,7 @@ def test_a_claim_that_rests_on_a_bound_says_so():
     slow = planted(
         {"linear": [[1 / 1000] * 2], "stepped": [[1 / 40] * 2], "cgd": [[1 / 20] * 2], "lfom": [[1 / 20] * 2]}
     )
-    found = {metric.claim.id: metric for metric in metrics(slow)}
+    found = {metric.claim.id: metric for metric in measure(slow)}
     assert found[claims.EQUAL_RATE.id].value == pytest.approx(8) and "bound" in found[claims.EQUAL_RATE.id].reason
     assert found[claims.MEMORY_ALONE.id].value == pytest.approx(2) and not found[claims.MEMORY_ALONE.id].reason
     assert found[claims.SAME_FLOOR.id].value == pytest.approx(1.1 - 0.16)
@@ -120,7 +120,7 @@ def test_the_floor_of_one_gamma_for_all_layers(layers, value):
 @pytest.fixture(scope="module")
 def small():
     config = Config(steps=10, layers=2, batch=50, seeds=2, rates=".01")
-    return Run(config, run(config, Recorder()))
+    return Run(config, compute(config, Recorder()))
 
 
 def test_a_small_run_has_every_curve_metrics_and_panels(small):
@@ -148,8 +148,8 @@ def test_all_models_of_equal_power_start_from_the_same_loss_and_frozen_memory_st
 def test_a_killed_run_goes_on_bit_for_bit(small):
     stopped = Recorder(stop=35)
     with pytest.raises(Interrupted):
-        run(small.config, stopped)
-    again = run(small.config, Recorder(saved=stopped.saved))
+        compute(small.config, stopped)
+    again = compute(small.config, Recorder(saved=stopped.saved))
     assert len(plan(small.config)) * small.config.steps > 35
     for name, array in small.tensors.items():
         np.testing.assert_array_equal(again[name], array)
@@ -175,29 +175,29 @@ def measured_degree(variant, layers):
 
 @pytest.mark.parametrize("layers", [1, 2, 3, 4])
 def test_degrees_by_recursion_equal_those_of_the_models(layers):
-    assert products.degree(layers) == (3**layers - 1) // 2
-    assert measured_degree("gd++", layers) == pytest.approx(products.degree(layers), abs=1e-3)
-    assert measured_degree("lfom", layers) == pytest.approx(products.degree(layers, moving=False), abs=1e-3)
+    assert operations.degree(layers) == (3**layers - 1) // 2
+    assert measured_degree("gd++", layers) == pytest.approx(operations.degree(layers), abs=1e-3)
+    assert measured_degree("lfom", layers) == pytest.approx(operations.degree(layers, moving=False), abs=1e-3)
 
 
 def test_products_count_matrices_as_d_vectors():
-    assert [products.products(layers, 5) for layers in (1, 2, 3, 4)] == [1, 1 + 5 + 3, 9 + 15 + 3, 27 + 15 + 3]
-    assert [products.products(layers, 5, tokens=20) for layers in (1, 2, 3)] == [4, 4 + 8 + 45, 57 + 8 + 45]
+    assert [operations.products(layers, 5) for layers in (1, 2, 3, 4)] == [1, 1 + 5 + 3, 9 + 15 + 3, 27 + 15 + 3]
+    assert [operations.products(layers, 5, tokens=20) for layers in (1, 2, 3)] == [4, 4 + 8 + 45, 57 + 8 + 45]
 
 
 @pytest.mark.parametrize(("d", "n", "length", "exact"), [(5, 20, 5, True), (4, 3, 3, False), (3, 20, 3, True)])
 def test_conjugate_gradient_is_exact_after_d_products_if_there_are_as_many_examples(d, n, length, exact):
     config = MethodsConfig(variant="gd++", d=d, n=n, layers=2, beside="none")
     kept = {"baseline/cg": np.array([0.8, 0.3]), "depth/layers": np.array([1, 2])}
-    line = products.conjugate(Run(config, kept), "cg")
+    line = operations.conjugate(Run(config, kept), "cg")
     assert len(line) == length and (line[-1] < -27) == exact
     np.testing.assert_allclose(line[:2], np.log([0.8, 0.3]))
 
 
 def test_the_drawing_of_products_stands_where_covariates_move():
     config = MethodsConfig(variant="gd++", layers=2, beside="none", seeds=1)
-    assert products.applies(config) and not products.applies(MethodsConfig())
+    assert operations.applies(config) and not operations.applies(MethodsConfig())
     found = {"depth/layers": np.array([1, 2]), "evaluated/loss": np.array([[0.8, 1e9]])}
     found |= {f"baseline/{name}": np.array([0.9, 0.4]) for name in ("cg", "pcg", "floor")}
-    panel = products.by_products(Run(config, found), MethodsView())
+    panel = operations.by_products(Run(config, found), MethodsView())
     assert "9 products" in panel.title and "degree 4" in panel.caption

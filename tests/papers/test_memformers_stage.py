@@ -7,8 +7,8 @@ import pytest
 
 from icl_core import build, registry
 from icl_core.contract.experiment import STAGE
-from icl_core.contract.knobs import knobs
-from icl_core.figures.frames import frames
+from icl_core.contract.knobs import knobs_of
+from icl_core.figures.frames import clock_frames
 from icl_core.runs import store
 
 IDS = [f"memformers.{name}" for name in ("methods", "convergence", "variances", "mixture", "learned")]
@@ -26,7 +26,7 @@ def on_stage(experiment, config):
 
 def views(experiment, run):
     """The default view at every snapshot; alone where there are none."""
-    if "snapshot" not in knobs(experiment.view):
+    if "snapshot" not in knobs_of(experiment.view):
         return [experiment.view()]
     return [replace(experiment.view(), snapshot=index) for index in range(len(run.snapshot_steps) or 1)]
 
@@ -54,7 +54,7 @@ def test_a_stage_panel_keeps_its_traces_and_ranges_at_every_snapshot(experiment_
     experiment, run = registry.experiment(experiment_id), first_run(experiment_id)
     for drawing in on_stage(experiment, run.config):
         panels = [drawing.draw(run, view) for view in views(experiment, run)]
-        frames([panel.figure.to_dict() for panel in panels])  # raises if traces differ
+        clock_frames([panel.figure.to_dict() for panel in panels])  # raises if traces differ
         if len(panels) > 1 and drawing.moving:
             ranges, _ = fixed(panels[0].figure)
             assert all(ranges.values()), "plotly would choose a range for each snapshot"

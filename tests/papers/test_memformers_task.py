@@ -11,7 +11,7 @@ from icl_core.contract.experiment import Diverged
 from icl_core.learners import gram
 from icl_core.machine import device
 from icl_core.papers.memformers.methods.settings import Config
-from icl_core.papers.memformers.methods.train import run
+from icl_core.papers.memformers.methods.train import compute
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.settings import memory
 from icl_core.papers.memformers.shared.task import Pool, covariances, eigenvalues_of, integrated, roots
@@ -173,15 +173,15 @@ KINDS = [
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.get("variant", "lfom"))
 def test_a_run_repeats_and_resumes_bit_for_bit(kind, quick):
     config = replace(TINY, **kind)
-    whole = run(config, Recorder())
+    whole = compute(config, Recorder())
     assert all(np.isfinite(whole[f"evaluated/{name}"]).all() for name in ("loss", "error", "train"))
     stopped = [0, 20, 30, 41] if not kind else [20]
-    again = [run(config, Recorder())] if not kind else []
+    again = [compute(config, Recorder())] if not kind else []
     for stop in stopped:
         recorder = Recorder(stop)
         with pytest.raises(Interrupted):
-            run(config, recorder)
-        again.append(run(config, Recorder(saved=recorder.saved)))
+            compute(config, recorder)
+        again.append(compute(config, Recorder(saved=recorder.saved)))
     for tensors in again:
         assert tensors.keys() == whole.keys()
         for name, array in whole.items():
@@ -191,11 +191,11 @@ def test_a_run_repeats_and_resumes_bit_for_bit(kind, quick):
 def test_a_training_with_too_large_a_rate_diverges(quick):
     config = Config(coordinates="original", layers=10, objective="mean", learning_rate=1.0, batch=100, steps=30)
     with pytest.raises(Diverged, match=r"main, 10 layers: it diverged at step \d+: the loss"):
-        run(config, Recorder())
+        compute(config, Recorder())
 
 
 def test_a_short_training_learns(quick):
-    tensors = run(replace(TINY, steps=300, batch=200, beside="none"), Recorder())
+    tensors = compute(replace(TINY, steps=300, batch=200, beside="none"), Recorder())
     floor, learned = tensors["baseline/floor"], tensors["evaluated/loss"][0]
     assert (learned > floor * 0.97).all()
     assert np.log(learned / floor).max() < 0.1

@@ -12,7 +12,7 @@ from icl_core.learners import conjugate_gradient, grams
 from icl_core.papers.memformers.shared import known_methods
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.papers.memformers.theorems import EXPERIMENT, claims, errata, identities, parameters, stationarity
-from icl_core.papers.memformers.theorems.draw.words import power
+from icl_core.papers.memformers.theorems.draw.number_text import power
 from icl_core.papers.memformers.theorems.identities import apart, by_tokens
 from icl_core.papers.memformers.theorems.metrics import expected, slope
 from icl_core.papers.memformers.theorems.settings import METHODS, Config, View

@@ -1,6 +1,5 @@
 """What metrics make of numbers that shipped runs do not all have: crossings, powers, the seed that counts."""
 
-from importlib import import_module
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,14 +10,13 @@ from test_birth_claims import made
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.papers.birth.induction import claims
+from icl_core.papers.birth.induction import metrics as induction
 from icl_core.papers.birth.laboratory.metrics import _farthest
+from icl_core.papers.gdssm.comparison import metrics as comparison
+from icl_core.papers.gdssm.layer import metrics as layer
+from icl_core.papers.gdssm.nonlinear import metrics as nonlinear
+from icl_core.papers.memformers.learned import metrics as learned
 from tests.recorder import Recorder
-
-# Modules: an experiment's package has a function of that name.
-induction, comparison, layer, nonlinear, learned = (
-    import_module(f"icl_core.papers.{name}.metrics")
-    for name in ("birth.induction", "gdssm.comparison", "gdssm.layer", "gdssm.nonlinear", "memformers.learned")
-)
 
 
 @pytest.mark.parametrize("more", [True, False])
@@ -67,7 +65,7 @@ def test_the_seed_that_is_farthest_from_one_counts_on_either_side():
 def test_a_layer_that_is_far_from_its_construction_says_which_part_is():
     config = registry.experiment("gdssm.layer").config(steps=20, f=3, N=5, batch=16)
     run = Run(config, registry.experiment("gdssm.layer").run(config, Recorder()))
-    why = {each.claim.id: each.reason for each in layer.metrics(run)}
+    why = {each.claim.id: each.reason for each in layer.measure(run)}
     parts = [f"{each.name} " for each in layer.compared(run)]
     told = why.pop(layer.claims.WEIGHTS.id)
     assert told.startswith("The farthest entry of each part: ") and all(part in told for part in parts)

@@ -42,7 +42,7 @@ def _apart(run: Run) -> float:
 
 def _order(run: Run) -> str:
     from icl_core.figures import mean_of
-    from icl_core.papers.birth.induction.forming import half_step
+    from icl_core.papers.birth.induction.memory_formation import half_step
     from icl_core.papers.birth.induction.metrics import milestones
 
     found = milestones(run)

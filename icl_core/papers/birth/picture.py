@@ -3,7 +3,7 @@
 from icl_core import figures
 from icl_core.contract.experiment import Opening, Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.birth.shared import heads
+from icl_core.papers.birth.shared import head_maps
 
 
 def draw(run: Run) -> Panel:
@@ -24,7 +24,7 @@ def draw(run: Run) -> Panel:
 
 def _headline(run: Run, index: int) -> str:
     """How much of layer 2's attention lies where it should, and what the model makes of it."""
-    shown = heads.at_snapshot(run, index)
+    shown = head_maps.at_snapshot(run, index)
     hits, count = shown.right
     looked = sum(float(shown.attention2[query, key]) for query, key, _ in shown.where) / max(1, count)
     step = f"Step {run.snapshot_steps[index]}: {looked:.0%} of the attention is in the right place"
@@ -41,7 +41,7 @@ OPENING = Opening(
     run=("birth.induction", "fastest"),
     headline=_headline,
     panels={
-        "first": lambda run, index: heads.first(heads.at_snapshot(run, index)),
-        "second": lambda run, index: heads.second(heads.at_snapshot(run, index)),
+        "first": lambda run, index: head_maps.first(head_maps.at_snapshot(run, index)),
+        "second": lambda run, index: head_maps.second(head_maps.at_snapshot(run, index)),
     },
 )

@@ -35,7 +35,7 @@ def _ratio(run: Run) -> float:
 
 def _stretched(run: Run) -> str:
     from icl_core.papers.memformers.shared.draw.preconditioner import whitened_of
-    from icl_core.papers.memformers.shared.read_run import covariance_of
+    from icl_core.papers.memformers.shared.load_run import covariance_of
 
     back = covariance_of(run, 1).inverse_root
     values = np.linalg.eigvalsh((back @ whitened_of(run, 1, run.config.layers, None)[0] @ back).numpy())

@@ -11,7 +11,7 @@ from icl_core.runs import store
 from pages.ui.claims import evidence, verdicts
 from pages.ui.link import same_tab_links
 from pages.ui.look import menu
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 
 def show() -> None:
@@ -50,7 +50,7 @@ def _section(paper: str, found: list[Summary], by_verdict: bool) -> None:
     by_place = sorted(found, key=lambda summary: ids.index(summary.first.experiment))  # stable: failing ones first
     for id, own in groupby(by_place, key=lambda summary: summary.first.experiment):
         own = list(own)
-        title = f"**{plain(registry.experiment(id).title)}** · {verdicts.counted(own)}"
+        title = f"**{escape_markdown(registry.experiment(id).title)}** · {verdicts.counted(own)}"
         with st.expander(title, expanded=by_verdict, key=f"claims of {id}, {by_verdict}"):
             evidence.show(own)
             menu.link(paper, "See the figures", {"experiment": id.partition(".")[2]})

@@ -9,7 +9,7 @@ import streamlit as st
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, spawn
-from icl_core.jobs.estimate import estimate
+from icl_core.jobs.estimate import estimate_seconds
 from icl_core.machine import limits
 from pages.ui.link import pending_address, visitors
 from pages.ui.link.address import Setting
@@ -47,7 +47,7 @@ def begin(setting: Setting, key: str) -> None:
     job = queue.state(key)
     if not (job is None or job.status == "left"):
         return
-    seconds = estimate(setting.id, setting.config)
+    seconds = estimate_seconds(setting.id, setting.config)
     if seconds is None or seconds >= LONGEST:
         return
     st.session_state[_BEGUN] = key  # first: what follows may be cut off by the visitor's next move

@@ -11,7 +11,7 @@ from icl_core.sweeps import atlas
 from pages.ui.controls import widgets
 from pages.ui.link import address
 from pages.ui.link.address import Setting
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 
 def presets(setting: Setting) -> None:
@@ -33,7 +33,7 @@ def presets(setting: Setting) -> None:
 def config_knobs(setting: Setting) -> None:
     """A widget for each field of the config, by group, and a way back to the preset. Behind the first, a group is drawn
     if the visitor opens it or something of theirs is in use there."""
-    known = knobs.knobs(setting.experiment.config)
+    known = knobs.knobs_of(setting.experiment.config)
     groups: dict[str, list[str]] = {}
     for field, knob in known.items():
         groups.setdefault(knob.group, []).append(field)
@@ -48,7 +48,7 @@ def config_knobs(setting: Setting) -> None:
                 _group(setting, groups[group])
     differing = [] if setting.refused else settings_io.differences(setting.config, setting.preset.config)
     if differing:
-        st.caption("Differs from the preset: " + plain("; ".join(differing)))
+        st.caption("Differs from the preset: " + escape_markdown("; ".join(differing)))
         back = {"experiment": setting.name, "preset": setting.preset.name}
         st.button("Back to the preset", on_click=address.go, kwargs=back)
 
@@ -70,7 +70,7 @@ def _opened(label: str, key: str, groups: list[str]) -> str | None:
 
 def _group(setting: Setting, fields: list[str]) -> None:
     """The widgets of those fields that are asked for."""
-    known = knobs.knobs(setting.experiment.config)
+    known = knobs.knobs_of(setting.experiment.config)
     mapped = {} if setting.refused else atlas.ready(setting.id, setting.config)
     for field in fields:
         if _asked(setting, known[field]):

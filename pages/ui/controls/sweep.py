@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core import figures
-from icl_core.contract.knobs import BadSetting, knobs
+from icl_core.contract.knobs import BadSetting, knobs_of
 from icl_core.jobs import spawn
 from icl_core.jobs.folder import trouble
 from icl_core.machine import limits
@@ -18,7 +18,7 @@ from pages.ui.controls import sweep_choice, training
 from pages.ui.link import address, pending_address, visitors
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import heard, shows
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import look as style_of
 from pages.ui.stage import panels
 
@@ -72,7 +72,7 @@ def _cancel(sweep: Sweep, visitor: str | None) -> None:
         sweep.cancel(visitor)
     except (BadSetting, OSError) as problem:
         told = trouble(problem) if isinstance(problem, OSError) else str(problem)
-        st.error(f"Not all of it can be cancelled: {plain(told)}.")
+        st.error(f"Not all of it can be cancelled: {escape_markdown(told)}.")
 
 
 def _offer(sweep: Sweep, look: Look, workers: int) -> None:
@@ -99,9 +99,9 @@ def _ask(sweep: Sweep) -> None:
         spawn.ensure_workers()
     except (BadSetting, OSError) as problem:
         told = trouble(problem) if isinstance(problem, OSError) else str(problem)
-        st.error(f"The sweep cannot start: {plain(told)}.")
+        st.error(f"The sweep cannot start: {escape_markdown(told)}.")
     for told in sweep.refused:
-        st.warning(f"Not all runs can be trained: {plain(told)}.")
+        st.warning(f"Not all runs can be trained: {escape_markdown(told)}.")
 
 
 def _map(setting: Setting, grid: Grid, look: Look) -> None:
@@ -135,7 +135,7 @@ def _measured(key: str) -> None:
 
 
 def _fixed(setting: Setting, field: str, values: tuple[Any, ...], label: str) -> Any:
-    return st.selectbox(label, values, format_func=figures.scale.said, key=f"{setting.id}:sweep at {field}")
+    return st.selectbox(label, values, format_func=figures.axis_scale.said, key=f"{setting.id}:sweep at {field}")
 
 
 def _clicked(key: str, setting: Setting, grid: Grid) -> None:
@@ -159,7 +159,9 @@ def _open(setting: Setting, grid: Grid, look: Look) -> None:
 
 
 def _named(at: Mapping[str, Any], grid: Grid) -> str:
-    return ", ".join(f"{grid.axis(field).knob.symbol} = {figures.scale.said(value)}" for field, value in at.items())
+    return ", ".join(
+        f"{grid.axis(field).knob.symbol} = {figures.axis_scale.said(value)}" for field, value in at.items()
+    )
 
 
 def _chosen(key: str, setting: Setting, grid: Grid) -> None:
@@ -172,7 +174,7 @@ def _go(setting: Setting, grid: Grid, index: int) -> None:
     config = grid.cells[index].config
     if config is None:  # the experiment refuses it
         return
-    fields = (*grid.cells[index].at, *({"seeds"} & knobs(type(config)).keys()))
+    fields = (*grid.cells[index].at, *({"seeds"} & knobs_of(type(config)).keys()))
     preset = setting.preset.config
     address.write_all({field: (getattr(config, field), getattr(preset, field)) for field in fields})
     st.session_state[_OPENED] = True

@@ -5,14 +5,14 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core.contract.knobs import BadSetting, Knob, knobs
+from icl_core.contract.knobs import BadSetting, Knob, knobs_of
 from icl_core.sweeps import atlas, setting_grid
 from icl_core.sweeps.setting_grid import Grid
 from pages.ui.controls import widgets
 from pages.ui.link import address
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import heard, shows
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 AXES, SEEDS = "sweep", "sweep_seeds"  # in the address
 MOST = 100  # runs that a visitor may ask for at once
@@ -23,7 +23,7 @@ _KNOBS = 2  # that can be chosen; a link may name more
 
 def chosen(setting: Setting) -> Grid | None:
     """Draw the widgets; the grid that they ask for, over the setting on screen. None, and why, if there is none."""
-    known = {name: knob for name, knob in knobs(setting.experiment.config).items() if _offered(setting, name, knob)}
+    known = {name: knob for name, knob in knobs_of(setting.experiment.config).items() if _offered(setting, name, knob)}
     words = [word for word in st.query_params.get(AXES, "").split(_BETWEEN) if word] or _first(setting, known)
     for number in range(max(min(len(words), setting_grid.MOST_AXES), _KNOBS)):
         _axis(setting, known, words, number)
@@ -33,7 +33,7 @@ def chosen(setting: Setting) -> Grid | None:
         if len(found.cells) > MOST:
             raise BadSetting(f"a sweep on a page must have at most {MOST} runs, got {len(found.cells)}")
     except BadSetting as problem:
-        st.warning(f"{plain(problem)}.")
+        st.warning(f"{escape_markdown(problem)}.")
         return None
     return found
 
@@ -47,7 +47,7 @@ def _first(setting: Setting, known: dict[str, Knob]) -> list[str]:
 
 
 def _offered(setting: Setting, name: str, knob: Knob) -> bool:
-    settings = knobs(setting.experiment.config)
+    settings = knobs_of(setting.experiment.config)
     here = not knob.shown_if or getattr(setting.config, knob.shown_if)
     return name in setting_grid.can_sweep(settings) and bool(here)
 
@@ -98,7 +98,7 @@ def _write(words: list[str]) -> None:
 
 def _word(setting: Setting, field: str) -> str:
     """A knob with values to begin with: some of those that its slider has, the one on screen among them."""
-    knob = knobs(setting.experiment.config)[field]
+    knob = knobs_of(setting.experiment.config)[field]
     if knob.kind != "slider":
         return f"{field}={','.join(knob.options if knob.kind == 'choice' else ('false', 'true'))}"
     here = getattr(setting.config, field)
@@ -109,7 +109,7 @@ def _word(setting: Setting, field: str) -> str:
 
 def _seeds(setting: Setting) -> int | None:
     """How many seeds every run has; None where runs have none."""
-    knob = knobs(setting.experiment.config).get("seeds")
+    knob = knobs_of(setting.experiment.config).get("seeds")
     if knob is None:
         return None
     key, base = f"{setting.id}:sweep seeds", setting.config.seeds

@@ -9,14 +9,14 @@ import streamlit as st
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, spawn
-from icl_core.jobs.estimate import estimate
+from icl_core.jobs.estimate import estimate_seconds
 from icl_core.jobs.folder import trouble
 from icl_core.machine import limits
 from icl_core.runs import store
 from pages.ui.controls import auto_train
 from pages.ui.link import pending_address, visitors
 from pages.ui.link.address import Setting
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 LOOK = 0.3  # seconds between looks at a job
 
@@ -65,7 +65,7 @@ def run_button(setting: Setting, where: str, again: bool = False) -> str:
     """The button that asks for the setting to be trained; or why there is none, in a sentence."""
     if limits.read_only():
         return ""
-    seconds = estimate(setting.id, setting.config)
+    seconds = estimate_seconds(setting.id, setting.config)
     if refused := too_long(seconds):
         return refused
     label = f"{'Run again' if again else 'Train it here'} · {duration(seconds)} {spawn.where()}"
@@ -78,7 +78,7 @@ def too_long(seconds: float | None) -> str:
     try:
         limits.check_length(seconds)
     except BadSetting as problem:
-        return plain(f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
+        return escape_markdown(f"{str(problem)[:1].upper()}{str(problem)[1:]}.")
     return ""
 
 
@@ -89,13 +89,13 @@ def submit(experiment_id: str, config: Any) -> None:
         spawn.ensure_workers()
     except (BadSetting, OSError) as problem:
         told = trouble(problem) if isinstance(problem, OSError) else str(problem)
-        st.error(f"The training cannot start: {plain(told)}.")
+        st.error(f"The training cannot start: {escape_markdown(told)}.")
 
 
 def say(setting: Setting, pending: Pending, job: queue.JobState | None) -> None:
     """In place of the headline: what is on screen instead of the setting's run, and the way to this."""
     if job is not None and job.status == "failed":
-        st.error(f"The training failed: {plain(job.message.rstrip('.'))}.")
+        st.error(f"The training failed: {escape_markdown(job.message.rstrip('.'))}.")
     refused = ""
     with st.container(horizontal=True, vertical_alignment="center", key="pending"):
         if job is not None and job.status == "cancelling":
@@ -140,7 +140,7 @@ def _progress(key: str) -> None:
         ensure_workers()  # its worker may have died
     if job is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=plain(describe(job)))
+            st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=escape_markdown(describe(job)))
             if visitors.may_end(key):
                 st.button("Cancel", key="cancel", on_click=cancel, args=(key,))
             elif growing(job):
@@ -157,7 +157,7 @@ def cancel(key: str) -> None:
         if not queue.cancel(key, visitor=visitors.ends_as(key)):
             st.toast("It goes on: another visitor asked for it.")
     except (BadSetting, OSError) as problem:
-        st.error(f"It cannot be cancelled: {plain(problem)}.")
+        st.error(f"It cannot be cancelled: {escape_markdown(problem)}.")
 
 
 def ensure_workers() -> None:

@@ -11,7 +11,7 @@ from icl_core.machine import limits
 from icl_core.runs import documents
 from pages.ui.link import address, visitors
 from pages.ui.link.address import Setting
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 _THIS = {"text": ("this text", "This text is in use."), "matrices": ("these matrices", "These matrices are in use.")}
 _AWAY = {
@@ -44,7 +44,7 @@ def draw(setting: Setting, field: str, knob: Knob, value: str, locked: bool, giv
         _back(setting, field, knob, value)
     if value and knob.about:
         try:
-            st.caption(plain(knob.about(setting.chosen)))
+            st.caption(escape_markdown(knob.about(setting.chosen)))
         except NotHere:  # the page says so
             st.caption(_AWAY[knob.of].format(value))
 
@@ -60,10 +60,10 @@ def _found(setting: Setting, field: str, knob: Knob, value: str, content: bytes)
     try:
         found = _read(knob.of, content)
     except BadSetting as problem:
-        st.warning(f"{plain(problem)}. Nothing has changed.")
+        st.warning(f"{escape_markdown(problem)}. Nothing has changed.")
         return
     for sentence in documents.KINDS[knob.of].told(found):
-        st.markdown(plain(sentence))
+        st.markdown(escape_markdown(sentence))
     this, in_use = _THIS[knob.of]
     if found.digest == value:
         st.markdown(in_use)
@@ -81,12 +81,12 @@ def _use(setting: Setting, field: str, knob: Knob, found: Any) -> None:
     try:
         take(setting, field, knob, documents.keep(knob.of, found, visitors.name()))
     except (OSError, BadSetting) as problem:
-        st.error(f"It cannot be kept: {plain(problem)}.")
+        st.error(f"It cannot be kept: {escape_markdown(problem)}.")
 
 
 def offer(setting: Setting) -> None:
     """Where a link names what is not on this computer: the way to what there is without it."""
-    for field, knob in knobs.knobs(setting.experiment.config).items():
+    for field, knob in knobs.knobs_of(setting.experiment.config).items():
         if knob.kind == "document" and setting.chosen[field] and not _here(knob, setting.chosen[field]):
             label, key = f"Take {knob.options['']} instead", f"{setting.id}:{field}:default"
             st.button(label, key=key, on_click=take, args=(setting, field, knob, ""))

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core.contract.knobs import Knob, knobs
+from icl_core.contract.knobs import Knob, knobs_of
 from pages.ui.controls import own_matrices, own_text, uploads
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
@@ -39,7 +39,7 @@ def _go(key: str, field: str, now: dict[str, str]) -> None:
 
 def can_move(setting: Setting, field: str, config: Any) -> bool:
     """Whether there is something to choose at a field of the view, for a run of `config`."""
-    knob = knobs(setting.experiment.view)[field]
+    knob = knobs_of(setting.experiment.view)[field]
     if knob.shown_if and not getattr(config, knob.shown_if):
         return False
     return not knob.at_most or getattr(config, knob.at_most) > (knob.low or 0)
@@ -47,7 +47,7 @@ def can_move(setting: Setting, field: str, config: Any) -> bool:
 
 def draw_view(setting: Setting, field: str, value: Any, config: Any) -> None:
     """The widget of a field of the view, as far as a run of `config` goes."""
-    knob = knobs(setting.experiment.view)[field]
+    knob = knobs_of(setting.experiment.view)[field]
     if knob.at_most:
         most = getattr(config, knob.at_most)
         knob = replace(knob, high=most, default=min(knob.default, most))

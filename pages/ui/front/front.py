@@ -10,8 +10,8 @@ from pages.ui.claims import verdicts
 from pages.ui.front import opening
 from pages.ui.link import same_tab_links
 from pages.ui.look import menu
-from pages.ui.look.chart import chart
-from pages.ui.look.escape import plain
+from pages.ui.look.chart import show_chart
+from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import is_dark
 
 _WHAT = """
@@ -26,7 +26,7 @@ def show() -> None:
     st.title("How models learn in context", anchor=False)
     st.markdown(_WHAT)
     for message in store.default().messages():
-        st.warning(plain(message))
+        st.warning(escape_markdown(message))
     papers = registry.papers()
     first = next((paper.name for paper in papers.values() if paper.opening), None)
     if first is not None:
@@ -59,7 +59,7 @@ def _picture(paper: Paper) -> None:
         return
     title, caption, figure = drawn
     with st.container(key=f"picture-{paper.name}"):
-        chart(figure, f"picture {paper.name}", f"{title}. {caption}")
+        show_chart(figure, f"picture {paper.name}", f"{title}. {caption}")
 
 
 @st.cache_resource(max_entries=20, show_spinner=False)

@@ -10,7 +10,7 @@ from icl_core.contract.experiment import CannotDraw, Opening, Panel, Run
 from icl_core.runs import store
 from pages.ui.look import menu
 from pages.ui.look.chart import seated
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import is_dark
 from pages.ui.stage import playback
 from pages.ui.story import tour
@@ -44,7 +44,7 @@ def _film(paper: str, opening: Opening) -> None:
     try:
         found = _drawn(header.digest, is_dark(), paper, header) if header else None
     except CannotDraw as problem:
-        st.caption(f"The film cannot be shown: {plain(problem)}.")
+        st.caption(f"The film cannot be shown: {escape_markdown(problem)}.")
         return
     if found is None:
         if header:  # built again, the run has the same digest

@@ -53,7 +53,7 @@ def read(paper: Paper) -> Setting:
     preset = presets[lesson_rules.preset(lesson, warnings) or _pick("preset", tuple(presets), warnings)]
     _check_version(id, warnings)
     _check_step(warnings)
-    known = {**knobs.knobs(experiment.config), **knobs.knobs(experiment.view)}
+    known = {**knobs.knobs_of(experiment.config), **knobs.knobs_of(experiment.view)}
     passed_over = (*_OWN, *getattr(experiment.view, "GONE", ()))  # fields that were given up change nothing
     raw = {field: text for field, text in st.query_params.items() if field not in passed_over}
     names = {field: settings_io.today(known, field) for field in raw}
@@ -88,7 +88,7 @@ def refreshed(setting: Setting, fields: Iterable[str]) -> Any:
 
 def chosen_now(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
     """`fields` of the view as the address has them now, which the view may refuse."""
-    known = knobs.knobs(type(setting.view))
+    known = knobs.knobs_of(type(setting.view))
     base = knobs.values(base_view(setting.experiment, setting.preset))
     former = {field: known[field].was or field for field in fields}
     query = st.query_params
@@ -184,7 +184,7 @@ def _readable(raw: dict[str, str], known: dict[str, knobs.Knob], warnings: list[
 
 
 def _of(settings: type, asked: dict[str, Any]) -> dict[str, Any]:
-    return {field: asked[field] for field in knobs.knobs(settings) if field in asked}
+    return {field: asked[field] for field in knobs.knobs_of(settings) if field in asked}
 
 
 def _view(experiment: Experiment, preset: Preset, asked: dict[str, Any], warnings: list[str]) -> Any:

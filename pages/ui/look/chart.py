@@ -26,7 +26,7 @@ class Held:
     moved: bool = False
 
 
-def chart(
+def show_chart(
     figure: Figure | Sent, key: str, alt: str, fills: bool = False, clicked: Callable[[], None] | None = None
 ) -> None:
     """Draw a figure; `alt` is what a screen reader says of it. `fills`: as high as the box that it stands in; `clicked`
@@ -46,4 +46,4 @@ def seated(panel: Panel, name: str, live: bool = False, held: Held | None = None
         figure, alt = (held.sent, held.alt) if held else (panel.figure, panel.caption)
         with st.container(key=f"chart-{name}"):
             # not the title, which may tell the snapshot: with another text Streamlit makes the chart anew
-            chart(figure, f"figure {name}", alt, fills=True)
+            show_chart(figure, f"figure {name}", alt, fills=True)

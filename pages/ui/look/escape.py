@@ -8,7 +8,7 @@ _STARTS_A_LIST = re.compile(r"^(\d*)([-+.)])(?=[- ]|$)")  # or is a rule across 
 _LIKE_A_LINK = re.compile(r"(?<=www)(?=\.)|(?<=:)(?=//|[\w+-]+[:/])|(?<=@)(?=\S)", re.IGNORECASE)
 
 
-def plain(text: object) -> str:
+def escape_markdown(text: object) -> str:
     """Markdown that shows `text`, in one line: nothing in it becomes an image, a link, a formula, a heading, a list."""
     line = " ".join(str(text).split())
     shown = _ACTIVE.sub(r"\\\g<0>", _LIKE_A_LINK.sub("\u2060", line))

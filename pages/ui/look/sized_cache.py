@@ -12,7 +12,7 @@ from cachetools import LRUCache, cached
 T = TypeVar("T")
 
 
-def kept(limit: int, size: Callable[[Any], int]) -> Callable[[Callable[..., T]], Any]:
+def keep_by_size(limit: int, size: Callable[[Any], int]) -> Callable[[Callable[..., T]], Any]:
     """Keep what a function gives by its first argument, which names all that it depends on, up to `limit` bytes as
     `size` counts them. Who asks for what is being made waits for it; what raises is not kept."""
 

@@ -11,7 +11,7 @@ from icl_core.jobs import queue
 from icl_core.runs import documents
 from icl_core.runs.documents import Document
 from pages.ui.link import visitors
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 _NAMES = {"text": "Text, its counts", "matrices": "Matrices"}
 
@@ -31,7 +31,11 @@ def show(runs: Mapping[str, Mapping[str, Any]]) -> None:
 def _document(each: Document, users: list[str], training: int) -> None:
     given = datetime.fromtimestamp(each.given, UTC)
     about = f"{_size(each.size)} · {given:%Y-%m-%d %H:%M} UTC · digest {each.digest}"
-    lines = [f"**{_NAMES[each.of]}** · {plain(_told(each.of, each.digest, each.given))}", about, plain(_used(users))]
+    lines = [
+        f"**{_NAMES[each.of]}** · {escape_markdown(_told(each.of, each.digest, each.given))}",
+        about,
+        escape_markdown(_used(users)),
+    ]
     with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"given-{each.of}-{each.digest}"):
         st.markdown("  \n".join(lines))
         st.button(
@@ -64,4 +68,4 @@ def _delete(each: Document) -> None:
     try:
         documents.delete(each, visitors.ends_as(each.digest))
     except (OSError, BadSetting) as problem:
-        st.error(plain(f"It could not be deleted: {problem}"))
+        st.error(escape_markdown(f"It could not be deleted: {problem}"))

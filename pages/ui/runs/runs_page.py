@@ -16,7 +16,7 @@ from icl_core.runs.header import typed_config
 from pages.ui.controls import training
 from pages.ui.link import address, same_tab_links, visitors
 from pages.ui.look import menu
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 from pages.ui.runs import given_documents
 
 
@@ -25,7 +25,7 @@ def show() -> None:
     menu.frame("Runs")
     st.title("Runs", anchor=False)
     for message in store.default().messages():
-        st.warning(plain(message))
+        st.warning(escape_markdown(message))
     if not limits.read_only():
         if not visitors.at_machine():
             st.markdown("You can cancel and delete what you have asked for.")
@@ -67,7 +67,7 @@ def _jobs() -> None:
         st.markdown("Nothing is training now.")
     for job in active:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"job-{job.key}"):
-            st.markdown(f"**{plain(job.experiment)}** · {plain(training.describe(job))}")
+            st.markdown(f"**{escape_markdown(job.experiment)}** · {escape_markdown(training.describe(job))}")
             _open(job.experiment, job.config)
             if visitors.may_end(job.key):
                 st.button("Cancel", key=f"cancel {job.key}", on_click=training.cancel, args=(job.key,))
@@ -77,7 +77,7 @@ def _run(header: store.Header, title: str) -> None:
     with st.container(
         border=True, horizontal=True, vertical_alignment="center", key=f"run-{header.origin}-{header.key}"
     ):
-        st.markdown(f"**{plain(title)}**  \n{plain(_about(header))}")
+        st.markdown(f"**{escape_markdown(title)}**  \n{escape_markdown(_about(header))}")
         _open(header.experiment, header.config)
         name = f"{header.experiment}-{header.digest[:8]}.safetensors"
         st.download_button(
@@ -92,7 +92,7 @@ def _delete(header: store.Header) -> None:
     try:
         store.default().delete(header, visitors.ends_as(header.key))
     except (BadSetting, OSError) as problem:
-        st.error(f"It cannot be deleted: {plain(problem)}.")
+        st.error(f"It cannot be deleted: {escape_markdown(problem)}.")
     else:
         if others and store.default().exact(header.experiment, header.key):
             st.toast("It stays: another visitor asked for it.")

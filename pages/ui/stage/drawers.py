@@ -14,7 +14,7 @@ from pages.ui.controls import sweep, widgets
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import heard, shows
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 from pages.ui.stage import live_curves, model_diagram, one_number, panels
 from pages.ui.stage.one_number import Cell
 from pages.ui.story import lesson
@@ -55,7 +55,7 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], cell: Cell | None
                 else:
                     _content(setting, run, asked, found, grows)
         elif asked:
-            st.warning(f"There is no drawer {plain(asked)!s:.80} here; there are {', '.join(titles)}.")
+            st.warning(f"There is no drawer {escape_markdown(asked)!s:.80} here; there are {', '.join(titles)}.")
 
 
 def _opened(key: str) -> None:
@@ -131,7 +131,7 @@ def _fields(setting: Setting, run: Run, place: str) -> list[str]:
     drawings = setting.experiment.drawings
     named = {field for each in drawings for field in each.knobs}
     idle = named - {field for each in drawings if each.applies(run.config) for field in each.knobs}
-    known = [field for field in knobs.knobs(setting.experiment.view) if field not in idle | {"snapshot"}]
+    known = [field for field in knobs.knobs_of(setting.experiment.view) if field not in idle | {"snapshot"}]
     mine = [field for field in known if place in panels.homes(setting.experiment, field)]
     return [field for field in mine if widgets.can_move(setting, field, run.config)]
 
@@ -139,7 +139,7 @@ def _fields(setting: Setting, run: Run, place: str) -> list[str]:
 def _knobs(setting: Setting, run: Run, place: str) -> None:
     chosen = address.chosen_now(setting, _fields(setting, run, place))
     if refused := address.refusal(setting, chosen):
-        st.warning(f"{plain(refused)}. The figure does not show it.")
+        st.warning(f"{escape_markdown(refused)}. The figure does not show it.")
     for field, value in chosen.items():  # good or refused
         widgets.draw_view(setting, field, value, run.config)
 

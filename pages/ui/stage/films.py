@@ -13,7 +13,7 @@ from icl_core.contract.experiment import Drawing, Panel, Run
 from icl_core.figures.streamlit_figure import Sent
 from pages.ui.link.address import Setting
 from pages.ui.look.chart import Held, seated
-from pages.ui.look.sized_cache import kept
+from pages.ui.look.sized_cache import keep_by_size
 from pages.ui.look.style import Look, look
 from pages.ui.stage import panels, playback
 
@@ -30,12 +30,12 @@ def run_name(run: Run) -> str:
 
 def moves(setting: Setting, run: Run) -> bool:
     """Whether there is a training to be played."""
-    return bool(run.snapshot_steps) and "snapshot" in knobs.knobs(setting.experiment.view)
+    return bool(run.snapshot_steps) and "snapshot" in knobs.knobs_of(setting.experiment.view)
 
 
 def at(view: Any, index: int) -> Any:
     """The view of one snapshot."""
-    return replace(view, snapshot=index) if "snapshot" in knobs.knobs(type(view)) else view
+    return replace(view, snapshot=index) if "snapshot" in knobs.knobs_of(type(view)) else view
 
 
 def send(setting: Setting, drawing: Drawing, run: Run) -> None:
@@ -109,7 +109,7 @@ def _last(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look, _mov
     return playback.told(shown, _film(name), last if _moving else None)
 
 
-@kept(WHOLES, len)
+@keep_by_size(WHOLES, len)
 def _whole(name: str, run: Run, drawing: Drawing, view: Any, seen: Look, moving: bool) -> bytes:
     """A panel at the last snapshot, as the browser reads it."""
     return playback.whole(drawing.name, run_name(run), _film(name), _last(name, run, drawing, view, seen, moving))
@@ -120,7 +120,7 @@ def _film(name: str) -> str:
     return blake2b(name.encode(), digest_size=8).hexdigest()
 
 
-@kept(FILMS, lambda states: len(states[1]))
+@keep_by_size(FILMS, lambda states: len(states[1]))
 def _states(name: str, run: Run, drawing: Drawing, view: Any, seen: Look, moving: bool) -> tuple[list[str], bytes]:
     """The titles, and what changes in a panel from snapshot to snapshot."""
     before = range(len(run.snapshot_steps) - 1 if moving else 0)

@@ -6,7 +6,7 @@ from html import escape
 import streamlit as st
 
 from icl_core.contract.explanation import MEAN, PRODUCT, SUM, Explained
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 _SIGNS = {SUM: "+", PRODUCT: "×", MEAN: "+"}
 _MADE = {SUM: "their sum", PRODUCT: "their product", MEAN: "their mean"}
@@ -14,8 +14,8 @@ _MADE = {SUM: "their sum", PRODUCT: "their product", MEAN: "their mean"}
 
 def show(found: Explained) -> None:
     """Its value, its terms, what it is compared with."""
-    st.subheader(plain(f"{found.title}: {_number(found.value)}"), anchor=False)
-    st.markdown(plain(found.says))
+    st.subheader(escape_markdown(f"{found.title}: {_number(found.value)}"), anchor=False)
+    st.markdown(escape_markdown(found.says))
     signs = ["", *[_SIGNS[found.joined]] * (len(found.terms) - 1)]
     terms = [(sign, each.name, _number(each.value), each.says) for sign, each in zip(signs, found.terms, strict=True)]
     terms.append(("=", _MADE[found.joined], _number(found.total), ""))

@@ -40,7 +40,9 @@ def show(setting: Setting, run: Run) -> None:
     drawings = {each.name: each for each in setting.experiment.drawings if each.applies(run.config)}
     shown = {box.name: drawings[box.opens] for box in found.boxes if box.opens in drawings}
     titles = {name: _where(each) for name, each in shown.items()}
-    hidden = prediction.withheld(setting, run, beats.current(setting, run, beats.beats(setting, run, pending=False)))
+    hidden = prediction.withheld(
+        setting, run, beats.current(setting, run, beats.playable_beats(setting, run, pending=False))
+    )
     seen = [box for box in found.boxes if box.part is not None and box.opens not in hidden]
     pictures = {box.name: _picture(setting, run, shown[box.name], box) for box in seen}
     st.markdown(found.say)

@@ -15,7 +15,7 @@ from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.link.cell_address import MOST, Cell, Maps, joined, read, several, written
 from pages.ui.link.widget_events import heard, shows
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 from pages.ui.stage import how_it_is_made, panels
 
 _JS, _CSS = (
@@ -41,7 +41,7 @@ def _named(name: str, find: Callable[[str, Maps], T], setting: Setting, run: Run
     try:
         return find(text, _every(setting, run)) if text else None
     except ValueError as problem:
-        st.warning(plain(f"{name} must be {problem}, got {text!r:.80}."))
+        st.warning(escape_markdown(f"{name} must be {problem}, got {text!r:.80}."))
     return None
 
 
@@ -131,10 +131,10 @@ def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
     st.selectbox("Map", list(titles), **told, **heard(keys[0], _other, keys[0], every))
     sizes = zip(chosen.sides, chosen.matrix.shape, (chosen.rows, chosen.columns), (cell.row, cell.column), strict=True)
     for key, kind, (side, size, labels, at) in zip(keys[1:], ("Row", "Column"), sizes, strict=True):
-        label = f"{kind} of {size}" + (f": {plain(side)}" if side else "")
+        label = f"{kind} of {size}" + (f": {escape_markdown(side)}" if side else "")
         st.number_input(label, 1, size, at + 1, step=1, **heard(key, _moved, keys, every))
         if labels[at] != str(at + 1):
-            st.caption(plain(f"On the map: {labels[at]}"))
+            st.caption(escape_markdown(f"On the map: {labels[at]}"))
 
 
 def _other(key: str, every: Maps) -> None:

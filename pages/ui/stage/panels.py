@@ -13,8 +13,8 @@ from icl_core.contract import knobs
 from icl_core.contract.experiment import STAGE, CannotDraw, Drawing, Experiment, Panel, Run
 from icl_core.contract.knobs import BadSetting
 from pages.ui.link.address import Setting
-from pages.ui.look.chart import chart
-from pages.ui.look.escape import plain
+from pages.ui.look.chart import show_chart
+from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import Look, look
 
 _SENTENCE = 40  # letters from which on a cell is one
@@ -29,7 +29,7 @@ def homes(experiment: Experiment, field: str) -> set[str]:
     """The drawers in which a field of the view stands: the one that names it, or every one if it is a text that the
     visitor writes; STAGE if none names it, or several do."""
     drawers = {each.place for each in experiment.drawings if field in each.knobs} - {STAGE}
-    written = bool(drawers) and knobs.knobs(experiment.view)[field].kind == "text"
+    written = bool(drawers) and knobs.knobs_of(experiment.view)[field].kind == "text"
     return drawers if written or len(drawers) == 1 else {STAGE}
 
 
@@ -37,7 +37,7 @@ def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
     """The view with all that `drawing` does not depend on at its default, so that it is not drawn again for it."""
     named = {field for each in experiment.drawings for field in each.knobs} - set(drawing.knobs)
     fixed = named if drawing.moving else named | {"snapshot"}
-    other = {field: knob.default for field, knob in knobs.knobs(type(view)).items() if field in fixed}
+    other = {field: knob.default for field, knob in knobs.knobs_of(type(view)).items() if field in fixed}
     with suppress(BadSetting):  # a view may refuse combinations
         return replace(view, **other)
     return view
@@ -79,7 +79,7 @@ def telling(setting: Setting, what: str) -> Iterator[None]:
     try:
         yield
     except (CannotDraw, BadSetting) as problem:
-        st.warning(plain(problem))
+        st.warning(escape_markdown(problem))
     except Exception as fault:
         logging.getLogger(__name__).exception("%s: %s was not drawn", setting.id, what)
         with st.container(key=f"fault-{what}"):
@@ -88,11 +88,11 @@ def telling(setting: Setting, what: str) -> Iterator[None]:
 
 def show(panel: Panel, key: str, live: bool = False, clicked: Callable[[], None] | None = None) -> None:
     """Title, figure or table, note, caption and, unless it is `live`, the data behind it. See `chart` for `clicked`."""
-    st.subheader(plain(panel.title), anchor=False)  # it may name any character
+    st.subheader(escape_markdown(panel.title), anchor=False)  # it may name any character
     if live:  # not of the run before, which is faded
         st.html("<i data-live></i>")
     if panel.figure is not None:
-        chart(panel.figure, f"figure {key}", panel.title, clicked=clicked)
+        show_chart(panel.figure, f"figure {key}", panel.title, clicked=clicked)
     if panel.table is not None:
         if _prose(panel.table):
             st.table(panel.table, hide_index=True, alt=panel.title)

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 import streamlit as st
 
 from icl_core.contract.experiment import Panel
-from icl_core.figures.frames import frames
+from icl_core.figures.frames import clock_frames
 from icl_core.figures.streamlit_figure import domains
 from pages.ui.link import pending_address
 
@@ -92,7 +92,7 @@ def packed(name: str, run: str, film: str, panels: Sequence[Panel]) -> bytes:
     """What a panel of the stage shows at each snapshot of a run, as the browser reads it."""
     shown = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
     said = {"name": name, "run": run, "film": film, "titles": [panel.title for panel in panels]}
-    return json.dumps(said | {"frames": frames(shown)}, allow_nan=False).encode()
+    return json.dumps(said | {"frames": clock_frames(shown)}, allow_nan=False).encode()
 
 
 def whole(name: str, run: str, film: str, panel: Panel) -> bytes:

@@ -25,10 +25,10 @@ from pages.ui.story import beats, highlight, prediction
 @st.fragment
 def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending | None = None) -> None:
     """Draw a run with what it measured. `pending`: it is not the one asked for, of which curves may be growing."""
-    setting = replace(setting, view=address.refreshed(setting, knobs.knobs(setting.experiment.view)))
+    setting = replace(setting, view=address.refreshed(setting, knobs.knobs_of(setting.experiment.view)))
     told: list[Beat] = []
     with panels.telling(setting, "script"):
-        told = beats.beats(setting, run, pending is not None)
+        told = beats.playable_beats(setting, run, pending is not None)
     beat = beats.current(setting, run, told)
     at, job = snapshot(setting, run, told), training.look(pending)
     grows = pending.key if pending and training.growing(job) else ""

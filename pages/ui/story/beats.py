@@ -10,12 +10,12 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.story import Beat
 from pages.ui.link import address
 from pages.ui.link.address import Setting
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 from pages.ui.story import highlight, navigation, prediction, tour, tries
 from pages.ui.story.glossary import line
 
 
-def beats(setting: Setting, run: Run, pending: bool) -> list[Beat]:
+def playable_beats(setting: Setting, run: Run, pending: bool) -> list[Beat]:
     """The beats that can be played here: those of the first preset, on its run."""
     first = setting.experiment.presets[0]
     mine = setting.preset.name == first.name and setting.config == first.config and not pending
@@ -35,13 +35,13 @@ def show(setting: Setting, run: Run, found: Sequence[Beat]) -> None:
     beat = current(setting, run, found)
     names = [each.name for each in setting.experiment.script.beats]
     if (named := st.query_params.get("beat", names[0])) not in names:
-        st.warning(f"There is no beat {plain(named)!s:.80} here; there are {', '.join(names)}.")
+        st.warning(f"There is no beat {escape_markdown(named)!s:.80} here; there are {', '.join(names)}.")
     if unknown := tour.unknown():
-        st.warning(plain(unknown))
+        st.warning(escape_markdown(unknown))
     if beat is not None and beat.name != st.query_params["beat"]:
         st.warning("This lesson asks for your prediction first.")
     if problem := highlight.refusal(setting):
-        st.warning(plain(problem))
+        st.warning(escape_markdown(problem))
     navigation.keep(setting, beat)
     with st.container(key="script", horizontal=True, vertical_alignment="center", gap="small"):
         with st.container(key="turns", horizontal=True, vertical_alignment="center", gap="small", width="content"):

@@ -17,11 +17,11 @@ _LISTED = re.compile(r", (?![^(]*\))")  # a comma that is not inside brackets
 
 def explain(paper: str) -> None:
     """Have every symbol of a paper's glossary explain itself where the pointer or the keyboard finds it."""
-    _WORDS(key="words", data=list(map(list, glossary(paper).items())))
+    _WORDS(key="words", data=list(map(list, meanings(paper).items())))
 
 
 @cache
-def glossary(paper: str) -> dict[str, str]:
+def meanings(paper: str) -> dict[str, str]:
     """The symbols of a paper with their meanings, the longest first."""
     rows = [(_LISTED.split(symbol), meaning) for _, symbol, meaning in registry.papers()[paper].glossary]
     found = {term.strip(): meaning for terms, meaning in rows for term in terms}
@@ -30,7 +30,7 @@ def glossary(paper: str) -> dict[str, str]:
 
 def line(setting: Setting, text: str, more: str = "") -> None:
     """A sentence, its symbols within reach of the keyboard; and HTML of ours after it."""
-    st.html(f'<p class="says">{marked(text, glossary(setting.id.partition(".")[0]))} {more}</p>')
+    st.html(f'<p class="says">{marked(text, meanings(setting.id.partition(".")[0]))} {more}</p>')
 
 
 def marked(text: str, meanings: dict[str, str]) -> str:

@@ -7,7 +7,7 @@ from icl_core.contract.lesson import Exercise, Lesson
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
 from pages.ui.link.widget_events import shows
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 
 EXERCISES = "Exercises"
 
@@ -21,7 +21,7 @@ def side(setting: Setting) -> None:
 
 def aims(lesson: Lesson) -> str:
     """What students will be able to do, as Markdown."""
-    return "You will be able to\n" + "".join(f"\n- {plain(each)}" for each in lesson.able)
+    return "You will be able to\n" + "".join(f"\n- {escape_markdown(each)}" for each in lesson.able)
 
 
 def way_out(setting: Setting) -> None:
@@ -52,14 +52,14 @@ def exercises(setting: Setting, run: Run) -> None:
 
 def _exercise(lesson: Lesson, run: Run, number: int, exercise: Exercise) -> None:
     kept, key = f"given {lesson.name} {exercise.name}", f"exercise {lesson.name} {exercise.name}"
-    st.markdown(f"**{number}.** {plain(exercise.ask)}")
+    st.markdown(f"**{number}.** {escape_markdown(exercise.ask)}")
     known = st.session_state.get(kept, "")
     shows(key, known)
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Answer {number}, {exercise.unit}"
         st.text_input(label, known, key=key, max_chars=20, width=140, label_visibility="collapsed",
                       on_change=_keep, args=(kept, key))  # fmt: skip
-        st.markdown(plain(exercise.unit))
+        st.markdown(escape_markdown(exercise.unit))
     if given := st.session_state.get(kept, ""):
         _judge(run, exercise, given)
 
@@ -72,6 +72,6 @@ def _keep(kept: str, key: str) -> None:
 def _judge(run: Run, exercise: Exercise, given: str) -> None:
     """Right, with how the number comes about, or not yet, with where to look."""
     if exercise.accepts(run, given):
-        st.success(f"✓ Right: {plain(exercise.answer(run))}")
+        st.success(f"✓ Right: {escape_markdown(exercise.answer(run))}")
     else:
-        st.info(f"Not yet: {plain(given)}. {plain(exercise.hint)}")
+        st.info(f"Not yet: {escape_markdown(given)}. {escape_markdown(exercise.hint)}")

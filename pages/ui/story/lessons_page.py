@@ -11,7 +11,7 @@ from icl_core.contract.story import Try
 from icl_core.runs import store
 from pages.ui.link import address, same_tab_links
 from pages.ui.look import menu
-from pages.ui.look.escape import plain
+from pages.ui.look.escape import escape_markdown
 from pages.ui.story import lesson
 
 
@@ -33,7 +33,7 @@ def show() -> None:
 def _lesson(paper: Paper, each: Lesson) -> None:
     st.header(each.title, anchor=False)
     st.markdown(lesson.aims(each))
-    st.caption(f"{plain(paper.title)} · {each.minutes} minutes · {len(each.exercises)} exercises")
+    st.caption(f"{escape_markdown(paper.title)} · {each.minutes} minutes · {len(each.exercises)} exercises")
     query = {"experiment": each.experiment, "lesson": each.name}
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Open the lesson", key=f"open {each.name}", type="primary"):
@@ -49,9 +49,9 @@ def _lesson(paper: Paper, each: Lesson) -> None:
 
 
 def _note(paper: Paper, each: Lesson, number: int, note: Note) -> None:
-    st.markdown(f"**{number}. Ask:** {plain(note.ask)} ({note.minutes} minutes)")
-    st.markdown(f"**They will say:** {plain(' '.join(note.they_say))}")
-    st.markdown(f"**Then:** {plain(note.tell)}")
+    st.markdown(f"**{number}. Ask:** {escape_markdown(note.ask)} ({note.minutes} minutes)")
+    st.markdown(f"**They will say:** {escape_markdown(' '.join(note.they_say))}")
+    st.markdown(f"**Then:** {escape_markdown(note.tell)}")
     menu.link(paper.name, f"Show: {note.show.say}", _query(each, note.show))
 
 
@@ -65,10 +65,12 @@ def _query(each: Lesson, what: Try) -> dict[str, str]:
 
 def _exercise(paper: Paper, each: Lesson, number: int, exercise: Exercise) -> None:
     """What is asked; the answer, which is computed, when it is asked for."""
-    st.markdown(f"**{number}.** {plain(exercise.ask)}")
+    st.markdown(f"**{number}.** {escape_markdown(exercise.ask)}")
     if st.checkbox(f"Show answer {number}", key=f"answer {each.name} {exercise.name}"):
         run = _run(f"{paper.name}.{each.experiment}", each.preset)
-        st.markdown(plain(exercise.answer(run)) if run else "It needs a run: `python -m icl_core build` makes it.")
+        st.markdown(
+            escape_markdown(exercise.answer(run)) if run else "It needs a run: `python -m icl_core build` makes it."
+        )
 
 
 def _run(id: str, preset: str) -> Run | None:

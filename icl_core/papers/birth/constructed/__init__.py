@@ -9,12 +9,12 @@ and the construction catches up. Cleaning W_O² or W_K² alone helps in part, W_
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.constructed import claims
-from icl_core.papers.birth.constructed.draw import cells, gap, readings, stage, sweep
-from icl_core.papers.birth.constructed.metrics import at_d, metrics
-from icl_core.papers.birth.constructed.run import SEQUENCES, run, widths
-from icl_core.papers.birth.constructed.script import CROSS_TALK, CURVES, OWN, SCRIPT
+from icl_core.papers.birth.constructed.draw import explanations, gap, readings, stage, sweep
+from icl_core.papers.birth.constructed.metrics import at_d, measure
+from icl_core.papers.birth.constructed.run import SEQUENCES, compute, widths
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
-from icl_core.papers.birth.shared.diagram import diagram
+from icl_core.papers.birth.constructed.story import CROSS_TALK, CURVES, OWN, SCRIPT
+from icl_core.papers.birth.shared.diagram import model_diagram
 
 
 def headline(run: Run, view: View) -> str:
@@ -44,20 +44,20 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("widths", stage.widths, moving=False),
-        Drawing("first", stage.first, SEQUENCE, moving=False, cells=cells.first),
-        Drawing("second", stage.second, SEQUENCE, moving=False, cells=cells.second),
-        Drawing("w_k1", stage.w_k1, ("cross_talk",), moving=False, cells=cells.w_k1),
-        Drawing("w_k2", stage.w_k2, ("cross_talk",), moving=False, cells=cells.w_k2),
-        Drawing("w_o2", stage.w_o2, ("cross_talk",), moving=False, cells=cells.w_o2),
-        Drawing("gap", gap.gap, place=CROSS_TALK, wide=True),
+        Drawing("first", stage.first, SEQUENCE, moving=False, cells=explanations.first),
+        Drawing("second", stage.second, SEQUENCE, moving=False, cells=explanations.second),
+        Drawing("w_k1", stage.w_k1, ("cross_talk",), moving=False, cells=explanations.w_k1),
+        Drawing("w_k2", stage.w_k2, ("cross_talk",), moving=False, cells=explanations.w_k2),
+        Drawing("w_o2", stage.w_o2, ("cross_talk",), moving=False, cells=explanations.w_o2),
+        Drawing("gap", gap.gap_panel, place=CROSS_TALK, wide=True),
         Drawing("errors", gap.errors, place=CROSS_TALK),
         Drawing("reads", gap.reads, place=CROSS_TALK, applies=lambda config: config.feed_forward),
-        Drawing("readings", readings.readings, ("memory",), CROSS_TALK, wide=True),
+        Drawing("readings", readings.readings_panel, ("memory",), CROSS_TALK, wide=True),
         Drawing("attention", readings.attention, (*SEQUENCE, "sample", "length"), OWN, wide=True),
         Drawing("accuracy", sweep.accuracy, place=CURVES, live=True),
         Drawing("recall", sweep.recall, ("cross_talk",), CURVES),
@@ -67,5 +67,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     script=SCRIPT,
-    diagram=lambda config: diagram(config, "construction", ("reads", {}), "accuracy"),
+    diagram=lambda config: model_diagram(config, "construction", ("reads", {}), "accuracy"),
 )

@@ -9,7 +9,7 @@ from icl_core.papers.birth.constructed import claims
 from icl_core.papers.birth.shared.seeds import seeds_error
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """The claims that this setting can bear out, measured: means over embeddings, with their standard errors."""
     widest, error = float(run["sweep/accuracy_kept"][:, -1].mean()), _error(run)
     if not run.config.feed_forward:

@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Progress, Tensors, names
-from icl_core.papers.birth.constructed import evaluated
-from icl_core.papers.birth.constructed.evaluated import ERRORS, MEASURES, MEMORIES, READ, measured
+from icl_core.papers.birth.constructed import evaluation
+from icl_core.papers.birth.constructed.evaluation import ERRORS, MEASURES, MEMORIES, READ, measured
 from icl_core.papers.birth.constructed.settings import SEQUENCES, WIDTHS, Config
 from icl_core.papers.birth.shared import baselines
 from icl_core.papers.birth.shared.construction import CROSS_TALK, construct
@@ -35,7 +35,7 @@ def constructed(config: Config, d: int, cross_talk: str, cleaned: tuple[str, ...
     return construct(random, task_of(config), config.logit, config.output, cross_talk, cleaned)
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Evaluate the construction at every width, with its cross-talk and without, and train a model of width d, each on
     several embeddings.
 
@@ -49,7 +49,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     plan = [phase for each in _seeds(config) for phase in _phases(config, each, task, batch)]
     made = phases.run(plan, progress, partial(_table, config), "in_context_loss")
     known = baselines.accuracies(task, held_out(task, 4 * SEQUENCES, "cpu"))
-    known["bigrams_loss"] = evaluated.bigrams_loss(task, batch)
+    known["bigrams_loss"] = evaluation.bigrams_loss(task, batch)
     baseline = {f"baseline/{name}": np.array([value], np.float32) for name, value in known.items()}
     return {**_table(config, made), **_at_d(config, made), **_beside(config, made), **baseline}
 
@@ -83,8 +83,8 @@ def _tried(
     if d != config.d:
         return found
     alone = [measured(constructed(config, d, "stream", (name,)), task, batch) for name in MEMORIES]
-    found |= {"alone": np.stack(alone), "errors": evaluated.errors(built["kept"], batch)}
-    return {**found, "reads": evaluated.readings(built["kept"], batch)} if config.feed_forward else found
+    found |= {"alone": np.stack(alone), "errors": evaluation.errors(built["kept"], batch)}
+    return {**found, "reads": evaluation.readings(built["kept"], batch)} if config.feed_forward else found
 
 
 def _training(config: Config) -> Training:

@@ -9,13 +9,13 @@ single states tell nothing.
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.counting import claims
-from icl_core.papers.birth.counting.diagram import diagram
-from icl_core.papers.birth.counting.draw import cells, curves, stage
-from icl_core.papers.birth.counting.metrics import metrics
-from icl_core.papers.birth.counting.script import CURVES, SCRIPT
+from icl_core.papers.birth.counting.diagram import model_diagram
+from icl_core.papers.birth.counting.draw import curves, explanations, stage
+from icl_core.papers.birth.counting.metrics import measure
 from icl_core.papers.birth.counting.settings import PRESETS, Config, View
-from icl_core.papers.birth.counting.stages import at_step, milestones
-from icl_core.papers.birth.counting.train import DENSE, EVERY, WATCHED, run
+from icl_core.papers.birth.counting.story import CURVES, SCRIPT
+from icl_core.papers.birth.counting.strategy import at_step, milestones
+from icl_core.papers.birth.counting.train import DENSE, EVERY, WATCHED, compute
 from icl_core.training.loop import evaluations
 
 CALLED = {
@@ -49,15 +49,15 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("distances", curves.distances, ("single_seeds",), live=True, wide=True),
-        Drawing("next", stage.following, (*SHOWN, "position"), cells=cells.following),
+        Drawing("next", stage.following, (*SHOWN, "position"), cells=explanations.following),
         Drawing("looks", curves.looks, (), live=True),
-        Drawing("first", stage.first, SHOWN, applies=lambda config: config.layers == 2, cells=cells.first),
-        Drawing("second", stage.second, (*SHOWN, "position"), cells=cells.second),
+        Drawing("first", stage.first, SHOWN, applies=lambda config: config.layers == 2, cells=explanations.first),
+        Drawing("second", stage.second, (*SHOWN, "position"), cells=explanations.second),
         Drawing("losses", curves.losses, (), CURVES, live=True),
         Drawing("positions", curves.positions, (), CURVES, moving=False),
     ),
@@ -67,5 +67,5 @@ EXPERIMENT = Experiment(
     milestones=milestones,
     goes_on=lambda config: True,
     script=SCRIPT,
-    diagram=diagram,
+    diagram=model_diagram,
 )

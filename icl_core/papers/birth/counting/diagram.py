@@ -16,7 +16,7 @@ ONE = (
 SHOWN = ("first", "second")  # the drawings of the layers
 
 
-def diagram(config: Any) -> Diagram:
+def model_diagram(config: Any) -> Diagram:
     """The model of a config; one layer stands in the middle."""
     layers = [(index + 1, 300.0 + 320 * index if config.layers == 2 else 460.0) for index in range(config.layers)]
     boxes = [Box("x", "w_E", 70, LOW, "trained", "state")]

@@ -4,12 +4,12 @@ import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.birth.counting import claims
-from icl_core.papers.birth.counting.stages import in_order, share_of_gain
+from icl_core.papers.birth.counting.strategy import in_order, share_of_gain
 from icl_core.papers.birth.shared.seeds import over_seeds, seeds_error
 from icl_core.statistics.trend import still_falling
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """What this run's setting can bear out, the mean over its seeds."""
     lost = run["evaluated/loss"] - run["baseline/loss_bigram_at"].mean()
     exact = over_seeds(claims.BAYES, lost)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors, compact, names
 from icl_core.papers.birth.counting import model
-from icl_core.papers.birth.counting.chains import STRATEGIES, draw_chains, followers, predictions, sample, walk
+from icl_core.papers.birth.counting.markov_chains import STRATEGIES, draw_chains, followers, predictions, sample, walk
 from icl_core.papers.birth.counting.settings import EVALUATED, Config
 from icl_core.training import loop, phases, several_seeds
 
@@ -18,7 +18,7 @@ HELD_OUT = 2**31 + 17  # the seed of both
 PATH = ("kl_uniform", "kl_unigram", "kl_bigram", "previous")  # along which the snapshots lie
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`curve/*` [seeds, evaluations]: `loss`, `kl_*` to each strategy, `previous` and `followers`; `evaluated/*` the
     same on more sequences, and by position [seeds, T] `evaluated/loss_at`; `baseline/*`, what the strategies and the
     chain itself achieve there and where even attention would look; `snapshot/*` and `final/*` of the first seed."""

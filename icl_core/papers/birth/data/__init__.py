@@ -8,12 +8,12 @@ Change the data in “What is stored” and find the pairs that a matrix never l
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.data import claims
+from icl_core.papers.birth.data.arrivals import LEVEL, arrival
 from icl_core.papers.birth.data.draw import outputs, speed, stored, table
-from icl_core.papers.birth.data.measures import LEVEL, arrival
-from icl_core.papers.birth.data.metrics import metrics
-from icl_core.papers.birth.data.script import NUMBERS, OUTPUTS, SCRIPT, STORED
+from icl_core.papers.birth.data.metrics import measure
 from icl_core.papers.birth.data.settings import DATA, PRESETS, Config, View
-from icl_core.papers.birth.data.train import DENSE, EVERY, WATCHED, run
+from icl_core.papers.birth.data.story import NUMBERS, OUTPUTS, SCRIPT, STORED
+from icl_core.papers.birth.data.train import DENSE, EVERY, WATCHED, compute
 from icl_core.training.loop import evaluations
 
 
@@ -44,9 +44,9 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("arrivals", speed.arrivals, (), wide=True, moving=False),
         Drawing("losses", speed.losses, (), live=True, moving=False),
@@ -58,7 +58,7 @@ EXPERIMENT = Experiment(
         Drawing("maps", stored.maps, SHOWN, STORED, wide=True, moving=False),
         Drawing("positions", stored.positions, (), STORED, moving=False),
         Drawing("frequencies", stored.frequencies, SHOWN, STORED, moving=False),
-        Drawing("table", table.table, (), NUMBERS, moving=False),
+        Drawing("table", table.data_table, (), NUMBERS, moving=False),
     ),
     presets=PRESETS,
     headline=headline,

@@ -5,7 +5,7 @@ import numpy as np
 from icl_core.contract.experiment import Metric, Run
 from icl_core.figures import written
 from icl_core.papers.birth.data import claims
-from icl_core.papers.birth.data.measures import (
+from icl_core.papers.birth.data.arrivals import (
     BIGRAM,
     UNIFORM,
     by_case,
@@ -19,7 +19,7 @@ from icl_core.papers.birth.data.measures import (
 from icl_core.papers.birth.shared.seeds import over_seeds
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """The means over seeds. What never arrives counts as arriving at the training's end: it is later still."""
     return [*_speed(run), *_probes(run), *_outputs(run), *_stored(run)]
 

@@ -26,7 +26,7 @@ MEASURES = (*ENDS, *(f"recall_{name}" for name in PROBES))
 MATRICES = ("W_K1", "W_K2", "W_O2")
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train all of them. Of every kind of data, in the order of `names/data`:
 
     `curve/<measure>` [seeds, data, evaluations] beside `curve/step`; `evaluated/<measure>` [seeds, data] on more

@@ -8,11 +8,11 @@ Change the width and the number of batches under “View”: the diagonal rises 
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.dimension import claims
-from icl_core.papers.birth.dimension.draw import single, training
-from icl_core.papers.birth.dimension.metrics import metrics
-from icl_core.papers.birth.dimension.script import NUMBERS, SCRIPT, THEORY
+from icl_core.papers.birth.dimension.draw import single_step, training
+from icl_core.papers.birth.dimension.metrics import measure
 from icl_core.papers.birth.dimension.settings import FACTORS, PRESETS, Config, View, widths_of
-from icl_core.papers.birth.dimension.train import run
+from icl_core.papers.birth.dimension.story import NUMBERS, SCRIPT, THEORY
+from icl_core.papers.birth.dimension.train import compute
 
 
 def headline(run: Run, view: View) -> str:
@@ -42,17 +42,17 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
-        Drawing("readings", single.readings, MAP, moving=False),
-        Drawing("one_step", single.heatmap, (), moving=False),
-        Drawing("noise", single.noise, MAP, moving=False),
+        Drawing("readings", single_step.readings, MAP, moving=False),
+        Drawing("one_step", single_step.heatmap, (), moving=False),
+        Drawing("noise", single_step.noise, MAP, moving=False),
         Drawing("fixed", training.at_fixed, (), live=True, moving=False),
         Drawing("tuned", training.at_tuned, (), moving=False),
         Drawing("rates", training.rates, (), moving=False),
-        Drawing("recalls", single.recalls, (), THEORY, wide=True, moving=False),
+        Drawing("recalls", single_step.recalls, (), THEORY, wide=True, moving=False),
         Drawing("table", training.table, (), NUMBERS, moving=False),
     ),
     presets=PRESETS,

@@ -4,13 +4,13 @@ import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.dimension import claims
-from icl_core.papers.birth.dimension.measures import FROM, at_rates, at_widths, fixed, halves, over_training, tuned
+from icl_core.papers.birth.dimension.tuned_rates import FROM, at_rates, at_widths, fixed, halves, over_training, tuned
 from icl_core.papers.birth.shared.seeds import over_seeds
 
 LOW, HIGH, ENOUGH, FEW = 32, 512, 128, 4  # widths that claims name, and a handful of batches
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """What this run's widths can bear out, the means over seeds."""
     widths, means = run["task/widths"].tolist(), over_training(run)
     best, plain = at_rates(means, tuned(run)), at_rates(means, fixed(run))  # [seeds, widths]

@@ -17,7 +17,7 @@ from icl_core.machine import device
 from icl_core.papers.birth.dimension import one_step
 from icl_core.papers.birth.dimension.settings import FACTORS, NUMBERS, Config, training, widths_of
 from icl_core.papers.birth.shared import settings as one
-from icl_core.papers.birth.shared.chunks import chunks, counted_positions, query_blocks
+from icl_core.papers.birth.shared.chunks import counted_positions, query_blocks, split
 from icl_core.papers.birth.shared.fast_forward import layer1, layer2, make_tables
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Batch, make_task, sample
@@ -31,7 +31,7 @@ DRAWS = 20  # of embeddings, for each width and number of batches
 FINE = np.geomspace(8, 1024, 29)  # widths at which theory is drawn
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`curve/recall` [seeds, widths, rates, evaluations] beside `curve/step`; `task/widths`, `task/rates`,
     `task/numbers`; and of the one step
 
@@ -66,7 +66,7 @@ def rates_of(config: Config | one.Config) -> list[float]:
 def attended(weights: Weights, batch: Batch) -> tuple[Float[Tensor, "n d"], Float[Tensor, "n N"], Int[Tensor, "n"]]:
     """At the in-context positions: what W_O2 reads, the logits without it, and what follows."""
     tables, parts = make_tables(weights.with_(W_O2=torch.zeros_like(weights.W_O2)), 2), []
-    for part in chunks(batch, counted_positions(batch, "in_context"), None):
+    for part in split(batch, counted_positions(batch, "in_context"), None):
         h = layer1(tables, part.tokens)[0]
         for at in query_blocks(part):
             block = part.block(*at)
@@ -105,7 +105,7 @@ def _train(config: one.Config, resumed: Tensors, report: phases.Report) -> dict[
     parameters = {f"W_O2 {index}": weights.W_O2.clone() for index in range(len(tried))}
 
     def step(index: int) -> tuple[dict[str, Tensor], loop.Measures]:
-        batch = sample(task, config.batch, generator, device.device())
+        batch = sample(task, config.batch, generator, device.current_device())
         losses, gradients = loss_and_gradient(weights.W_U, _stacked(parameters), *attended(weights, batch))
         return dict(zip(parameters, gradients, strict=True)), {"loss": losses.tolist()}
 

@@ -15,27 +15,27 @@ from icl_core.papers.birth.induction import claims
 from icl_core.papers.birth.induction.atlas import ATLAS, CLAIMS
 from icl_core.papers.birth.induction.draw import (
     attention,
+    attention_by_offset,
     behaviour,
-    cells,
     circuit,
-    compared,
     curves,
-    explained,
+    explanation_score,
+    explanations,
     forward,
-    gates,
+    gradients,
     grafts,
-    looks,
     matrices,
     probes,
     stage,
+    variants,
 )
-from icl_core.papers.birth.induction.metrics import accuracy_at, metrics, milestones
-from icl_core.papers.birth.induction.script import BESIDE, CURVES, GRAFT, OWN, SCRIPT
+from icl_core.papers.birth.induction.metrics import accuracy_at, measure, milestones
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
-from icl_core.papers.birth.induction.train import one_layer, opposite, run
+from icl_core.papers.birth.induction.story import BESIDE, CURVES, GRAFT, OWN, SCRIPT
+from icl_core.papers.birth.induction.train import compute, one_layer, opposite
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
-from icl_core.papers.birth.shared.diagram import diagram
-from icl_core.papers.birth.shared.recalled import recalled
+from icl_core.papers.birth.shared.diagram import model_diagram
+from icl_core.papers.birth.shared.expected_recall import recalled
 from icl_core.papers.birth.shared.train import EVALUATED, EVALUATIONS, WATCHED
 from icl_core.training.loop import evaluations
 
@@ -97,19 +97,19 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=(*claims.ALL, *CLAIMS),
-    metrics=metrics,
+    metrics=measure,
     drawings=(
-        Drawing("first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2, cells=cells.first),
-        Drawing("second", stage.second, SEQUENCE, cells=cells.second),
+        Drawing("first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2, cells=explanations.first),
+        Drawing("second", stage.second, SEQUENCE, cells=explanations.second),
         Drawing("accuracy", curves.accuracy, ("measure", "single_seeds"), live=True, applies=_trains),
-        Drawing("probes", probes.probes, applies=lambda config: not config.trains, moving=False),
-        Drawing("w_k1", stage.w_k1, applies=lambda config: config.layers == 2, cells=cells.w_k1),
-        Drawing("w_k2", stage.w_k2, cells=cells.w_k2),
-        Drawing("w_o2", stage.w_o2, cells=cells.w_o2),
+        Drawing("probes", probes.probes_panel, applies=lambda config: not config.trains, moving=False),
+        Drawing("w_k1", stage.w_k1, applies=lambda config: config.layers == 2, cells=explanations.w_k1),
+        Drawing("w_k2", stage.w_k2, cells=explanations.w_k2),
+        Drawing("w_o2", stage.w_o2, cells=explanations.w_o2),
         Drawing("graft", grafts.draw, ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength"), GRAFT),
-        Drawing("score", explained.score, (), GRAFT, applies=lambda config: config.layers == 2, wide=True),
+        Drawing("score", explanation_score.score, (), GRAFT, applies=lambda config: config.layers == 2, wide=True),
         Drawing("attention", attention.draw, (*SEQUENCE, "sample", "length"), OWN, wide=True),
         Drawing("forward", forward.draw, (*SEQUENCE, "sample", "length", "position"), OWN),
         Drawing(
@@ -121,17 +121,17 @@ EXPERIMENT = Experiment(
         Drawing("spectrum", matrices.spectrum, (), BESIDE),
         Drawing("memories", curves.memories, ("orientation", "weighted"), CURVES, live=True, applies=_trains),
         Drawing("losses", curves.losses, (), CURVES, live=True, applies=_trains),
-        Drawing("rows", compared.rows, (), CURVES, live=True, applies=lambda c: c.trains and c.layers == 2),
-        Drawing("opposite", compared.opposite, (), CURVES, applies=lambda config: opposite(config) is not None),
+        Drawing("rows", variants.rows, (), CURVES, live=True, applies=lambda c: c.trains and c.layers == 2),
+        Drawing("opposite", variants.opposite, (), CURVES, applies=lambda config: opposite(config) is not None),
         Drawing(
-            "outputs", compared.outputs, (), CURVES, live=True, applies=lambda c: c.trains and c.positions == "all"
+            "outputs", variants.outputs, (), CURVES, live=True, applies=lambda c: c.trains and c.positions == "all"
         ),
         Drawing(
             "feed_forward", curves.feed_forward, (), CURVES, live=True, applies=lambda c: c.trains and c.feed_forward
         ),
-        Drawing("gradients", gates.gradients, (), CURVES, applies=_trains),
-        Drawing("looks", looks.looks, (), CURVES),
-        Drawing("errors", looks.errors, (), CURVES, applies=lambda config: config.layers == 2),
+        Drawing("gradients", gradients.gradients_panel, (), CURVES, applies=_trains),
+        Drawing("looks", attention_by_offset.looks, (), CURVES),
+        Drawing("errors", attention_by_offset.errors, (), CURVES, applies=lambda config: config.layers == 2),
         Drawing("stripe", behaviour.stripe, (), CURVES, applies=lambda config: config.layers == 2),
         Drawing("copying", behaviour.copying, (), CURVES),
     ),
@@ -142,7 +142,7 @@ EXPERIMENT = Experiment(
     goes_on=lambda config: config.trains,
     script=SCRIPT,
     theory=(Theory("share of N random pairs that one matrix recalls", stored),),
-    diagram=lambda config: diagram(
+    diagram=lambda config: model_diagram(
         config,
         "trained" if config.trains else "given",
         ("matrix", {"memory": "W_F"}),

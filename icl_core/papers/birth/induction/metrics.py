@@ -6,8 +6,8 @@ import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.figures import mean_of
-from icl_core.papers.birth.induction import claims, looking
-from icl_core.papers.birth.induction.forming import (
+from icl_core.papers.birth.induction import attention_scores, claims
+from icl_core.papers.birth.induction.memory_formation import (  # fmt: skip
     FIRST_OF,
     at_the_thaw,
     before_thaw,
@@ -16,7 +16,7 @@ from icl_core.papers.birth.induction.forming import (
     half_way,
     over_training,
     top_down,
-)  # fmt: skip
+)
 from icl_core.papers.birth.induction.settings import BOTH, FASTEST, ORDER
 from icl_core.papers.birth.shared.seeds import over_seeds, seeds_error
 from icl_core.statistics.trend import still_falling
@@ -25,7 +25,7 @@ MEMORIES = {"W_O2": "W_O²", "W_K2": "W_K²", "W_K1_early": "W_K¹ early"}
 OF_PRESET = {FASTEST: claims.CLASSROOM, ORDER: claims.CLASSROOM_ORDER, BOTH: claims.CLASSROOM}
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """The claims that this run's setting can bear out, measured; over seeds the least favourable counts."""
     config = run.config
     if not config.trains:
@@ -96,13 +96,13 @@ def where_it_errs(run: Run) -> str:
     """Why the accuracy is what it is, as far as the first seed's final weights tell."""
     if "final/W_O2" not in run.tensors:
         return ""
-    found = looking.at_snapshot(run, len(run.snapshot_steps) - 1)
-    ranges = looking.errors_by_first(found)
+    found = attention_scores.at_snapshot(run, len(run.snapshot_steps) - 1)
+    ranges = attention_scores.errors_by_first(found)
     first, last = next(iter(ranges)), [name for name, (share, _) in ranges.items() if np.isfinite(share)][-1]
     return (
         f"In the first seed, {ranges[first][0]:.1%} of predictions are wrong where the trigger first stood at "
         f"positions {first}, {ranges[last][0]:.0%} where it first stood at {last}. "
-        f"{looking.in_words(found, run.config)}"
+        f"{attention_scores.in_words(found, run.config)}"
     )
 
 

@@ -24,7 +24,7 @@ PROBES = {1: ("W_O2", "W_K2"), 2: ("W_O2", "W_K2", "W_K1_early", "W_K1", "W_K1_e
 TRAINED_OUT = {"optimiser": "adamw", "learning_rate": 0.1, "scale": "paper", "steps": 400}
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every seed, what its freezing is compared with, and a one-layer model; all curves, the snapshots of the
     first seed. Of a visitor's own matrices, which are not trained, the same with a single evaluation at step 0.
 

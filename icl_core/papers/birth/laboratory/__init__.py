@@ -8,12 +8,12 @@ Move the number of pairs under “View” and watch which outputs win. Then play
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.laboratory import claims
-from icl_core.papers.birth.laboratory.draw import capacity, concrete, forms, learning, near
-from icl_core.papers.birth.laboratory.metrics import metrics
-from icl_core.papers.birth.laboratory.read_run import at
-from icl_core.papers.birth.laboratory.run import run
-from icl_core.papers.birth.laboratory.script import CAPACITY, FORMS, LEARNED, SCRIPT, VECTORS
+from icl_core.papers.birth.laboratory.draw import capacity, inner_products, learning, one_memory, parameterisations
+from icl_core.papers.birth.laboratory.load_run import at
+from icl_core.papers.birth.laboratory.metrics import measure
+from icl_core.papers.birth.laboratory.run import compute
 from icl_core.papers.birth.laboratory.settings import PRESETS, Config, View
+from icl_core.papers.birth.laboratory.story import CAPACITY, FORMS, LEARNED, SCRIPT, VECTORS
 
 
 def headline(run: Run, view: View) -> str:
@@ -48,23 +48,23 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
-        Drawing("near", near.near, ("width",), moving=False),
-        Drawing("capacity", capacity.capacity, SHOWN, wide=True, moving=False),
-        Drawing("concrete", concrete.concrete, (*SHOWN, "form", "rank"), moving=False),
-        Drawing("forms", forms.forms, (*SHOWN, "rank", "taken"), moving=False),
+        Drawing("near", inner_products.near, ("width",), moving=False),
+        Drawing("capacity", capacity.capacity_panel, SHOWN, wide=True, moving=False),
+        Drawing("concrete", one_memory.concrete, (*SHOWN, "form", "rank"), moving=False),
+        Drawing("forms", parameterisations.forms, (*SHOWN, "rank", "taken"), moving=False),
         Drawing("strengths", learning.strengths),
-        Drawing("spread", near.spread, ("width",), VECTORS, moving=False),
-        Drawing("norms", near.norms, ("width",), VECTORS, moving=False),
+        Drawing("spread", inner_products.spread, ("width",), VECTORS, moving=False),
+        Drawing("norms", inner_products.norms, ("width",), VECTORS, moving=False),
         Drawing("half", capacity.half, ("width",), CAPACITY, moving=False),
         Drawing("zipf", capacity.zipf, SHOWN, CAPACITY, moving=False),
-        Drawing("factorised", forms.factorised, (*SHOWN, "rank"), FORMS, moving=False),
-        Drawing("heads", forms.heads, (*SHOWN, "taken"), FORMS, moving=False),
-        Drawing("sets", forms.sets, ("width", "members", "threshold"), FORMS, moving=False),
-        Drawing("norm", forms.norm, SHOWN, FORMS, moving=False),
+        Drawing("factorised", parameterisations.factorised, (*SHOWN, "rank"), FORMS, moving=False),
+        Drawing("heads", parameterisations.heads, (*SHOWN, "taken"), FORMS, moving=False),
+        Drawing("sets", parameterisations.sets, ("width", "members", "threshold"), FORMS, moving=False),
+        Drawing("norm", parameterisations.norm, SHOWN, FORMS, moving=False),
         Drawing("recall", learning.recall, (), LEARNED),
         Drawing("first", learning.first, (), LEARNED, moving=False),
         Drawing("evened", learning.evened, (), LEARNED, moving=False),

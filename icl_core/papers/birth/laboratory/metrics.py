@@ -4,15 +4,15 @@ import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.laboratory import claims
-from icl_core.papers.birth.laboratory.learned import one_step
-from icl_core.papers.birth.laboratory.read_run import at, growth, off_theory, waiting
+from icl_core.papers.birth.laboratory.learned_memory import one_step
+from icl_core.papers.birth.laboratory.load_run import at, growth, off_theory, waiting
 from icl_core.papers.birth.laboratory.settings import CLASSROOM
 from icl_core.papers.birth.shared.seeds import over_seeds
 
 WHICH = ("N", "d", "exponent")  # the memory that is learned
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """What this run can bear out of all claims. What is simulated for all widths does not depend on the memory that is
     learned, so runs that differ in that alone tell it once."""
     learned, single = _learned(run), {claims.ONE_STEP: off_one_step(run)}

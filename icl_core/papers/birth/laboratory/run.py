@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from icl_core.contract.experiment import Progress, names
-from icl_core.papers.birth.laboratory import learned, sweeps, vectors
+from icl_core.papers.birth.laboratory import learned_memory, sweeps, vectors
 from icl_core.papers.birth.laboratory.settings import HEADS, Config
 from icl_core.training import loop
 
@@ -13,7 +13,7 @@ SNAPSHOTS = 24
 NEAR = ("independent", "remapped", "other")
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`near/*` [seeds, widths]; `capacity/*` [seeds, widths, pairs] and by theory `theory/*` [widths, pairs];
     `form/*` [seeds, widths, …] (see `sweeps.forms`, `sweeps.sets`); `curve/*` [seeds, steps] and `learned/*`
     [seeds, N] of the learned memory, `snapshot/*` of its first seed; `axis/*`, what the axes of these are."""
@@ -57,14 +57,14 @@ def _learned(config: Config, seeds: Sequence[int]) -> dict[str, np.ndarray]:
         start = vectors.gaussian((config.d, config.d), config.d, seed, config.d, vectors.MAPS).astype(float)
         zero = np.zeros_like(start)
         given = (U, V, often, config.learning_rate, config.steps)
-        made = learned.train(zero, *given, norm=False)
-        beside = {f"ratio_{name}": ratio(learned.train(start, *given, norm=norm).reading)
+        made = learned_memory.train(zero, *given, norm=False)
+        beside = {f"ratio_{name}": ratio(learned_memory.train(start, *given, norm=norm).reading)
                   for name, norm in (("plain", False), ("norm", True))}  # fmt: skip
         first = first or made
         rows.append({
             "curve/recall": made.right.mean(1), "curve/asked": made.right @ often,
             **{f"curve/{name}": each for name, each in beside.items()},
-            "learned/first": learned.learned_at(made.sure), "learned/one_step": made.strength[1],
+            "learned/first": learned_memory.learned_at(made.sure), "learned/one_step": made.strength[1],
         })  # fmt: skip
     assert first is not None
     steps = np.arange(config.steps + 1)

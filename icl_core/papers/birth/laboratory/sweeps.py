@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from icl_core.papers.birth.laboratory import memory, vectors
 from icl_core.papers.birth.laboratory.settings import HEADS
-from icl_core.papers.birth.shared.recalled import recalled
+from icl_core.papers.birth.shared.expected_recall import recalled
 
 WIDTHS = (16, 32, 64, 128, 256)
 SPREAD_WIDTHS = (16, 32, 64, 128, 256, 512)  # at which inner products are taken

@@ -11,13 +11,13 @@ import numpy as np
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.length import claims
+from icl_core.papers.birth.length.arrival_times import doubling
 from icl_core.papers.birth.length.draw import curves, growth
 from icl_core.papers.birth.length.draw.growth import SHORT
-from icl_core.papers.birth.length.metrics import metrics
-from icl_core.papers.birth.length.script import SCRIPT
+from icl_core.papers.birth.length.metrics import measure
 from icl_core.papers.birth.length.settings import OPTIMISERS, PRESETS, Config, View, lengths_of
-from icl_core.papers.birth.length.times import doubling
-from icl_core.papers.birth.length.train import DENSE, EVERY, WATCHED, run
+from icl_core.papers.birth.length.story import SCRIPT
+from icl_core.papers.birth.length.train import DENSE, EVERY, WATCHED, compute
 from icl_core.training.loop import evaluations
 
 
@@ -54,11 +54,11 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
-        Drawing("growth", growth.growth, ("until",), wide=True, moving=False),
+        Drawing("growth", growth.growth_panel, ("until",), wide=True, moving=False),
         Drawing("even", growth.even, (), moving=False),
         Drawing("accuracy", curves.accuracy, ("optimiser_shown",), live=True, moving=False),
         Drawing("w_k2", curves.w_k2, ("optimiser_shown",), live=True, moving=False),

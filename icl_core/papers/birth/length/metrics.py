@@ -4,13 +4,13 @@ import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.length import claims
-from icl_core.papers.birth.length.times import slope, slopes, times
+from icl_core.papers.birth.length.arrival_times import slope, slopes, times
 from icl_core.papers.birth.shared.seeds import over_seeds
 
 NEVER = "Not every training comes so far at every length."
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """The slopes, their means over seeds."""
     return [_slope(run, claims.SGD, "sgd"), _slope(run, claims.ADAMW, "adamw"), _apart(run)]
 

@@ -9,7 +9,7 @@ from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared import settings as one
-from icl_core.papers.birth.shared.full import looking
+from icl_core.papers.birth.shared.full import head_scores
 from icl_core.papers.birth.shared.full import probes as full_probes
 from icl_core.papers.birth.shared.full import settings as whole
 from icl_core.papers.birth.shared.full import train as full
@@ -24,7 +24,7 @@ WATCHED = 128  # held-out sequences at each evaluation
 MEASURES = ("accuracy", "W_K2", "W_K1")  # by id: in-context accuracy, and what the matrices recall
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`curve/<measure>_<optimiser>` [seeds, lengths, evaluations] beside `curve/step`; `task/lengths` and, of each
     length, `task/even` (see `even_share`); `names/measures`, `names/optimisers`."""
     plan = [
@@ -69,7 +69,7 @@ def _full(config: whole.Config) -> loop.Problem:
     task, batch = task_of(config), held_out(task_of(config), WATCHED)
 
     def watch(step: int) -> dict[str, float]:
-        right = looking.evaluate(weights, batch, config.heads)["accuracy"]
+        right = head_scores.evaluate(weights, batch, config.heads)["accuracy"]
         return _measures(right, full_probes.recalls(weights, task, config.heads))
 
     return full.problem(config, weights, generator, watch)

@@ -57,7 +57,7 @@ def span(parts: Mapping[str, list[str]], name: str) -> slice:
     return slice(start, start + len(parts[name]))
 
 
-def blocks(name: str, weights: Weights, task: Task, most: int | None = None) -> Blocks:
+def blocks_of(name: str, weights: Weights, task: Task, most: int | None = None) -> Blocks:
     """The readings of W_K1, W_K2, W_O2 or W_F with all that it meets; `most` characters and positions at most."""
     keys = _stream(name, weights)
     V = keys if name.startswith("W_K") else {"w_U": weights.W_U}

@@ -9,7 +9,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure
 from icl_core.figures import written
-from icl_core.figures.grid import BAR, Subplot, diverging, heat, linked
+from icl_core.figures.map_grid import BAR, Subplot, diverging, heat, linked
 from icl_core.figures.style import INK, PAPER, TICKS, axis, layout
 from icl_core.papers.birth.shared.blocks import SHOWN, STORED, Blocks, Read, readings, span, spurious
 from icl_core.papers.birth.shared.draw import NAMES

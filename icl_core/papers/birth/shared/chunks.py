@@ -37,7 +37,7 @@ def counted_positions(batch: Batch, positions: str) -> Bool[Tensor, "batch T"]:
     return batch.in_context if positions == "in_context" else torch.ones_like(batch.in_context)
 
 
-def chunks(batch: Batch, counted: Bool[Tensor, "batch T"], size: int | None) -> Iterator[Chunk]:
+def split(batch: Batch, counted: Bool[Tensor, "batch T"], size: int | None) -> Iterator[Chunk]:
     """The batch in chunks of `size` sequences (None: what fits a CPU's cache, on a GPU sixteen times as many), in order
     of their numbers of counted positions, which saves padding. Sequences without one are left out."""
     T = counted.shape[1]

@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def crossing(steps: np.ndarray, curve: np.ndarray, level: float) -> float:
+def first_crossing(steps: np.ndarray, curve: np.ndarray, level: float) -> float:
     """The step at which a curve [evaluations] first reaches a level, between two evaluations on the line through them;
     infinite if it never does."""
     passed = np.flatnonzero(curve >= level)

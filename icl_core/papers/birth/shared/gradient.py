@@ -18,7 +18,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from icl_core.papers.birth.shared.chunks import Chunk, chunks, counted_positions, deal, flat, query_blocks, row_blocks
+from icl_core.papers.birth.shared.chunks import Chunk, counted_positions, deal, flat, query_blocks, row_blocks, split
 from icl_core.papers.birth.shared.fast_forward import Tables, layer1, layer2, make_tables
 from icl_core.papers.birth.shared.model import TRAINED, Weights
 from icl_core.papers.birth.shared.task import Batch
@@ -108,7 +108,7 @@ def loss_and_gradient(
     """
     counted = counted_positions(batch, positions)
     wanted = frozenset(train) & set(weights.trained()) - ({"W_K1"} if layers == 1 else set())
-    tables, parts = make_tables(weights, layers), chunks(batch, counted, chunk)
+    tables, parts = make_tables(weights, layers), split(batch, counted, chunk)
     work = partial(chunk_gradient, tables, train=wanted)
     total, loss, right = _gathered(work, parts, counted, tables.U.dtype, threads)
     return _gradients(weights, tables, total, wanted, int(counted.sum())), _measures(loss, right, batch, counted)
@@ -170,7 +170,7 @@ def evaluate(
     """
     counted, tables = counted_positions(batch, positions), make_tables(weights, layers)
     work = partial(chunk_gradient, tables, train=())
-    _, loss, right = _gathered(work, chunks(batch, counted, None), counted, tables.U.dtype, threads)
+    _, loss, right = _gathered(work, split(batch, counted, None), counted, tables.U.dtype, threads)
     new = batch.in_context & (batch.targets != batch.inputs)
     found = {
         "accuracy": share(right, batch.in_context),

@@ -2,7 +2,7 @@
 
 from icl_core.contract.knobs import BadSetting, choice, settings, slider, toggle
 from icl_core.machine import device
-from icl_core.papers.birth.shared import own_text, uploaded
+from icl_core.papers.birth.shared import chosen_matrices, own_text
 from icl_core.papers.birth.shared.own_text import size_field, text_field
 from icl_core.training import loop
 
@@ -39,7 +39,7 @@ class Config:
         group=TASK,
         help="if outputs may repeat their triggers, a sequence can get stuck on one character",
     )
-    matrices: str = uploaded.matrices_field(MODEL)
+    matrices: str = chosen_matrices.matrices_field(MODEL)
     d: int = slider("width, d", 16, 512, default=128, step=16, group=MODEL)
     layers: int = slider("layers", 1, 2, default=2, group=MODEL, help="with one layer nothing looks one character back")
     feed_forward: bool = toggle("linear feed-forward, W_F", default=False, group=MODEL)
@@ -71,7 +71,7 @@ class Config:
     def check(self) -> None:
         """Refuse what the text cannot give, freezing beyond the end, and what does not fit the memory."""
         own_text.check(self)
-        uploaded.check(self)
+        chosen_matrices.check(self)
         if self.freeze_until > self.steps:
             raise BadSetting(f"freeze_until must be at most steps, {self.steps}, got {self.freeze_until}")
         needed = (

@@ -9,9 +9,9 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel
 from icl_core.figures import Predictions
 from icl_core.figures.downsample import coarse
-from icl_core.papers.birth.shared import heads
+from icl_core.papers.birth.shared import head_maps
 from icl_core.papers.birth.shared.draw import NAMES, READ, right
-from icl_core.papers.birth.shared.heads import LONGEST, Heads
+from icl_core.papers.birth.shared.head_maps import LONGEST, Heads
 from icl_core.papers.birth.shared.probes import Scores
 from icl_core.papers.birth.shared.sequence import Reading, Shown, choose, example
 from icl_core.papers.birth.shared.task import Task
@@ -33,12 +33,12 @@ def on_stage(task: Task, view: Any) -> Shown:
 
 def first(reading: Reading, sequence: Shown) -> Panel:
     """Layer 1's attention on the sequence."""
-    return heads.first(_heads(reading, sequence))
+    return head_maps.first(_heads(reading, sequence))
 
 
 def second(reading: Reading, sequence: Shown) -> Panel:
     """The last layer's attention on the sequence, and the predicted characters."""
-    return heads.second(_heads(reading, sequence))
+    return head_maps.second(_heads(reading, sequence))
 
 
 def _heads(reading: Reading, sequence: Shown) -> Heads:

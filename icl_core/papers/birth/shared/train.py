@@ -42,7 +42,7 @@ def held_out(task: Task, sequences: int, where: str | None = None) -> Batch:
     """
     pool = sample(task, POOL * sequences, torch.Generator().manual_seed(2**31 + 17))
     repeated = (pool.in_context & (pool.targets == pool.inputs)).sum(1)
-    return pool.take(repeated.argsort(stable=True)[POOL // 2 :: POOL], where or device.device())
+    return pool.take(repeated.argsort(stable=True)[POOL // 2 :: POOL], where or device.current_device())
 
 
 def trained_names(config: Config, step: int) -> frozenset[str]:
@@ -74,7 +74,7 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
 
 def begun(config: Config) -> tuple[Weights, torch.Generator]:
     """The first weights of a config's seed, or a visitor's own, and the generator of its batches."""
-    return _first(config).to(device.device()), torch.Generator().manual_seed(10_000 + config.seed)
+    return _first(config).to(device.current_device()), torch.Generator().manual_seed(10_000 + config.seed)
 
 
 def _first(config: Config) -> Weights:
@@ -93,7 +93,7 @@ def problem(
     task = task_of(config)
 
     def step(index: int):
-        batch = sample(task, config.batch, generator, device.device())
+        batch = sample(task, config.batch, generator, device.current_device())
         train = trained_names(config, index)
         gradients, measures = gradient.loss_and_gradient(weights, batch, config.positions, train, config.layers)
         return gradients, {name: measures[name] for name in RECORDED}

@@ -9,13 +9,21 @@ sequences. In "The formulas" each lemma stands beside autograd.
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.steps import claims
-from icl_core.papers.birth.steps.diagram import diagram
-from icl_core.papers.birth.steps.draw import also, beside, cells, filtered, lemma, order, stage
-from icl_core.papers.birth.steps.metrics import after, metrics
-from icl_core.papers.birth.steps.read_run import way_of
-from icl_core.papers.birth.steps.run import WIDTHS, run
-from icl_core.papers.birth.steps.script import ALSO, FILTER, FORMULAS, ORDER, SCRIPT
+from icl_core.papers.birth.steps.diagram import steps_diagram
+from icl_core.papers.birth.steps.draw import (
+    batch_and_expectation,
+    explanations,
+    lemma,
+    noise_filtering,
+    side_results,
+    stage,
+    step_order,
+)
+from icl_core.papers.birth.steps.load_run import way_of
+from icl_core.papers.birth.steps.metrics import after, measure
+from icl_core.papers.birth.steps.run import WIDTHS, compute
 from icl_core.papers.birth.steps.settings import ORDERS, PRESETS, THEN, Config, View
+from icl_core.papers.birth.steps.story import ALSO, FILTER, FORMULAS, ORDER, SCRIPT
 
 
 def headline(run: Run, view: View) -> str:
@@ -51,30 +59,30 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("recalls", stage.recalls, STEPS),
         Drawing("first", stage.first, SEQUENCE),
         Drawing("second", stage.second, SEQUENCE),
-        Drawing("w_o2", stage.w_o2, STEPS, cells=cells.w_o2),
-        Drawing("w_k2", stage.w_k2, STEPS, cells=cells.w_k2),
-        Drawing("w_k1", stage.w_k1, STEPS, cells=cells.w_k1),
-        Drawing("orders", order.orders, (), ORDER, moving=False, applies=_proof),
-        Drawing("widths", order.widths, (), ORDER, moving=False, applies=_proof),
-        Drawing("spurious", also.spurious, (), ALSO, moving=False, wide=True, applies=_proof),
-        Drawing("positions", also.positions, (), ALSO, moving=False, wide=True, applies=_proof),
+        Drawing("w_o2", stage.w_o2, STEPS, cells=explanations.w_o2),
+        Drawing("w_k2", stage.w_k2, STEPS, cells=explanations.w_k2),
+        Drawing("w_k1", stage.w_k1, STEPS, cells=explanations.w_k1),
+        Drawing("orders", step_order.orders, (), ORDER, moving=False, applies=_proof),
+        Drawing("widths", step_order.widths, (), ORDER, moving=False, applies=_proof),
+        Drawing("spurious", side_results.spurious, (), ALSO, moving=False, wide=True, applies=_proof),
+        Drawing("positions", side_results.positions, (), ALSO, moving=False, wide=True, applies=_proof),
         Drawing("formula", lemma.formula, ("lemma",), FORMULAS, moving=False, wide=True, applies=_proof),
-        Drawing("beside", beside.beside, ("matrix",), FORMULAS, moving=False, wide=True, applies=_proof),
-        Drawing("example", filtered.example, (), FILTER, moving=False, wide=True, applies=_proof),
-        Drawing("noise", filtered.noise, (), FILTER, moving=False, applies=_proof),
-        Drawing("accuracy", filtered.accuracy, (), FILTER, moving=False, applies=_proof),
+        Drawing("beside", batch_and_expectation.beside, ("matrix",), FORMULAS, moving=False, wide=True, applies=_proof),
+        Drawing("example", noise_filtering.example, (), FILTER, moving=False, wide=True, applies=_proof),
+        Drawing("noise", noise_filtering.noise, (), FILTER, moving=False, applies=_proof),
+        Drawing("accuracy", noise_filtering.accuracy, (), FILTER, moving=False, applies=_proof),
     ),
     presets=PRESETS,
     headline=headline,
     cost=cost,
     milestones=lambda run: {NAMES[name]: float(index + 1) for index, name in enumerate(run.config.order.split(THEN))},
     script=SCRIPT,
-    diagram=diagram,
+    diagram=steps_diagram,
 )

@@ -13,7 +13,7 @@ SIMPLER = (
 )
 
 
-def diagram(config: Config) -> Diagram:
+def steps_diagram(config: Config) -> Diagram:
     """The model of a config; neither setting has a feed-forward layer."""
-    whole = shared.diagram(SimpleNamespace(feed_forward=False), "trained", ("w_o2", {}), "recalls")
+    whole = shared.model_diagram(SimpleNamespace(feed_forward=False), "trained", ("w_o2", {}), "recalls")
     return whole if config.setup == "whole" else replace(whole, say=whole.say + SIMPLER)

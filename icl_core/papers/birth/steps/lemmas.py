@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from icl_core.papers.birth.shared.model import Weights
-from icl_core.papers.birth.steps.expected import even
+from icl_core.papers.birth.steps.exact_expectation import even
 from icl_core.papers.birth.steps.law import Drawn
 
 Both = tuple[Tensor, Tensor]  # the formula's matrix, autograd's

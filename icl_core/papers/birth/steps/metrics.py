@@ -12,7 +12,7 @@ RECALLS = {claims.W_O2: "recall_W_O2", claims.W_K2: "recall_W_K2", claims.W_K1: 
 STORED = 0.5  # a recall that counts as stored
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """What this run's setting can bear out."""
     if run.config.setup == "whole":
         return [over_seeds(claims.WHOLE, after(run, "recall_W_K2"))]

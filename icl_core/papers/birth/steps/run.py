@@ -13,12 +13,12 @@ from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall, recalls
 from icl_core.papers.birth.shared.task import Task, make_task
-from icl_core.papers.birth.steps import lemmas, simplified, toy, wholly
-from icl_core.papers.birth.steps.expected import shares
+from icl_core.papers.birth.steps import lemmas, noise_example, simplified, whole_model
+from icl_core.papers.birth.steps.exact_expectation import shares
+from icl_core.papers.birth.steps.gradient_steps import begun, exactly, on_batches, seeds_of, task_of, walk
 from icl_core.papers.birth.steps.law import Drawn, sample
 from icl_core.papers.birth.steps.settings import CHECKED, LEMMAS, ORDERS, THEN, THEOREM, WAYS, Config
 from icl_core.papers.birth.steps.simplified import MATRICES
-from icl_core.papers.birth.steps.taking import begun, exactly, on_batches, seeds_of, task_of, walk
 from icl_core.training import phases
 from icl_core.training.loop import State
 
@@ -27,7 +27,7 @@ WIDTHS = (32, 64, 128, 256, 512)
 PLACES = ("none", "values", "keys", "query", "all")  # which part of the stream holds positions
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`curve/step` 0 to 3 and [seeds, 4], by way: `curve/recall_<matrix>_<way>`, with `_paper` as eq. 9 has it and for
     W_K1 `_asked`, and `curve/<measure>_<way>`; `step/<way>_<matrix>` of the first seed, the coefficients of its
     gradient (in the whole model the gradient). In the proof's setting also [seeds, orders, 3] `orders/recall` and
@@ -90,7 +90,7 @@ def _asked(weights: Weights, task: Task) -> float:
 
 def _measured(config: Config, task: Task, weights: Weights) -> Mapping[str, float]:
     if config.setup == "whole":
-        return wholly.measures(weights, task)
+        return whole_model.measures(weights, task)
     return simplified.measures(weights, _held_out(config, EVALUATED))
 
 
@@ -117,13 +117,13 @@ def _widths(config: Config) -> dict[str, np.ndarray]:
         each = replace(config, d=d)
         weights = walk(each, on_batches(each), THEOREM.split(THEN))[-1][1]
         found, generator = recalls(weights, task_of(each)), torch.Generator().manual_seed(config.seed)
-        steps = [toy.step(weights, known, config.batch, generator) for known in toy.KNOWN]
+        steps = [noise_example.step(weights, known, config.batch, generator) for known in noise_example.KNOWN]
         recalled.append([found[name] for name in MATRICES])
         example.append([[step.accuracy, step.signal, step.noise] for step in steps])
     sweep = {f"sweep/recall_{n}": np.array(recalled, np.float32)[:, i] for i, n in enumerate(MATRICES)}
     toys = {
         f"toy/{measure}_{known}": np.array(example, np.float32)[:, i, j]
-        for i, known in enumerate(toy.KNOWN)
+        for i, known in enumerate(noise_example.KNOWN)
         for j, measure in enumerate(("accuracy", "signal", "noise"))
     }
     return {**sweep, **toys}

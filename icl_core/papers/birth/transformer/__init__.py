@@ -11,13 +11,21 @@ from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.transformer import claims
-from icl_core.papers.birth.transformer.diagram import diagram
-from icl_core.papers.birth.transformer.draw import cells, circuit, curves, heads, inside, replaced, stage
-from icl_core.papers.birth.transformer.metrics import metrics, milestones
-from icl_core.papers.birth.transformer.read_run import heads_shown, of_role
-from icl_core.papers.birth.transformer.script import CURVES, ONE, REPLACE, SCRIPT, SINGLE
+from icl_core.papers.birth.transformer.diagram import transformer_diagram
+from icl_core.papers.birth.transformer.draw import (
+    ablation,
+    circuit,
+    curves,
+    explanations,
+    heads,
+    matrices_over_training,
+    stage,
+)
+from icl_core.papers.birth.transformer.load_run import heads_shown, of_role
+from icl_core.papers.birth.transformer.metrics import measure, milestones
 from icl_core.papers.birth.transformer.settings import PRESETS, Config, View
-from icl_core.papers.birth.transformer.train import EVALUATIONS, one_layer, run
+from icl_core.papers.birth.transformer.story import CURVES, ONE, REPLACE, SCRIPT, SINGLE
+from icl_core.papers.birth.transformer.train import EVALUATIONS, compute, one_layer
 from icl_core.training.loop import evaluations
 
 
@@ -62,26 +70,26 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
-        Drawing("maps", heads.maps, wide=True, cells=cells.maps),
+        Drawing("maps", heads.maps, wide=True, cells=explanations.maps),
         Drawing("accuracy", stage.accuracy, live=True),
         Drawing("doing", stage.doing),
         Drawing("needed", stage.needed, moving=False),
         Drawing("counting", stage.counting, moving=False),
         Drawing("one", heads.one, ("layer", "head", "sequence", "marked"), ONE),
         Drawing("table", heads.table, (), ONE, wide=True),
-        Drawing("replaced", replaced.draw, ("replaced", "by"), REPLACE),
-        Drawing("effects", replaced.table, (), REPLACE, wide=True, moving=False),
+        Drawing("replaced", ablation.draw, ("replaced", "by"), REPLACE),
+        Drawing("effects", ablation.table, (), REPLACE, wide=True, moving=False),
         Drawing("streams", circuit.streams, FOLLOWED, CIRCUIT, moving=False, applies=two_layers),
         Drawing("paths", circuit.paths, FOLLOWED, CIRCUIT, moving=False),
         Drawing("blocks", circuit.blocks, ("read",), CIRCUIT, moving=False, applies=two_layers),
         Drawing("losses", curves.losses, (), CURVES, live=True),
         Drawing("groups", curves.groups, (), CURVES),
-        Drawing("recalls", inside.recalls, (), CURVES, live=True, applies=two_layers),
-        Drawing("gradients", inside.gradients, (), CURVES),
+        Drawing("recalls", matrices_over_training.recalls, (), CURVES, live=True, applies=two_layers),
+        Drawing("gradients", matrices_over_training.gradients, (), CURVES),
         Drawing("reach", curves.reach, (), CURVES, moving=False),
         Drawing("one_layer", curves.one_layer, (), SINGLE, moving=False, wide=True),
     ),
@@ -91,5 +99,5 @@ EXPERIMENT = Experiment(
     milestones=milestones,
     goes_on=lambda config: True,
     script=SCRIPT,
-    diagram=diagram,
+    diagram=transformer_diagram,
 )

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icl_core.papers.birth.shared.full.gradient import chunk_of
-from icl_core.papers.birth.shared.full.looking import evaluate, passes
+from icl_core.papers.birth.shared.full.head_scores import evaluate, passes
 from icl_core.papers.birth.shared.full.model import Change, Weights, forward
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.task import Batch, Task

@@ -11,7 +11,7 @@ SAY = (
 )
 
 
-def diagram(config: Config) -> Diagram:
+def transformer_diagram(config: Config) -> Diagram:
     """The model of a config."""
     embedded = "frozen" if config.frozen else "trained"
     boxes = [Box("x", "w_E + p", 70, LOW, embedded, "character, position", width=130)]

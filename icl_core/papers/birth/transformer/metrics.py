@@ -6,14 +6,14 @@ from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, role
 from icl_core.papers.birth.shared.seeds import seeds_error
 from icl_core.papers.birth.transformer import claims
-from icl_core.papers.birth.transformer.read_run import forms
+from icl_core.papers.birth.transformer.load_run import forms
 from icl_core.statistics.trend import still_falling
 
 SEEDS = 3
 MILESTONES = {PREVIOUS: "one back", INDUCTION: "followers"}
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """The claims that this run's setting can bear out, measured."""
     if run.config.layers == 1:
         accuracy, error = run["evaluated/accuracy"], run["evaluated/accuracy_error"]

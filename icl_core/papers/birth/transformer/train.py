@@ -11,12 +11,12 @@ from torch import Tensor
 from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.machine import device
 from icl_core.papers.birth.shared import baselines
-from icl_core.papers.birth.shared.full.looking import head_names, look
+from icl_core.papers.birth.shared.full.head_scores import head_names, look
 from icl_core.papers.birth.shared.full.probes import recalls
 from icl_core.papers.birth.shared.full.settings import EVALUATIONS, Config
 from icl_core.papers.birth.shared.full.train import begun, problem
 from icl_core.papers.birth.shared.train import EVALUATED, WATCHED, held_out, task_of
-from icl_core.papers.birth.transformer.reading import attending, example_readings, head_effects
+from icl_core.papers.birth.transformer.measurements import attending, example_readings, head_effects
 from icl_core.training import loop, phases
 from icl_core.training.several_seeds import padded
 
@@ -29,7 +29,7 @@ ONE = {"optimiser": "adamw", "learning_rate": 0.005, "heads": 1, "layers": 1, "s
 ONE_STEPS, ONE_BATCH = 800, 64
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every seed and a one-layer model; all curves, of the first seed what it looks at and what its heads do.
 
     `curve/*` [seeds, evaluations] beside `curve/step`, and `batch/*` [seeds, steps], of them `gradient_*` norms;
@@ -93,7 +93,7 @@ def _train(config: Config, keep: bool, resumed: Tensors, report: phases.Report) 
 
 
 def _tensors(arrays: Tensors) -> dict[str, Tensor]:
-    return {name: torch.from_numpy(array).to(device.device()) for name, array in arrays.items()}
+    return {name: torch.from_numpy(array).to(device.current_device()) for name, array in arrays.items()}
 
 
 def _watch(config: Config, weights: dict[str, Tensor]) -> Callable[[int], loop.Measures]:

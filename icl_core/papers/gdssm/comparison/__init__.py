@@ -18,16 +18,16 @@ import numpy as np
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.comparison import claims
-from icl_core.papers.gdssm.comparison.draw import by_hand, ends, fairness, losses, products
-from icl_core.papers.gdssm.comparison.metrics import metrics
-from icl_core.papers.gdssm.comparison.read_run import entries
-from icl_core.papers.gdssm.comparison.run import run
-from icl_core.papers.gdssm.comparison.script import SCRIPT
+from icl_core.papers.gdssm.comparison.draw import construction, fairness, final_losses, losses, products
+from icl_core.papers.gdssm.comparison.load_run import entries
+from icl_core.papers.gdssm.comparison.metrics import measure
+from icl_core.papers.gdssm.comparison.run import compute
 from icl_core.papers.gdssm.comparison.settings import PRESETS, Config, View
-from icl_core.papers.gdssm.shared.read_run import percent
-from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels
-from icl_core.papers.gdssm.shared.sequence_models.learners import learners
+from icl_core.papers.gdssm.comparison.story import SCRIPT
+from icl_core.papers.gdssm.shared.load_run import percent
+from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
 from icl_core.papers.gdssm.shared.sequence_models.train import EVALUATIONS
+from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR, levels
 
 ROOM = 40  # characters of a headline for names
 
@@ -63,14 +63,22 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
-        Drawing("ends", ends.ends, moving=False),
+        Drawing("ends", final_losses.ends, moving=False),
         Drawing("training", losses.training, ("single_seeds",), live=True, moving=False),
-        Drawing("products", products.products, (), "To multiply", moving=False, wide=True),
-        Drawing("by hand", by_hand.by_hand, (), "The step by hand", moving=False, applies=by_hand.applies, wide=True),
+        Drawing("products", products.products_panel, (), "To multiply", moving=False, wide=True),
+        Drawing(
+            "by hand",
+            construction.by_hand,
+            (),
+            "The step by hand",
+            moving=False,
+            applies=construction.applies,
+            wide=True,
+        ),
         Drawing("parameters", fairness.parameters, (), "Sizes and rates", moving=False),
         Drawing("rates", fairness.learning_rates, (), "Sizes and rates", moving=False),
     ),

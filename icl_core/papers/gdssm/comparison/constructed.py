@@ -14,7 +14,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from icl_core.papers.gdssm.shared import construction, gradient_descent
-from icl_core.papers.gdssm.shared.sequence_models.initial import Parameters
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Parameters
 from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer
 from icl_core.papers.gdssm.shared.task import Tasks, constructed_tokens, sample
 

@@ -17,8 +17,8 @@ from icl_core.papers.gdssm.comparison.claims import (
     TRANSFORMER,
     TWO,
 )  # fmt: skip
-from icl_core.papers.gdssm.comparison.read_run import Entry, beside_the_paper, entries
-from icl_core.papers.gdssm.shared.sequence_models.ends import MATTERS, NEAR, end, undecided, watched
+from icl_core.papers.gdssm.comparison.load_run import Entry, beside_the_paper, entries
+from icl_core.papers.gdssm.shared.sequence_models.training_end import MATTERS, NEAR, end, undecided, watched
 
 # the models of which the best is judged by a claim
 OF_CLAIM = {
@@ -34,7 +34,7 @@ OF_CLAIM = {
 }
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """GD-SSM at its worst seed, the baselines as means over theirs."""
     held = entries(run)
     own = [each for each in held if not each.baseline]

@@ -7,13 +7,13 @@ import numpy as np
 
 from icl_core.contract.experiment import Progress, names
 from icl_core.papers.gdssm.shared.sequence_models import train
-from icl_core.papers.gdssm.shared.sequence_models.learners import Learner, learners
+from icl_core.papers.gdssm.shared.sequence_models.all_models import Learner, learners
 from icl_core.papers.gdssm.shared.sequence_models.settings import Config
 from icl_core.training import phases
 from icl_core.training.several_seeds import padded
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every model; evaluate all on the same tasks.
 
     `names/models` and, of them, `names/baselines`; `curve/<model>` [seeds, evaluations] beside `curve/step`; over the
@@ -51,7 +51,7 @@ def plan(config: Config) -> list[phases.Phase]:
     for each in learners(config):
         id, tuning, label = each.model.id, f"{each.model.id}, rates", each.model.label
         found.append(phases.Phase(tuning, config.tuning, partial(train.tune, config, each), label=f"{label}: its rate"))
-        training, curves = partial(train.train, config, each), partial(train.curves, id)
+        training, curves = partial(train.train_tuned, config, each), partial(train.curves, id)
         found.append(phases.Phase(id, config.steps, training, curves, (tuning,), label))
     return found
 

@@ -9,11 +9,11 @@ the statement holds. None of it touches the paper's message that a state-space l
 
 from icl_core.contract.experiment import Claim, Drawing, Experiment, Run, Theory
 from icl_core.papers.gdssm.corrections import claims, draw
-from icl_core.papers.gdssm.corrections.metrics import metrics
-from icl_core.papers.gdssm.corrections.run import best_gain, run
-from icl_core.papers.gdssm.corrections.script import SCRIPT
+from icl_core.papers.gdssm.corrections.metrics import measure
+from icl_core.papers.gdssm.corrections.run import best_gain, compute
 from icl_core.papers.gdssm.corrections.settings import PRESETS, Config, View
-from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.corrections.story import SCRIPT
+from icl_core.papers.gdssm.shared.load_run import percent
 
 
 def headline(run: Run, view: View) -> str:
@@ -38,9 +38,9 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("gains", draw.gains, moving=False),
         Drawing("lengths", draw.lengths, ("times",), moving=False),

@@ -11,7 +11,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, written
 from icl_core.papers.gdssm.corrections.run import best_gain, gain
-from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.shared.load_run import percent
 
 NARROW = 9  # characters that fit under a bar
 CURVES = {  # of one step: name and colour

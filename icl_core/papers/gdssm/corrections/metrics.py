@@ -5,7 +5,7 @@ from icl_core.papers.gdssm.corrections.claims import GAIN, ODD, PRINTED_Q, TRANS
 from icl_core.papers.gdssm.corrections.run import best_gain
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """Every formula as measured on the tasks of the run."""
     best = best_gain(run, "right")
     return [

@@ -19,7 +19,7 @@ PENALTY, FEW = 0.2, 512  # of the penalised loss; tasks on which whole iterates 
 PART = 1024  # tasks at a time
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`along/*`, `size/*`: <y, o> and <o, o> of every one-step output o at the best rate of the right one, over <y, y>;
     `gain/*` of two steps, each formula at the one rate best for it, `rate/*`; `error/*` relative to gradient descent;
     `contexts/*` of A.3."""

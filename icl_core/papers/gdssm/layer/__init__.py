@@ -10,29 +10,29 @@ what breaks.
 
 from icl_core.contract.experiment import Drawing, Experiment, Run, Theory, Together
 from icl_core.papers.gdssm.layer import claims, population
+from icl_core.papers.gdssm.layer.ablation import FIELDS, kind_of
 from icl_core.papers.gdssm.layer.atlas import ATLAS, CLAIMS
-from icl_core.papers.gdssm.layer.diagram import diagram
-from icl_core.papers.gdssm.layer.draw import (
-    beside,
-    cells,
+from icl_core.papers.gdssm.layer.diagram import layer_diagram
+from icl_core.papers.gdssm.layer.draw import (  # fmt: skip
+    explanations,
     grafts,
-    prompt,
+    input_scale,
+    own_points,
     recurrence,
-    scale,
+    reference_models,
     stage,
     state,
     training,
     two_steps,
     weights,
-)  # fmt: skip
-from icl_core.papers.gdssm.layer.draw.levels import COUNTED
-from icl_core.papers.gdssm.layer.metrics import metrics
-from icl_core.papers.gdssm.layer.run import SWEPT, run, run_together
-from icl_core.papers.gdssm.layer.script import SCRIPT
+)
+from icl_core.papers.gdssm.layer.draw.loss_levels import COUNTED
+from icl_core.papers.gdssm.layer.metrics import measure
+from icl_core.papers.gdssm.layer.run import SWEPT, compute, compute_together
 from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
-from icl_core.papers.gdssm.layer.surgery import FIELDS, kind_of
-from icl_core.papers.gdssm.shared import closed_forms, together
-from icl_core.papers.gdssm.shared.read_run import COUNTS, percent
+from icl_core.papers.gdssm.layer.story import SCRIPT
+from icl_core.papers.gdssm.shared import batched_rates, closed_forms
+from icl_core.papers.gdssm.shared.load_run import COUNTS, percent
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.papers.gdssm.shared.train import EVALUATIONS
 from icl_core.papers.gdssm.shared.upgrade import upgrade
@@ -103,16 +103,16 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=(*claims.ALL, *CLAIMS),
-    metrics=metrics,
+    metrics=measure,
     drawings=(
-        Drawing("state", stage.state, STATE, applies=_several_features, cells=cells.state),
-        Drawing("exact", stage.exact, STATE, moving=False, applies=_several_features, cells=cells.exact),
-        Drawing("difference", stage.difference, STATE, applies=_several_features, cells=cells.difference),
+        Drawing("state", stage.state, STATE, applies=_several_features, cells=explanations.state),
+        Drawing("exact", stage.exact, STATE, moving=False, applies=_several_features, cells=explanations.exact),
+        Drawing("difference", stage.difference, STATE, applies=_several_features, cells=explanations.difference),
         Drawing("along", stage.along, ("state", *SEED), wide=True, applies=_single),
         Drawing("line", stage.line, ("points", *SEED), applies=_single),
-        Drawing("weights", stage.weights, SEED, wide=True, cells=cells.weights),
+        Drawing("weights", stage.weights, SEED, wide=True, cells=explanations.weights),
         Drawing("training", stage.loss, ("single_seeds",), live=True),
         *(
             Drawing(
@@ -124,24 +124,26 @@ EXPERIMENT = Experiment(
             )
             for name, kind in SURGERY.items()
         ),
-        Drawing("prompt", prompt.draw, ("points", *SEED), POINTS),
+        Drawing("prompt", own_points.draw, ("points", *SEED), POINTS),
         Drawing("tokens", state.draw, STATE, BESIDE, wide=True),
         Drawing("parts", weights.draw, ("raw", *SEED), BESIDE, wide=True),
         Drawing("recurrence", recurrence.draw, SEED, BESIDE),
         Drawing("steps", two_steps.draw, SEED, BESIDE, applies=lambda config: config.layers == 2),
-        Drawing("second", beside.tokens, (), BESIDE, moving=False, applies=_second_step),
-        Drawing("population", beside.population, (), BESIDE, moving=False, applies=population.applies),
+        Drawing("second", reference_models.tokens, (), BESIDE, moving=False, applies=_second_step),
+        Drawing("population", reference_models.population, (), BESIDE, moving=False, applies=population.applies),
         Drawing("alignment", training.alignment, (), CURVES, live=True),
-        Drawing("arrival", beside.training, (), CURVES, moving=False, applies=lambda c: c.optimiser == "authors"),
-        Drawing("scale", scale.draw, ("alpha", *SEED), CURVES, moving=False),
+        Drawing(
+            "arrival", reference_models.training, (), CURVES, moving=False, applies=lambda c: c.optimiser == "authors"
+        ),
+        Drawing("scale", input_scale.draw, ("alpha", *SEED), CURVES, moving=False),
     ),
     presets=PRESETS,
     headline=headline,
     cost=cost,
     upgrade=upgrade,
-    together=Together(together.alike, together.most, run_together),
+    together=Together(batched_rates.alike, batched_rates.most, compute_together),
     script=SCRIPT,
     theory=(Theory("share of the loss that the best step leaves", left),),
-    diagram=diagram,
+    diagram=layer_diagram,
     atlas=ATLAS,
 )

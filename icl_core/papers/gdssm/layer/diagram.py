@@ -18,7 +18,7 @@ SEVERAL = (
 TOP, MIDDLE, BOTTOM = 60.0, 165.0, 270.0
 
 
-def diagram(config: Config) -> Diagram:
+def layer_diagram(config: Config) -> Diagram:
     """The model of a config."""
     return _several(config) if config.several else _one(config)
 

@@ -8,10 +8,10 @@ from icl_core.figures import written
 from icl_core.papers.gdssm.layer import claims
 from icl_core.papers.gdssm.layer.symmetries import Comparison, compare, mean_decay
 from icl_core.papers.gdssm.shared import closed_forms, construction
-from icl_core.papers.gdssm.shared.read_run import constructed_of, folded, model_of, unfinished
+from icl_core.papers.gdssm.shared.load_run import constructed_of, folded, model_of, unfinished
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """The claims that this setting can bear out."""
     config = run.config
     found = _several(run) if config.layers > 1 else []

@@ -12,8 +12,8 @@ from icl_core.machine import device
 from icl_core.papers.gdssm.layer import population, second_step
 from icl_core.papers.gdssm.layer.settings import as_here
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, of_runs, together, train
-from icl_core.papers.gdssm.shared.read_run import model_of
+from icl_core.papers.gdssm.shared import batched_rates, closed_forms, over_runs, train
+from icl_core.papers.gdssm.shared.load_run import model_of
 from icl_core.papers.gdssm.shared.settings import Config
 from icl_core.training import phases
 
@@ -22,7 +22,7 @@ ALPHAS = np.array([0.1, 0.3, 0.5, 0.7, 0.85, 1.0, 1.15, 1.3, 1.41, 1.55, 1.7, 2.
 SWEPT = (2**14, 2**21)  # tasks at most, and numbers of x at most, at every scale
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train and evaluate as in `train.train`; then `sweep/alpha` [scales]; `sweep/trained` [seeds, scales],
     `sweep/constructed`, `sweep/closed` (NaN where there is no closed form) and `sweep/zero` [scales];
     `watched/constructed` [1]. Where they apply: `beside/step`, `beside/loss` [seeds, evaluations] of our training of
@@ -35,7 +35,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     return {**made, **_beside(trained), **_swept(config, [made]), **_known(config)}
 
 
-def run_together(
+def compute_together(
     configs: Sequence[Config], progresses: Sequence[Progress]
 ) -> Iterator[tuple[int, Tensors | Exception]]:
     """`run` of each, all trained as one: see `icl_core.contract.experiment.Together`."""
@@ -44,14 +44,14 @@ def run_together(
         for config, progress in zip(configs, progresses, strict=True)
     ]
     made: dict[int, Tensors] = {}
-    for index, found in phases.run_together(plans, partial(together.train, configs)):
+    for index, found in phases.run_together(plans, partial(batched_rates.train, configs)):
         if isinstance(found, Exception):
             yield index, found
         else:
             made[index] = found[TRAIN]
     if made:
         config, known = configs[0], _known(configs[0])
-        swept = together.split(_swept(config, list(made.values())), config.seeds, ("sweep/trained",))
+        swept = batched_rates.split(_swept(config, list(made.values())), config.seeds, ("sweep/trained",))
         for index, own in zip(made, swept, strict=False):
             yield index, {**made[index], **own, **known}
 
@@ -63,11 +63,11 @@ def _beside(trained: phases.Made) -> dict[str, np.ndarray]:
 
 def _swept(config: Config, made: Sequence[Tensors]) -> dict[str, np.ndarray]:
     """Trained, in one run or several, and constructed at every scale, and the construction on the watched tasks."""
-    trained = [model_of(config, each, "final/").to(device.device()) for each in made]
-    constructed = model_of(config, made[0], "constructed/").to(device.device())  # the same for all
+    trained = [model_of(config, each, "final/").to(device.current_device()) for each in made]
+    constructed = model_of(config, made[0], "constructed/").to(device.current_device())  # the same for all
     tasks = train.held_out(config, SWEPT)
     scaled = (tasks.times(float(alpha)) for alpha in ALPHAS)
-    swept = np.stack(list(of_runs.losses(trained, [constructed], scaled)), 1)  # (seeds + 1, scales)
+    swept = np.stack(list(over_runs.losses(trained, [constructed], scaled)), 1)  # (seeds + 1, scales)
     return {
         "sweep/alpha": ALPHAS,
         "sweep/trained": swept[:-1],

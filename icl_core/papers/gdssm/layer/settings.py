@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text, toggle
-from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.settings import Config
+from icl_core.papers.gdssm.shared.typed_points import points
 
 PARTS = {"trained": "trained", "constructed": "construction", "initial": "initial value", "zero": "zero"}
 STATES = {"first": "first layer: ∑ y xᵀ", "last": "last layer: ∑ y xᵀ", "curvature": "last layer: ∑ x xᵀ"}

@@ -13,14 +13,14 @@ The paper gives no widths of the other models. Its own layer has 20 at f = N = 1
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.gdssm.learns import claims, draw
-from icl_core.papers.gdssm.learns.metrics import metrics
-from icl_core.papers.gdssm.learns.read_run import ratios, widths
-from icl_core.papers.gdssm.learns.run import OWN, of, run
-from icl_core.papers.gdssm.learns.script import SCRIPT
+from icl_core.papers.gdssm.learns.load_run import ratios, widths
+from icl_core.papers.gdssm.learns.metrics import measure
+from icl_core.papers.gdssm.learns.run import OWN, compute, of
 from icl_core.papers.gdssm.learns.settings import PRESETS, Config, View, settings_of
-from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.learns.story import SCRIPT
+from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.papers.gdssm.shared.sequence_models import model
-from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR
+from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR
 
 ROOM = 40  # characters of a headline for names
 
@@ -54,9 +54,9 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("width", draw.by_width, moving=False),
         Drawing("tasks", draw.by_tasks, ("shown",), live=True, moving=False),

@@ -9,14 +9,14 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.gdssm.learns import read_run
-from icl_core.papers.gdssm.learns.read_run import curve, ratios, widths
+from icl_core.papers.gdssm.learns import load_run
+from icl_core.papers.gdssm.learns.load_run import curve, ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN
 from icl_core.papers.gdssm.learns.settings import SHOWN, settings_of
-from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.papers.gdssm.shared.sequence_models import Model, model
-from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR, levels, watched
 from icl_core.papers.gdssm.shared.sequence_models.style import marker
+from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR, levels, watched
 
 MOST = 1.3  # times predicting zero: what lies beyond is not shown
 
@@ -42,7 +42,7 @@ def by_width(run: Run, view: Any) -> Panel:
 
 def by_tasks(run: Run, view: Any) -> Panel:
     """The curves of one width over the tasks seen; also of a run that is still going."""
-    place = {"narrowest": 0, "base": read_run.base_place(run), "widest": -1}[view.shown]
+    place = {"narrowest": 0, "base": load_run.base_place(run), "widest": -1}[view.shown]
     zero, one, _ = watched(run)
     x = np.asarray(run.tensors.get("curve/step", [0])) * run.config.batch
     ids = run.names("models") if "names/models" in run.tensors else [OWN]

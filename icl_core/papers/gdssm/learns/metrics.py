@@ -4,13 +4,13 @@ import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.gdssm.learns.claims import NARROW, PRODUCTS, WIDE
-from icl_core.papers.gdssm.learns.read_run import base_place, ratios, unfinished
-from icl_core.papers.gdssm.shared.sequence_models.ends import NEAR
+from icl_core.papers.gdssm.learns.load_run import base_place, ratios, unfinished
+from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR
 
 TWO_LAYERS = ("linear-2", "softmax-2")
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """At the narrowest width, and at 2f + N + 1; what was not trained is left out."""
     held = run.names("models")
     if run.config.model == "1-D":

@@ -7,14 +7,14 @@ import numpy as np
 from icl_core.contract.experiment import Progress, names
 from icl_core.papers.gdssm.learns.settings import Config, chosen, settings_of
 from icl_core.papers.gdssm.shared.sequence_models import train
-from icl_core.papers.gdssm.shared.sequence_models.learners import Learner, learners
+from icl_core.papers.gdssm.shared.sequence_models.all_models import Learner, learners
 from icl_core.training import phases
 from icl_core.training.several_seeds import padded
 
 OWN = "gd-ssm-1"  # has no width: trained once
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`names/models`, the GD-SSM first; `size/width` [widths] and, of each model, `size/parameters` [models, widths];
     `evaluated/loss` [seeds, models, widths], infinite where a training diverged; `curve/<model> <width>` [seeds,
     evaluations] beside `curve/step`; `baseline/zero`, `/one` and `/two` (best steps of gradient descent on the test

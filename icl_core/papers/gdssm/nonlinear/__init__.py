@@ -15,13 +15,13 @@ gradient descent does what it always does.
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.figures import written
 from icl_core.papers.gdssm.nonlinear import claims
-from icl_core.papers.gdssm.nonlinear.diagram import diagram
+from icl_core.papers.gdssm.nonlinear.diagram import nonlinear_diagram
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses, stage
-from icl_core.papers.gdssm.nonlinear.metrics import metrics
-from icl_core.papers.gdssm.nonlinear.read_run import upgrade
-from icl_core.papers.gdssm.nonlinear.script import SCRIPT
+from icl_core.papers.gdssm.nonlinear.load_run import upgrade
+from icl_core.papers.gdssm.nonlinear.metrics import measure
 from icl_core.papers.gdssm.nonlinear.settings import PRESETS, Config, View
-from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, TEST_SET, WATCHED, run
+from icl_core.papers.gdssm.nonlinear.story import SCRIPT
+from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, TEST_SET, WATCHED, compute
 from icl_core.training.loop import evaluations
 
 
@@ -49,9 +49,9 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("fit", stage.fit, ("prompt", "seed_shown")),
         Drawing("training", stage.training, live=True),
@@ -60,12 +60,12 @@ EXPERIMENT = Experiment(
         Drawing("beside", losses.beside, (), "Figure 4 B", wide=True, moving=False),
         Drawing("points", fits.prompt, ("points", "seed_shown"), "Your own points", wide=True),
         Drawing("fits", fits.fit, ("prompt", "seed_shown"), "All curves", wide=True),
-        Drawing("bars", losses.losses, (), "All curves", wide=True, moving=False),
+        Drawing("bars", losses.losses_panel, (), "All curves", wide=True, moving=False),
     ),
     presets=PRESETS,
     headline=headline,
     cost=cost,
     upgrade=upgrade,
     script=SCRIPT,
-    diagram=diagram,
+    diagram=nonlinear_diagram,
 )

@@ -10,7 +10,7 @@ SAY = (
 MIDDLE, BOTTOM = 80.0, 230.0
 
 
-def diagram(config: Config) -> Diagram:
+def nonlinear_diagram(config: Config) -> Diagram:
     """The models of a config, of which each has some parts: the gate is where the dotted curves have one."""
     steps = f"{config.layers} step{'s' * (config.layers > 1)}"
     layers = "trained" if config.ssm == "trained" else "construction"

@@ -4,13 +4,13 @@ import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.gdssm.nonlinear.claims import BETTER, BETTER_PLAIN, FEATURES, GATE, IDEAL, LINE, REACHES
-from icl_core.papers.gdssm.nonlinear.read_run import learned, model_at
+from icl_core.papers.gdssm.nonlinear.load_run import learned, model_at
 from icl_core.statistics import trend
 
 LITTLE = 0.01  # of the loss of a model that is compared with another
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """All claims, each undecided where a model that it is about was not yet trained to its end."""
     compared = (
         (REACHES, "linear gate trained", "linear gate"), (BETTER, "linear gate trained", "linear gate"),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from icl_core.contract.experiment import Preset
 from icl_core.contract.knobs import choice, settings, slider, text
 from icl_core.machine import device
-from icl_core.papers.gdssm.shared.points import points
 from icl_core.papers.gdssm.shared.settings import MODEL, REPEATS, TASK, TRAINING
+from icl_core.papers.gdssm.shared.typed_points import points
 
 KINDS = {"construction": "the construction, rates trained", "trained": "trained freely"}
 POINTS = "-4.5:.14, -3.6:-.21, -2.8:-.39, -1.9:-.31, -.9:.04, 0:.34, .8:.39, 2.1:.02, 3.1:-.33, 4.4:-.31"

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from icl_core.contract.experiment import Progress, Tensors, names
 from icl_core.machine import device
-from icl_core.papers.gdssm.nonlinear.initial import frozen, initial
+from icl_core.papers.gdssm.nonlinear.initial_weights import frozen, initial
 from icl_core.papers.gdssm.nonlinear.model import Model, forward
 from icl_core.papers.gdssm.nonlinear.settings import VARIANTS, Config, Variant
 from icl_core.papers.gdssm.shared import construction
@@ -29,10 +29,10 @@ MEAN = 0.3 * 2 / math.pi  # of the labels at x, times cos x: E amplitude times E
 
 def held_out(config: Config, count: int) -> Tasks:
     """Tasks that no training saw, the same for every seed and model."""
-    return sample_sine(config.N, count, torch.Generator().manual_seed(2**31 + 17)).to(device.device())
+    return sample_sine(config.N, count, torch.Generator().manual_seed(2**31 + 17)).to(device.current_device())
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train and evaluate all variants.
 
     `names/variants`; for each, by its id: `curve/*` and `evaluated/*`, `/blind` (its labels set to zero) [seeds, ...],
@@ -40,7 +40,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     predicting zero, does not bear a byte a number; `curve/step`, `snapshot/step`; `baseline/*` [1].
     """
     plan = [
-        phases.Phase(id, config.steps, partial(train, config, each), partial(_curves, id), label=each.label)
+        phases.Phase(id, config.steps, partial(train_variant, config, each), partial(_curves, id), label=each.label)
         for id, each in VARIANTS.items()
     ]
     made = phases.run(plan, progress, _so_far)
@@ -62,9 +62,9 @@ def _so_far(made: phases.Made) -> dict[str, np.ndarray]:
     return {**found, "curve/step": longest, "names/variants": names(VARIANTS)}
 
 
-def train(config: Config, variant: Variant, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+def train_variant(config: Config, variant: Variant, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """One training from start to end, or on from `resumed`."""
-    weights = initial(config, variant, range(config.seed, config.seed + config.seeds)).to(device.device())
+    weights = initial(config, variant, range(config.seed, config.seed + config.seeds)).to(device.current_device())
     at = loop.evaluations(config.steps, *EVALUATIONS)
     state = loop.train(problem(config, variant, weights), config.steps, at, resumed, report)
     kept = {name: np.stack([each[name] for each in state.snapshots]) for name in weights.tensors()}
@@ -81,7 +81,7 @@ def train(config: Config, variant: Variant, resumed: Tensors, report: phases.Rep
 
 def problem(config: Config, variant: Variant, weights: Model) -> loop.Problem:
     """What the loop trains; `weights` change in place, but for those that are frozen."""
-    watched, fixed, on = held_out(config, WATCHED), frozen(config, variant), device.device()
+    watched, fixed, on = held_out(config, WATCHED), frozen(config, variant), device.current_device()
     generator = torch.Generator().manual_seed(10_000 + config.seed)
     return loop.Problem(
         parameters=weights.tensors(),

@@ -17,7 +17,7 @@ def wanted() -> bool:
     return asked == "1"
 
 
-def compiled(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
+def compile_function(function: Callable[..., torch.Tensor]) -> Callable[..., torch.Tensor]:
     """The function as one program for each shape it meets, where that is wanted. What was compiled before is dropped:
     a training needs one model at a time, and torch refuses more than a few programs of one function."""
     if not wanted():

@@ -18,7 +18,7 @@ from torch import Tensor
 from icl_core.contract.experiment import Progress, Tensors
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared import any_layer as models
-from icl_core.papers.gdssm.shared import closed_forms, construction, of_runs
+from icl_core.papers.gdssm.shared import closed_forms, construction, over_runs
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.settings import DERIVED, TEST_SET, Config
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
@@ -34,7 +34,7 @@ CEILING = 1e4  # times the loss of predicting zero
 def draw(config: Config, tasks: int, generator: torch.Generator) -> Tasks:
     """Fresh tasks of a setting, on the device."""
     n_o = 1 if config.model == "1-D" else config.f
-    return sample(config.f, config.N, tasks, generator, n_o, config.r).to(device.device())
+    return sample(config.f, config.N, tasks, generator, n_o, config.r).to(device.current_device())
 
 
 def count(config: Config, most: tuple[int, int]) -> int:
@@ -60,10 +60,10 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 
 def training_phase(name: str, config: Config, label: str = "") -> phases.Phase:
     """One training, as a part of a run, called `label` for people."""
-    return phases.Phase(name, config.steps, partial(train, config), loop.State.curves, label=label)
+    return phases.Phase(name, config.steps, partial(train_layer, config), loop.State.curves, label=label)
 
 
-def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
+def train_layer(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, np.ndarray]:
     """One training from start to end, or on from `resumed`."""
     weights = initial(config)
     state = loop.train(problem(config, weights, watched(config)), config.steps, evaluations(config), resumed, report)
@@ -72,7 +72,7 @@ def train(config: Config, resumed: Tensors, report: phases.Report) -> dict[str, 
 
 def initial(config: Config) -> Model:
     """The weights of all seeds before training, on the device."""
-    return models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(device.device())
+    return models.initial(config, list(range(config.seed, config.seed + config.seeds))).to(device.current_device())
 
 
 def evaluations(config: Config) -> list[int]:
@@ -117,7 +117,7 @@ def optimiser(config: Config, names: Sequence[str], parameters: list[Tensor]) ->
 def watched(config: Config) -> Callable[[Model], dict[str, np.ndarray]]:
     """How far a model is from the construction on the tasks that trainings are watched on: see `beside`."""
     tasks = held_out(config, WATCHED)
-    return beside(models.constructed(config, tasks).to(device.device()), tasks)
+    return beside(models.constructed(config, tasks).to(device.current_device()), tasks)
 
 
 def beside(constructed: Model, tasks: Tasks) -> Callable[[Model], dict[str, np.ndarray]]:
@@ -157,8 +157,8 @@ def evaluate(config: Config, weights: Sequence[Model]) -> dict[str, np.ndarray]:
     would reach on infinitely many tasks, without most of the tasks' noise. NaN where there is no closed form.
     """
     tasks = held_out(config)
-    best, shared = (models.constructed(config, tasks, shared=s).to(device.device()) for s in (False, True))
-    losses, baseline = next(of_runs.losses(weights, (best, shared), [tasks])), expected(config)
+    best, shared = (models.constructed(config, tasks, shared=s).to(device.current_device()) for s in (False, True))
+    losses, baseline = next(over_runs.losses(weights, (best, shared), [tasks])), expected(config)
     trained, reached, one_rate = losses[:-2], losses[-2:-1], losses[-1:]
     found = {
         "evaluated/loss": trained,

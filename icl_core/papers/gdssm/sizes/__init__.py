@@ -6,13 +6,13 @@ is (f σ²/2) (1 − N / (N − 2 + κ + f)), where σ² is the variance of x an
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
-from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.papers.gdssm.shared.upgrade import upgrade
 from icl_core.papers.gdssm.sizes import claims, draw
-from icl_core.papers.gdssm.sizes.metrics import metrics, worst
-from icl_core.papers.gdssm.sizes.script import SCRIPT
+from icl_core.papers.gdssm.sizes.metrics import measure, worst
 from icl_core.papers.gdssm.sizes.settings import PRESETS, Config, View, sizes_of
-from icl_core.papers.gdssm.sizes.train import run
+from icl_core.papers.gdssm.sizes.story import SCRIPT
+from icl_core.papers.gdssm.sizes.train import compute
 
 
 def headline(run: Run, view: View) -> str:
@@ -37,9 +37,9 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("pairs", draw.pairs, ("relative",), moving=False),
         Drawing("features", draw.features, ("relative",), moving=False),

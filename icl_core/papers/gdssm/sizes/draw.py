@@ -10,7 +10,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.style import TICKS
 from icl_core.papers.gdssm.shared import closed_forms, construction, train
-from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.papers.gdssm.sizes.settings import BASE, layer_of, sizes_of
 
 

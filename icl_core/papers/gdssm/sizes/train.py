@@ -10,7 +10,7 @@ from icl_core.papers.gdssm.sizes.settings import Config, layer_of, sizes_of
 from icl_core.training import phases
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every size. `size/f`, `size/N` [sizes]; `evaluated/loss`, `/ratio` and `/scaled` [seeds, sizes];
     `baseline/expected`, `/constructed` and `/zero` [sizes]; `curve/*` of the first size."""
     sizes = sizes_of(config)

@@ -10,13 +10,13 @@ import math
 
 from icl_core.contract.experiment import Drawing, Experiment, Run, Together
 from icl_core.papers.memformers.convergence import claims, draw
-from icl_core.papers.memformers.convergence.draw import cells, stage
-from icl_core.papers.memformers.convergence.metrics import metrics
-from icl_core.papers.memformers.convergence.script import SCRIPT
+from icl_core.papers.memformers.convergence.draw import explanations, stage
+from icl_core.papers.memformers.convergence.metrics import measure
 from icl_core.papers.memformers.convergence.settings import PRESETS, Config, View
-from icl_core.papers.memformers.convergence.train import run, run_together
-from icl_core.papers.memformers.shared import together
-from icl_core.papers.memformers.shared.diagram import diagram
+from icl_core.papers.memformers.convergence.story import SCRIPT
+from icl_core.papers.memformers.convergence.train import compute, compute_together
+from icl_core.papers.memformers.shared import batched_trainings
+from icl_core.papers.memformers.shared.diagram import model_diagram
 from icl_core.papers.memformers.shared.draw.preconditioner import distances_at
 from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.upgrade import upgrade
@@ -49,24 +49,26 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("distances", stage.distances),
         Drawing("steps", stage.steps, ("seed_shown",), applies=stage.takes_steps),
-        Drawing("identities", stage.identities, ("seed_shown",), wide=True, cells=cells.identities),
-        Drawing("preconditioner", draw.preconditioner, ("layer", "seed_shown"), BESIDE, wide=True),
+        Drawing("identities", stage.identities, ("seed_shown",), wide=True, cells=explanations.identities),
+        Drawing("preconditioner", draw.preconditioner_panel, ("layer", "seed_shown"), BESIDE, wide=True),
         Drawing("whitened", draw.whitened, ("layer", "seed_shown"), BESIDE, wide=True),
         Drawing("all distances", draw.distances, (), CURVES, live=True),
-        Drawing("loss", draw.training, (), CURVES, live=True),
+        Drawing("loss", draw.training_panel, (), CURVES, live=True),
     ),
     presets=PRESETS,
     headline=headline,
     cost=cost,
     upgrade=upgrade,
     goes_on=goes_on,
-    together=Together(together.alike, together.most, run_together),
+    together=Together(batched_trainings.alike, batched_trainings.most, compute_together),
     script=SCRIPT,
-    diagram=lambda config: diagram(config, {"A": lambda layer: ("identities", {}, layer), "end": ("loss", {}, None)}),
+    diagram=lambda config: model_diagram(
+        config, {"A": lambda layer: ("identities", {}, layer), "end": ("loss", {}, None)}
+    ),
 )

@@ -5,11 +5,11 @@ import numpy as np
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.convergence import claims
 from icl_core.papers.memformers.shared.draw.preconditioner import multiples
-from icl_core.papers.memformers.shared.read_run import mean_and_error
+from icl_core.papers.memformers.shared.load_run import mean_and_error
 from icl_core.statistics.trend import still_falling, tail
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """The largest distance of any layer, the mean over seeds; how far the multiples are from the constructed ones."""
     found = [_distance(run)]
     if run.config.variant == "linear":

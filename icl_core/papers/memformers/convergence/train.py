@@ -7,7 +7,7 @@ import numpy as np
 
 from icl_core.contract.experiment import Progress, Tensors
 from icl_core.papers.memformers.convergence.settings import Config
-from icl_core.papers.memformers.shared import together
+from icl_core.papers.memformers.shared import batched_trainings
 from icl_core.papers.memformers.shared.baselines import construction
 from icl_core.papers.memformers.shared.train import frozen, training_phase
 from icl_core.training import phases
@@ -15,7 +15,7 @@ from icl_core.training import phases
 MAIN = "main"
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train one depth, all seeds together. `curve/*` [seeds, evaluations] beside `curve/step`; `snapshot/*`
     [snapshots, seeds, …] beside `snapshot/step`; `final/<L>/*`; `evaluated/*` [seeds]; `reference/floor_steps` [L, L];
     `frozen/*`."""
@@ -24,7 +24,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     return _kept(config, made)
 
 
-def run_together(
+def compute_together(
     configs: Sequence[Config], progresses: Sequence[Progress]
 ) -> Iterator[tuple[int, Tensors | Exception]]:
     """`run` of each, all trained as one: see `icl_core.contract.experiment.Together`."""
@@ -33,7 +33,7 @@ def run_together(
         (training_phase(name, config), progress, partial(phases.curves, name))
         for name, config, progress in zip(names, configs, progresses, strict=True)
     ]
-    for index, made in phases.run_together(plans, partial(together.train, MAIN, configs)):
+    for index, made in phases.run_together(plans, partial(batched_trainings.train, MAIN, configs)):
         yield index, made if isinstance(made, Exception) else _kept(configs[index], made[names[index]])
 
 

@@ -10,12 +10,12 @@ fresh prompts against N, of the mean and of the median, over what infinitely man
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.learned import claims, draw
-from icl_core.papers.memformers.learned.metrics import metrics
-from icl_core.papers.memformers.learned.script import SCRIPT
+from icl_core.papers.memformers.learned.metrics import measure
 from icl_core.papers.memformers.learned.settings import PRESETS, Config, View, sizes_of
-from icl_core.papers.memformers.learned.train import run
-from icl_core.papers.memformers.shared.read_run import log_from_least
-from icl_core.papers.memformers.shared.told import compared
+from icl_core.papers.memformers.learned.story import SCRIPT
+from icl_core.papers.memformers.learned.train import compute
+from icl_core.papers.memformers.shared.captions import compared
+from icl_core.papers.memformers.shared.load_run import log_from_least
 from icl_core.papers.memformers.shared.upgrade import upgrade
 
 
@@ -44,9 +44,9 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("gap", draw.gap, moving=False),
         Drawing("own", draw.own, moving=False),

@@ -13,7 +13,7 @@ from icl_core.papers.memformers.learned.metrics import excess, power
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.draw.losses import printed, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
-from icl_core.papers.memformers.shared.read_run import curve, log_from_least, step
+from icl_core.papers.memformers.shared.load_run import curve, log_from_least, step
 
 RINGS = " Rings are the paper's points; it shows these prompts alone."
 

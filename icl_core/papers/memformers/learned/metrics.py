@@ -4,12 +4,12 @@ import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.learned import claims
-from icl_core.papers.memformers.shared.read_run import log_from_least, mean_and_error
+from icl_core.papers.memformers.shared.load_run import log_from_least, mean_and_error
 
 POWER_AT = 2  # steps of the method: of more, the mean over fresh prompts is heavy-tailed
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """Few prompts on themselves and on fresh ones; many; and the fall of the excess risk."""
     found, config, sizes = [], run.config, list(run["size/prompts"])
     shared = config.memory == "learned shared"

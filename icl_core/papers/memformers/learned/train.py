@@ -6,14 +6,14 @@ import numpy as np
 
 from icl_core.contract.experiment import Progress
 from icl_core.papers.memformers.learned.settings import Config, model_of, sizes_of
-from icl_core.papers.memformers.shared.baselines import baselines
+from icl_core.papers.memformers.shared.baselines import baseline_losses
 from icl_core.papers.memformers.shared.train import by_depth, every_depth, on_own_batch
 from icl_core.training import phases
 
 ENDLESS = "endless"
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Learn from every number of prompts N and for every number of steps, all seeds together. `size/prompts` [N];
     `evaluated/loss`, `/median`, `/train` [seeds, N, K] on fresh prompts and on its own; `endless/loss`, `/median`
     [seeds, K];
@@ -29,6 +29,6 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
         **{f"evaluated/{name}": array for name, array in by_size.items()},
         **{f"endless/{name}": of(ENDLESS, measure=name) for name in ("loss", "median")},
         "size/prompts": np.array(sizes_of(config)),
-        **baselines(every[ENDLESS]),
+        **baseline_losses(every[ENDLESS]),
         "baseline/cg_train": np.stack([on_own_batch(model)["baseline/cg_train"] for model in models.values()], 1),
     }

@@ -9,18 +9,27 @@ with one matrix can do. The trained model can be decoded: the method that it has
 from collections.abc import Callable
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
-from icl_core.papers.memformers.methods import claims, printed
+from icl_core.papers.memformers.methods import claims, printed_curves
 from icl_core.papers.memformers.methods.atlas import ATLAS, CLAIMS
-from icl_core.papers.memformers.methods.draw import cells, depth, forms, optimiser, overfit, products, stage, trajectory
-from icl_core.papers.memformers.methods.metrics import metrics
-from icl_core.papers.memformers.methods.script import SCRIPT
+from icl_core.papers.memformers.methods.draw import (
+    depth,
+    explanations,
+    operations,
+    optimiser,
+    overfit,
+    stage,
+    trajectory,
+    two_forms,
+)
+from icl_core.papers.memformers.methods.metrics import measure
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
-from icl_core.papers.memformers.methods.train import companions, run
-from icl_core.papers.memformers.shared.diagram import Opens, diagram
+from icl_core.papers.memformers.methods.story import SCRIPT
+from icl_core.papers.memformers.methods.train import companions, compute
+from icl_core.papers.memformers.shared.captions import above, compared
+from icl_core.papers.memformers.shared.diagram import Opens, model_diagram
 from icl_core.papers.memformers.shared.draw import preconditioner, training
 from icl_core.papers.memformers.shared.draw.losses import floor_of
-from icl_core.papers.memformers.shared.read_run import end
-from icl_core.papers.memformers.shared.told import above, compared
+from icl_core.papers.memformers.shared.load_run import end
 from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.shared.variants import VARIANTS
@@ -73,25 +82,27 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
-    claims=(*claims.ALL, *printed.CLAIMS, *CLAIMS),
-    metrics=metrics,
+    run=compute,
+    claims=(*claims.ALL, *printed_curves.CLAIMS, *CLAIMS),
+    metrics=measure,
     drawings=(
         Drawing("by_depth", stage.depth),
         Drawing("batch", stage.batch, moving=False, applies=stage.keeps_its_batch),
         Drawing("path", stage.path, PLANE),
-        Drawing("learned", stage.learned, MODEL, applies=optimiser.applies, cells=cells.learned),
+        Drawing("learned", stage.learned, MODEL, applies=optimiser.applies, cells=explanations.learned),
         Drawing("preconditioned", stage.preconditioned, MODEL, moving=False, applies=optimiser.applies),
         Drawing("loss", stage.loss, applies=stage.keeps_its_batch),
-        Drawing("depth", depth.depth, ("overlay", "average"), METHODS, wide=True, moving=False),
-        Drawing("overfit", overfit.overfit, (), METHODS, moving=False),
-        Drawing("products", products.by_products, (), METHODS, moving=False, applies=products.applies),
-        Drawing("optimiser", optimiser.optimiser, ("unit", *MODEL), BESIDE, wide=True, applies=optimiser.applies),
-        Drawing("trajectory", trajectory.trajectory, (*PLANE, "after"), PROMPTS, wide=True),
-        Drawing("forms", forms.forms, (*PROMPT, "reading", "layer"), PROMPTS, wide=True),
+        Drawing("depth", depth.depth_panel, ("overlay", "average"), METHODS, wide=True, moving=False),
+        Drawing("overfit", overfit.overfit_panel, (), METHODS, moving=False),
+        Drawing("products", operations.by_products, (), METHODS, moving=False, applies=operations.applies),
+        Drawing("optimiser", optimiser.optimiser_panel, ("unit", *MODEL), BESIDE, wide=True, applies=optimiser.applies),
+        Drawing("trajectory", trajectory.trajectory_panel, (*PLANE, "after"), PROMPTS, wide=True),
+        Drawing("forms", two_forms.forms, (*PROMPT, "reading", "layer"), PROMPTS, wide=True),
         Drawing("whitened", preconditioner.whitened, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS),
-        Drawing("preconditioner", preconditioner.preconditioner, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS),
-        Drawing("training", training.training, ("single_seeds",), CURVES, live=True),
+        Drawing(
+            "preconditioner", preconditioner.preconditioner_panel, ("layer", *MODEL), BESIDE, wide=True, applies=KNOWS
+        ),
+        Drawing("training", training.training_panel, ("single_seeds",), CURVES, live=True),
         Drawing("distances", training.distances, (), CURVES, live=True, wide=True, applies=KNOWS),
     ),
     presets=PRESETS,
@@ -100,6 +111,6 @@ EXPERIMENT = Experiment(
     upgrade=upgrade,
     goes_on=goes_on,
     script=SCRIPT,
-    diagram=lambda config: diagram(config, _opens(config)),
+    diagram=lambda config: model_diagram(config, _opens(config)),
     atlas=ATLAS,
 )

@@ -7,8 +7,8 @@ import torch
 
 from icl_core.contract.experiment import Claim, Metric, Run
 from icl_core.papers.memformers.methods import claims, protocol
-from icl_core.papers.memformers.shared import read_run, token_form
-from icl_core.papers.memformers.shared.read_run import log_from_least
+from icl_core.papers.memformers.shared import load_run, token_form
+from icl_core.papers.memformers.shared.load_run import log_from_least
 from icl_core.papers.memformers.shared.task import eigenvalues_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.statistics.trend import still_falling
@@ -26,7 +26,7 @@ FEW = 100  # prompts up to which a fixed batch counts as few
 HEADS_ON = 256  # prompts on which heads are held against their sum
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """The claims that this setting can bear out, measured."""
     config = run.config
     found: list[Metric] = []
@@ -85,7 +85,7 @@ def _floors(run: Run) -> list[Metric]:
 def _against_cgd(run: Run) -> list[Metric]:
     config, variant = run.config, VARIANTS[run.config.variant]
     last = min(4, config.d - 1)  # after d steps conjugate gradient is exact
-    if not read_run.knows_covariance(config) or variant.shared or config.n < 2 * config.d or not _uneven(config):
+    if not load_run.knows_covariance(config) or variant.shared or config.n < 2 * config.d or not _uneven(config):
         return []
     trained = _fresh(run)[:, :last]
     cg, given = (log_from_least(run[f"baseline/{name}"])[:last] for name in ("cg", "pcg"))
@@ -120,7 +120,7 @@ def _off_their_sum(run: Run) -> float:
     """The largest difference between the predictions of H heads and of one head with the sum of their matrices on
     fresh prompts, token by token as the paper writes them, relative to the largest prediction."""
     config, generator = run.config, torch.Generator().manual_seed(2**31 + 37)
-    parameters, root = read_run.parameters_at(run, 1, config.layers), read_run.root_of(run, 1)
+    parameters, root = load_run.parameters_at(run, 1, config.layers), load_run.root_of(run, 1)
     merged = {**parameters, "A": parameters["A"].sum(1, keepdim=True)}
     X = root @ torch.randn(HEADS_ON, config.d, config.n + 1, generator=generator)
     y = (X * torch.randn(HEADS_ON, config.d, 1, generator=generator)).sum(1)[:, : config.n]

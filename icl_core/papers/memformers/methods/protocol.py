@@ -3,14 +3,14 @@
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.memformers.methods import claims, printed
-from icl_core.papers.memformers.shared.read_run import log_from_least, mean_and_error
+from icl_core.papers.memformers.methods import claims, printed_curves
+from icl_core.papers.memformers.shared.load_run import log_from_least, mean_and_error
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 
 def figures(run: Run) -> list[Metric]:
     """The authors' own training: against the curves that they print, and against conjugate gradient."""
-    config, found = run.config, [row.metric(run) for row in printed.ROWS if row.claim.is_at(run.config)]
+    config, found = run.config, [row.metric(run) for row in printed_curves.ROWS if row.claim.is_at(run.config)]
     own = log_from_least(run["evaluated/train"])
     if VARIANTS[config.variant].moves_covariates:
         ahead = (own - log_from_least(run["baseline/cg_train"]))[:, 1:]

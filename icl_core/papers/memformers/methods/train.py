@@ -9,7 +9,7 @@ import numpy as np
 from icl_core.contract.experiment import Progress, names
 from icl_core.papers.memformers.methods.first_phase import with_first_phases
 from icl_core.papers.memformers.methods.settings import Config
-from icl_core.papers.memformers.shared.baselines import baselines
+from icl_core.papers.memformers.shared.baselines import baseline_losses
 from icl_core.papers.memformers.shared.train import EVALUATED, by_depth, every_depth, frozen, on_own_batch
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.training import phases
@@ -18,7 +18,7 @@ from icl_core.training.phases import Made
 MAIN = "main"
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every depth, evaluate each on fresh prompts, and put the classical methods beside them.
 
     `depth/layers` [K]; `evaluated/*` and, for each of `names/beside`, `beside/<id>/*` [seeds, K]; `baseline/*` [K];
@@ -31,7 +31,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     plan = with_first_phases(plan, models)
     made = phases.run(plan, progress, partial(_curves, config))
     same = {} if config.batches == "fresh" else on_own_batch(config)
-    return {**_gathered(config, made), **baselines(config), **same, **frozen(config)}
+    return {**_gathered(config, made), **baseline_losses(config), **same, **frozen(config)}
 
 
 def companions(config: Config) -> dict[str, Config]:

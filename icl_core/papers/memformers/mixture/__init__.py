@@ -16,12 +16,12 @@ import numpy as np
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.mixture import claims
 from icl_core.papers.memformers.mixture.draw import losses, one_component, polynomials, stage
-from icl_core.papers.memformers.mixture.metrics import metrics
-from icl_core.papers.memformers.mixture.script import SCRIPT
+from icl_core.papers.memformers.mixture.metrics import measure
 from icl_core.papers.memformers.mixture.settings import PRESETS, Config, View, mixture_of
-from icl_core.papers.memformers.mixture.train import run
+from icl_core.papers.memformers.mixture.story import SCRIPT
+from icl_core.papers.memformers.mixture.train import compute
+from icl_core.papers.memformers.shared.captions import compared
 from icl_core.papers.memformers.shared.gated_diagram import diagram
-from icl_core.papers.memformers.shared.told import compared
 from icl_core.papers.memformers.shared.upgrade import upgrade
 
 
@@ -69,9 +69,9 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("gated heads", one_component.comparison, applies=of_components),
         Drawing("gates shown", one_component.shares, ("depth_shown", "seed_shown"), applies=of_components),
@@ -81,7 +81,7 @@ EXPERIMENT = Experiment(
         Drawing("depth", losses.depth, (), METHODS, wide=True, applies=of_tokens),
         Drawing("methods", losses.methods, ("depth_shown",), METHODS, wide=True, applies=of_tokens),
         Drawing("gates", losses.gates, ("depth_shown", "seed_shown"), PROMPTS, applies=of_tokens),
-        Drawing("polynomials", polynomials.polynomials, ("seed_shown",), PROMPTS, applies=of_tokens),
+        Drawing("polynomials", polynomials.polynomials_panel, ("seed_shown",), PROMPTS, applies=of_tokens),
         Drawing("spread", polynomials.spread, (), PROMPTS, applies=of_tokens),
         Drawing("picked", one_component.picked, (), PROMPTS, applies=of_components),
         Drawing("test time", losses.test_time, (), CURVES, applies=of_tokens),

@@ -71,7 +71,7 @@ def fresh(config: Config, component: int) -> Iterator[Tensor]:
     for _ in range(0, FRESH, BLOCK):
         x, _ = of_component(mixture_of(config).components[component], config.n, BLOCK, generator)
         x[-1] = 1.0
-        yield x[None].to(device.device())
+        yield x[None].to(device.current_device())
 
 
 def nothing_learned(config: Config) -> float:
@@ -82,4 +82,4 @@ def nothing_learned(config: Config) -> float:
 
 def _stacked(rows: list[tuple[Tensor, Tensor]]) -> Tokens:
     x, target = zip(*rows, strict=True)
-    return Tokens(torch.stack(x).to(device.device()), torch.stack(target).to(device.device()))
+    return Tokens(torch.stack(x).to(device.current_device()), torch.stack(target).to(device.current_device()))

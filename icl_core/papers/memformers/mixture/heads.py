@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Tensors
-from icl_core.papers.memformers.mixture.prompts import Batches, distributions, prompts
+from icl_core.papers.memformers.mixture.prompts import Batches, distributions, sample_prompts
 from icl_core.papers.memformers.mixture.settings import Config
 from icl_core.papers.memformers.shared import train, variants
 from icl_core.papers.memformers.shared.first_order import expected_losses
@@ -49,7 +49,7 @@ def _train(config: Config, kind: str, layers: int, resumed: Tensors, report: Rep
 def problem(config: Config, rows: SimpleNamespace, parameters: Parameters, batches: Batches) -> loop.Problem:
     """What the loop trains: the logarithm of every row's mean loss."""
     every = distributions(config)
-    watched = [prompts(each, config.n, WATCHED, torch.Generator().manual_seed(2**31 + 41)) for each in every]
+    watched = [sample_prompts(each, config.n, WATCHED, torch.Generator().manual_seed(2**31 + 41)) for each in every]
     S = torch.stack(watched * config.seeds)[:, None, None]  # [rows, 1, 1, prompts]
     root = torch.ones(rows.seeds, 1, 1, device=S.device)
 

@@ -4,10 +4,10 @@ import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
 from icl_core.papers.memformers.mixture import claims
-from icl_core.papers.memformers.shared.read_run import mean_and_error
+from icl_core.papers.memformers.shared.load_run import mean_and_error
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """Both kinds of head with gates and with Γ learned too, on the same fresh prompts; and what gates pick."""
     linear, gated = (_last(run, each) for each in ("linear/gated", "lfom/gated"))  # [seeds]
     if run.config.prompts == "tokens":

@@ -22,11 +22,11 @@ def tokens(of: Distribution, shape: tuple[int, ...], generator: torch.Generator)
     return means[component] + deviations[component] * torch.randn(shape, generator=generator)
 
 
-def prompts(of: Distribution, n: int, count: int, generator: torch.Generator) -> Tensor:
+def sample_prompts(of: Distribution, n: int, count: int, generator: torch.Generator) -> Tensor:
     """S / E x² of `count` prompts, on the device."""
     sizes = [min(CHUNK, count - start) for start in range(0, count, CHUNK)]
     parts = [tokens(of, (n, size), generator).square().mean(0) for size in sizes]
-    return (torch.cat(parts) / of.second).to(device.device())
+    return (torch.cat(parts) / of.second).to(device.current_device())
 
 
 def distributions(config: Config) -> list[Distribution]:
@@ -38,14 +38,14 @@ def distributions(config: Config) -> list[Distribution]:
 def held_out(config: Config, of: int = -1) -> Tensor:
     """S of the test set of one distribution, the mixture being the last: the same for all models."""
     generator = torch.Generator().manual_seed(2**31 + 43)
-    return prompts(distributions(config)[of], config.n, test_set.PROMPTS, generator)
+    return sample_prompts(distributions(config)[of], config.n, test_set.PROMPTS, generator)
 
 
 def met(config: Config) -> Batch:
     """The prompts met at test time, of every seed, with their w*."""
     generator = torch.Generator().manual_seed(70_000 + config.seed)
     count, mixture = config.gate_prompts, mixture_of(config)
-    S = torch.stack([prompts(mixture, config.n, count, generator) for _ in range(config.seeds)])
+    S = torch.stack([sample_prompts(mixture, config.n, count, generator) for _ in range(config.seeds)])
     return Batch(S[:, None, None], gaussian((config.seeds, 1, 1, count), generator))
 
 
@@ -55,7 +55,9 @@ class Batches:
     def __init__(self, config: Config) -> None:
         self.config, self.generator = config, torch.Generator().manual_seed(50_000 + config.seed)
         count = max(POOL, config.batch * config.seeds)
-        self.pool = torch.stack([prompts(each, config.n, count, self.generator) for each in distributions(config)])
+        self.pool = torch.stack(
+            [sample_prompts(each, config.n, count, self.generator) for each in distributions(config)]
+        )
 
     def at(self, step: int) -> Batch:
         """S [rows, 1, 1, batch] and as many w*; rows are seeds × distributions."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from icl_core.contract.experiment import Tensors
 from icl_core.machine import device
-from icl_core.papers.memformers.mixture import components, tokens
+from icl_core.papers.memformers.mixture import components, token_heads
 from icl_core.papers.memformers.mixture.components import Tokens
 from icl_core.papers.memformers.mixture.settings import Config, mixture_of
 from icl_core.papers.memformers.shared.train import EVALUATIONS
@@ -57,12 +57,12 @@ def _train_heads(config: Config, kind: str, depth: int, resumed: Tensors, report
     """All heads of one kind and depth, rows seeds × components; their loss is watched on fresh prompts."""
     batch, H = components.training(config), len(mixture_of(config).components)
     parameters = _initial(config, kind, depth)
-    alone = torch.ones(len(batch.x), 1, device=device.device())
-    of = problem(parameters, lambda leaves: tokens.gated(leaves, alone), batch, config.learning_rate)
+    alone = torch.ones(len(batch.x), 1, device=device.current_device())
+    of = problem(parameters, lambda leaves: token_heads.gated(leaves, alone), batch, config.learning_rate)
     watched = [next(components.fresh(config, m)) for m in range(H)]  # the first block of each
 
     def watch(step: int) -> loop.Measures:
-        every = _fresh_losses(config, tokens.gated(parameters, alone), watched)  # [rows, H]
+        every = _fresh_losses(config, token_heads.gated(parameters, alone), watched)  # [rows, H]
         return {"loss": every.view(-1, H, H).diagonal(dim1=1, dim2=2).reshape(-1).cpu().numpy()}
 
     state = loop.train(
@@ -76,19 +76,23 @@ def _initial(config: Config, kind: str, depth: int) -> Parameters:
     rows, found = len(mixture_of(config).components), []
     for seed in range(config.seed, config.seed + config.seeds):
         generator = torch.Generator().manual_seed(110_000 + 100 * seed + depth)
-        found.append(tokens.initial(kind, rows, depth, config.n, generator))
-    return {name: torch.cat([each[name] for each in found]).to(device.device()) for name in found[0]}
+        found.append(token_heads.initial(kind, rows, depth, config.n, generator))
+    return {name: torch.cat([each[name] for each in found]).to(device.current_device()) for name in found[0]}
 
 
 def problem(
-    parameters: Parameters, layers: Callable[[Parameters], tokens.Layers], prompts: Tokens, rate: float, held: int = 0
+    parameters: Parameters,
+    layers: Callable[[Parameters], token_heads.Layers],
+    prompts: Tokens,
+    rate: float,
+    held: int = 0,
 ) -> loop.Problem:
     """What the loop trains: every row's mean loss on its prompts, by Adam as torch has it, at a constant rate. Γ stays
     as it is in the first `held` rows."""
 
     def step(index: int):
         leaves = several_seeds.leaves(parameters)
-        losses = tokens.errors(layers(leaves), prompts).square().mean(1)  # [rows]
+        losses = token_heads.errors(layers(leaves), prompts).square().mean(1)  # [rows]
         gradients = several_seeds.gradients(losses, leaves)
         if held:
             gradients["Gamma"][:held] = 0  # Adam takes no step where the gradient has always been zero
@@ -103,7 +107,7 @@ def _train_gates(config: Config, kind: str, made: Tensors, resumed: Tensors, rep
     too. `final/*` [rows, …]; `own` [rows], the loss at the end; `learning` [rows, points] at `learning/step`."""
     ways = 1 if kind == "linear" else 2
     heads = {name: value.repeat(ways, *(1 for _ in value.shape[1:])) for name, value in heads_of(config, made).items()}
-    learned = {"gates": torch.zeros(heads["P"].shape[:2], device=device.device())}
+    learned = {"gates": torch.zeros(heads["P"].shape[:2], device=device.current_device())}
     if ways > 1:
         learned["Gamma"] = heads.pop("Gamma")
     met = components.met(config)
@@ -111,14 +115,14 @@ def _train_gates(config: Config, kind: str, made: Tensors, resumed: Tensors, rep
     of = problem(learned, partial(_with_gates, heads), prompts, config.gate_rate, config.seeds * (ways - 1))
     state = loop.train(of, config.gate_steps, [config.gate_steps], resumed, report)
     at = np.unique(np.linspace(0, config.gate_steps - 1, POINTS).astype(int))
-    own = tokens.errors(_with_gates(heads, learned), prompts).square().mean(1)
+    own = token_heads.errors(_with_gates(heads, learned), prompts).square().mean(1)
     final = {f"final/{name}": array for name, array in state.snapshots[-1].items()}
     curve = np.array(state.batch["loss"], np.float32).T[:, at]
     return {**final, "own": own.cpu().numpy(), "learning": curve, "learning/step": at}
 
 
-def _with_gates(heads: Parameters, learned: Parameters) -> tokens.Layers:
-    return tokens.gated({**heads, **learned}, learned["gates"])
+def _with_gates(heads: Parameters, learned: Parameters) -> token_heads.Layers:
+    return token_heads.gated({**heads, **learned}, learned["gates"])
 
 
 def _train_picked(config: Config, kind: str, made: Tensors, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
@@ -126,7 +130,7 @@ def _train_picked(config: Config, kind: str, made: Tensors, resumed: Tensors, re
     heads = heads_of(config, made)
     H = heads["P"].shape[1]
     every = {name: value.repeat_interleave(H, 0) for name, value in heads.items()}
-    learned = {"gates": torch.zeros(len(every["P"]), H, device=device.device())}
+    learned = {"gates": torch.zeros(len(every["P"]), H, device=device.current_device())}
     of = problem(learned, partial(_with_gates, every), components.met_of_each(config), PICKED_RATE)
     of = replace(of, schedule=loop.cosine(PICKED_STEPS))
     state = loop.train(of, PICKED_STEPS, [PICKED_STEPS], resumed, report)
@@ -135,22 +139,22 @@ def _train_picked(config: Config, kind: str, made: Tensors, resumed: Tensors, re
 
 def heads_of(config: Config, made: Tensors) -> Parameters:
     """What a phase has trained, its rows as heads: [seeds, H, …]."""
-    found = {name: torch.tensor(array).to(device.device()) for name, array in phases.final(made).items()}
+    found = {name: torch.tensor(array).to(device.current_device()) for name, array in phases.final(made).items()}
     return {name: value.reshape(config.seeds, -1, *value.shape[2:]) for name, value in found.items()}
 
 
-def _fresh_losses(config: Config, layers: tokens.Layers, blocks: list[Tensor]) -> Tensor:
+def _fresh_losses(config: Config, layers: token_heads.Layers, blocks: list[Tensor]) -> Tensor:
     """The expected loss of every row on a block of each component, [rows, components]."""
     every = zip(mixture_of(config).components, blocks, strict=True)
     return torch.stack([expected(layers, x, of.second).mean(1) for of, x in every], 1)
 
 
-def expected(layers: tokens.Layers, x: Tensor, second: float) -> Tensor:
+def expected(layers: token_heads.Layers, x: Tensor, second: float) -> Tensor:
     """The loss of fresh prompts x [1, n + 1, prompts], whose query is 1, in the mean over query and w* of E x²
     `second`: [rows, prompts]."""
     rows = layers.own.shape[0]
     prompts = Tokens(x.expand(rows, -1, -1), torch.ones(rows, x.shape[-1], device=x.device))
-    return tokens.errors(layers, prompts).square() * second**2
+    return token_heads.errors(layers, prompts).square() * second**2
 
 
 def curves(config: Config, state: loop.State) -> dict[str, np.ndarray]:

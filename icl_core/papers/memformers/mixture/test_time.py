@@ -31,7 +31,7 @@ def heads_of(config: Config, made: phases.Made, kind: str, depth: int) -> tuple[
     mixture = mixture_of(config)
     moved = [mixture.second / each.second for each in mixture.components]
     scale = torch.tensor(moved)[None, :, None, None, None]
-    Gamma, A, scale = (each.to(device.device()) for each in (Gamma, A, scale))
+    Gamma, A, scale = (each.to(device.current_device()) for each in (Gamma, A, scale))
     return Heads(Gamma[:, :-1], A[:, :-1] * scale), Heads(Gamma[:, -1:], A[:, -1:])
 
 

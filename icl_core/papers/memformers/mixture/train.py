@@ -5,14 +5,14 @@ from functools import partial
 import numpy as np
 
 from icl_core.contract.experiment import Progress, names
-from icl_core.papers.memformers.mixture import evaluated, protocol
+from icl_core.papers.memformers.mixture import evaluation, protocol
 from icl_core.papers.memformers.mixture.heads import KINDS, training_phase
 from icl_core.papers.memformers.mixture.settings import Config
 from icl_core.papers.memformers.mixture.test_time import METHODS, adapted, references
 from icl_core.training import phases
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train both kinds of head at every depth K, then learn gates on prompts of the mixture.
 
     `curve/<kind>/<row>` [seeds, evaluations] of the deepest heads; the rest as `evaluated.results` and `of_tokens` say.
@@ -23,7 +23,7 @@ def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
 def of_components(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Prompts of one component each, as in the authors' code."""
     made = phases.run(protocol.plan(config), progress, partial(_curves, config))
-    return {**_curves(config, made), **evaluated.results(config, made)}
+    return {**_curves(config, made), **evaluation.results(config, made)}
 
 
 def of_tokens(config: Config, progress: Progress) -> dict[str, np.ndarray]:

@@ -22,7 +22,7 @@ BASELINES = ("cg", "pcg", "gd", "momentum", "momentum_tuned", "nesterov", "neste
 Lines = dict[str, np.ndarray]
 
 
-def baselines(config: Any) -> Lines:
+def baseline_losses(config: Any) -> Lines:
     """For each of `names/baselines` and the floors, `baseline/<id>`, `_error` and `_median` [K] for one to `layers`
     steps: mean losses on fresh prompts, the standard errors of their logarithms and the medians; `reference/*`: tuned
     learning rates and conjugate gradient's mean coefficients.

@@ -22,7 +22,7 @@ STREAM, REGISTER, TOP = 300.0, 190.0, 62.0
 Opens = tuple[str, Mapping[str, Any], int | None]  # a drawing, the view that it needs, which of its maps
 
 
-def diagram(config: Any, opens: Mapping[str, Any]) -> Diagram:
+def model_diagram(config: Any, opens: Mapping[str, Any]) -> Diagram:
     """The model of a config. `opens` says what shows a layer's matrix "A", of a layer counted from 0, what shows its
     "gradient", and what shows the "memory" and the "end"; what it leaves out has no drawing."""
     memory = VARIANTS[config.variant].memory

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from icl_core.contract.knobs import BadSetting, choice, knobs, settings, slider, text
+from icl_core.contract.knobs import BadSetting, choice, knobs_of, settings, slider, text
 from icl_core.machine import device
 from icl_core.papers.memformers.shared import test_set
 from icl_core.papers.memformers.shared.task import BLOCKS, FEWEST, POOL, SPECTRA, eigenvalues_of
@@ -50,7 +50,7 @@ class Task:
 
 def task_of(config: Task) -> dict[str, Any]:
     """The fields of its task."""
-    return {name: getattr(config, name) for name in knobs(Task)}
+    return {name: getattr(config, name) for name in knobs_of(Task)}
 
 
 @settings

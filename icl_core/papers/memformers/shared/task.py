@@ -48,7 +48,7 @@ def covariances(config: Any) -> list[Covariance]:
 
 def roots(config: Any) -> Tensor:
     """Σ^½ of every seed, [seeds, d, d] float32."""
-    return torch.stack([each.root for each in covariances(config)]).float().to(device.device())
+    return torch.stack([each.root for each in covariances(config)]).float().to(device.current_device())
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,12 +104,12 @@ def _pool(d: int, n: int, count: int, seed: int, examples: bool) -> tuple[Tensor
     """The prompts of a pool, and the state of its generator behind them."""
     generator = torch.Generator().manual_seed(seed)
     held = (covariates if examples else grams)(d, n, count, generator, torch.float32)
-    return held.to(device.device()), generator.get_state()
+    return held.to(device.current_device()), generator.get_state()
 
 
 def gaussian(shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
     """Standard normal numbers, drawn on the CPU so that every device sees the same."""
-    return torch.randn(shape, generator=generator).to(device.device())
+    return torch.randn(shape, generator=generator).to(device.current_device())
 
 
 def kept(config: Any, generator: torch.Generator, examples: bool) -> Batch:
@@ -117,7 +117,7 @@ def kept(config: Any, generator: torch.Generator, examples: bool) -> Batch:
     The same prompts for every model; a "common" one is drawn once and turned with every seed's rotation."""
     common, shape = config.batches == "common", (config.d, config.n, config.batch)
     drawn = 1 if common else config.seeds
-    U = torch.stack([covariates(*shape, generator).to(device.device()) for _ in range(drawn)])
+    U = torch.stack([covariates(*shape, generator).to(device.current_device()) for _ in range(drawn)])
     target = gaussian((drawn, config.d, 1, config.batch), generator)
     query = gaussian((drawn, config.d, config.batch), generator)
     if common:
@@ -128,7 +128,7 @@ def kept(config: Any, generator: torch.Generator, examples: bool) -> Batch:
 
 def rotations(config: Any) -> Tensor:
     """Uᵀ of every seed, [seeds, d, d] float32: turns what is drawn in the eigenbasis of Σ into a seed's coordinates."""
-    return torch.stack([each.rotation.T for each in covariances(config)]).float().to(device.device())
+    return torch.stack([each.rotation.T for each in covariances(config)]).float().to(device.current_device())
 
 
 def turned(turn: Tensor, vectors: Tensor) -> Tensor:

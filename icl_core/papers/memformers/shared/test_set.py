@@ -34,7 +34,7 @@ def _remembered(d: int, n: int, prompts: int, seed: int) -> tuple[tuple[Tensor, 
 def _drawn(d: int, n: int, prompts: int, seed: int) -> Iterator[tuple[Tensor, Tensor]]:
     generator = torch.Generator().manual_seed(2**31 + seed)
     for _ in range(0, prompts, BLOCK):
-        U = covariates(d, n, BLOCK, generator, torch.float32).to(device.device())
+        U = covariates(d, n, BLOCK, generator, torch.float32).to(device.current_device())
         yield U, gram(U)
 
 

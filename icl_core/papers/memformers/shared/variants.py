@@ -85,7 +85,7 @@ def initial(config: Any, generator: torch.Generator) -> Parameters:
         made["A"] = small * gaussian((s, H, L) + ((d, d) if config.preconditioner == "full" else ()), generator)
     if variant.memory == "deflection":
         plain = {"alpha": torch.ones(s, L), "gamma": torch.zeros(s, L)}
-        made |= {name: value.to(device.device()) for name, value in plain.items()}
+        made |= {name: value.to(device.current_device()) for name, value in plain.items()}
     if variant.memory == "Gamma":
         made["Gamma"] = _own_alone(config, variant) * (1 if variant.preconditioned else small)
     if variant.moves_covariates:
@@ -103,7 +103,7 @@ def _own_alone(config: Any, variant: Variant) -> Tensor:
         own = torch.zeros(s, L) if variant.needs_examples else torch.ones(s, L)
     else:
         own = torch.eye(L).repeat(s, 1, 1)
-    own = own.to(device.device())
+    own = own.to(device.current_device())
     return own.reshape(*own.shape, *(1 for _ in width)).repeat(*(1 for _ in own.shape), *width)
 
 

@@ -14,12 +14,12 @@ from icl_core.papers.memformers.shared.train import goes_on
 from icl_core.papers.memformers.speed import claims
 from icl_core.papers.memformers.speed.crossings import WITHIN, Factors, arrivals, at_best, typical
 from icl_core.papers.memformers.speed.draw import arrivals as steps
-from icl_core.papers.memformers.speed.draw import curves, worth
-from icl_core.papers.memformers.speed.metrics import metrics
+from icl_core.papers.memformers.speed.draw import curves, speedup
+from icl_core.papers.memformers.speed.metrics import measure
 from icl_core.papers.memformers.speed.models import CGD, LINEAR, MODELS, STEPPED
-from icl_core.papers.memformers.speed.script import SCRIPT
 from icl_core.papers.memformers.speed.settings import BOTH, PRESETS, Config, View, model_of, rates_of
-from icl_core.papers.memformers.speed.train import run
+from icl_core.papers.memformers.speed.story import SCRIPT
+from icl_core.papers.memformers.speed.train import compute
 
 
 def headline(run: Run, view: View) -> str:
@@ -32,13 +32,13 @@ def headline(run: Run, view: View) -> str:
         return f"In {where} coordinates the linear transformer never comes within {WITHIN} of the floor."
     return (
         f"In {where} coordinates step sizes and memory make training {_shorter(both)} shorter, step sizes alone "
-        f"{worth.times(steps)}."
+        f"{speedup.times(steps)}."
     )
 
 
 def _shorter(found: Factors) -> str:
     spread = f" ({found.values.min():.1f} to {found.values.max():.1f})" if len(found.values) > 1 else ""
-    return f"{worth.times(found)}{spread}"
+    return f"{speedup.times(found)}{spread}"
 
 
 def cost(config: Config) -> float:
@@ -53,12 +53,12 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("steps", steps.here, ("coordinates", "shown"), moving=False),
-        Drawing("worth", worth.worth, ("coordinates",), moving=False),
+        Drawing("worth", speedup.worth, ("coordinates",), moving=False),
         Drawing("losses", curves.at_rate, ("coordinates", "rate", "shown"), moving=False),
         Drawing("steps there", steps.there, ("coordinates", "shown"), "Other coordinates", moving=False),
         Drawing("every rate", curves.every_rate, ("coordinates", "model"), "Every rate", live=True, moving=False),

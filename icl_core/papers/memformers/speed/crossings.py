@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.papers.memformers.shared.read_run import log_of
+from icl_core.papers.memformers.shared.load_run import log_of
 from icl_core.papers.memformers.speed.models import BY_ID, LINEAR, Timed
 from icl_core.statistics.trend import last_fall, tail
 

@@ -14,7 +14,7 @@ STARTS = 8  # of the search for the best shared Γ
 SEED = 2**31 + 41
 
 
-def floors(config: Any) -> dict[str, np.ndarray]:
+def loss_floors(config: Any) -> dict[str, np.ndarray]:
     """`baseline/floor`, the least loss of any polynomial of degree L in Σ⁻¹ S, and `baseline/floor_shared`, of those
     that a model with one Γ_j for all layers can be; on the prompts of every evaluation, [1] each."""
     held = test_set.held_out(config.d, config.n, test_set.WATCHED)

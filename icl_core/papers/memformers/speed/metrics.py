@@ -12,7 +12,7 @@ from icl_core.papers.memformers.speed.models import CGD, EQUAL, LFOM, STEPPED
 WHERE = "original"
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """The factors at the rate of the claims and at the best ones; how near every model comes to the floor."""
     found = [_slowest(claims.BEST_RATE, [at_best(run, WHERE, each) for each in (CGD, LFOM)])]
     if (index := _claimed_rate(run)) is not None:

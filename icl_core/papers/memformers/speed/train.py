@@ -13,19 +13,19 @@ from icl_core.papers.memformers.shared import test_set, variants
 from icl_core.papers.memformers.shared.settings import Model
 from icl_core.papers.memformers.shared.task import roots
 from icl_core.papers.memformers.shared.train import Batches, curves, problem, trained
-from icl_core.papers.memformers.speed.floors import floors
+from icl_core.papers.memformers.speed.floors import loss_floors
 from icl_core.papers.memformers.speed.models import MODELS, Timed
 from icl_core.papers.memformers.speed.settings import BOTH, Config, model_of, rates_of
 from icl_core.training import loop, phases
 from icl_core.training.phases import Made, Phase, Report
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train `names/models` at every one of `rate/values` [rates] in each of `names/coordinates`, all seeds of one
     together. `curve/<coordinates>/<model>/<index of the rate>` [seeds, evaluations] beside `curve/step`: the loss on
     fresh prompts, NaN if the training diverged; `baseline/floor` and `baseline/floor_shared` [1] on the same ones."""
     made = phases.run(plan(config), progress, partial(_shown, config))
-    return {**_shown(config, made), **floors(config)}
+    return {**_shown(config, made), **loss_floors(config)}
 
 
 def plan(config: Config) -> list[Phase]:

@@ -9,10 +9,10 @@ of the expected loss vanishes. The misprints on the way are listed, each with th
 from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.theorems import claims
 from icl_core.papers.memformers.theorems.draw import coefficients, stage, tables
-from icl_core.papers.memformers.theorems.metrics import metrics
-from icl_core.papers.memformers.theorems.run import run
-from icl_core.papers.memformers.theorems.script import SCRIPT
+from icl_core.papers.memformers.theorems.metrics import measure
+from icl_core.papers.memformers.theorems.run import compute
 from icl_core.papers.memformers.theorems.settings import PRESETS, Config, View
+from icl_core.papers.memformers.theorems.story import SCRIPT
 
 
 def headline(run: Run, view: View) -> str:
@@ -40,9 +40,9 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("paths", stage.paths, ("prompt",), moving=False),
         Drawing("differences", stage.differences, moving=False),

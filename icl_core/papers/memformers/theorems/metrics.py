@@ -1,11 +1,11 @@
 """A number for each claim, read off a run."""
 
 from icl_core.contract.experiment import Metric, Run
-from icl_core.papers.memformers.shared.read_run import mean_and_error
+from icl_core.papers.memformers.shared.load_run import mean_and_error
 from icl_core.papers.memformers.theorems import claims, parameters
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """All that this setting can bear out. With a prompt's coefficients nothing is measured once it is solved."""
     found = [Metric(claims.IDENTITIES[name], apart(run, name)) for name in run.names("methods")]
     found += [

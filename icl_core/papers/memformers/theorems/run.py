@@ -16,7 +16,7 @@ from icl_core.papers.memformers.theorems.settings import Config
 SHOWN = 12  # prompts of which paths and tables are kept
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """`identity/<method>` [L + 1], the largest difference over prompts; `path/*` in the eigenbasis of Σ and `table/*`,
     Γ_j^l, of some prompts; `others/*`, `gradient/*` and `errata/*`: see the modules; `count/*` in the order of
     `names/variants`."""

@@ -10,15 +10,15 @@ head with one number is as good, and the gates only say where they started.
 import numpy as np
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
+from icl_core.papers.memformers.shared.captions import compared
 from icl_core.papers.memformers.shared.gated_diagram import diagram
-from icl_core.papers.memformers.shared.told import compared
 from icl_core.papers.memformers.shared.upgrade import upgrade
 from icl_core.papers.memformers.variances import claims
 from icl_core.papers.memformers.variances.draw import gates, stage
-from icl_core.papers.memformers.variances.metrics import metrics
-from icl_core.papers.memformers.variances.script import SCRIPT
+from icl_core.papers.memformers.variances.metrics import measure
 from icl_core.papers.memformers.variances.settings import PRESETS, Config, View, met_by, trained_on
-from icl_core.papers.memformers.variances.train import run
+from icl_core.papers.memformers.variances.story import SCRIPT
+from icl_core.papers.memformers.variances.train import compute
 
 
 def headline(run: Run, view: View) -> str:
@@ -48,9 +48,9 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=Config,
     view=View,
-    run=run,
+    run=compute,
     claims=claims.ALL,
-    metrics=metrics,
+    metrics=measure,
     drawings=(
         Drawing("comparison", stage.comparison),
         Drawing("shares", stage.shares, ("seed_shown",)),

@@ -3,12 +3,12 @@
 import numpy as np
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.papers.memformers.shared.read_run import mean_and_error
+from icl_core.papers.memformers.shared.load_run import mean_and_error
 from icl_core.papers.memformers.variances import claims
 from icl_core.papers.memformers.variances.settings import home_of, met_by, trained_on
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """How far gated heads are from a head at home, what the gates gain, and which head they use."""
     unseen, H = len(met_by(run.config)), run["own/loss"].shape[1]
     gated, scalar = (np.log(run[f"evaluated/{name}"]) for name in ("gated", "scalar"))  # [seeds, V]

@@ -86,7 +86,7 @@ def heads_at(config: Config, learned: list[Parameters], variance: float, home: i
         moved = variants.preconditioners(parameters, model, roots(model).cpu()).to(change)  # [seeds, L, d, d]
         A.append(change[:, None] @ moved @ change.transpose(1, 2)[:, None])
         Gamma.append(variants.coefficients(parameters, "lfom"))
-    return Heads(torch.stack(Gamma, 1).to(device.device()), torch.stack(A, 1).to(device.device()))
+    return Heads(torch.stack(Gamma, 1).to(device.current_device()), torch.stack(A, 1).to(device.current_device()))
 
 
 def _covariances(config: Config, head: int, variance: float) -> list[Covariance]:

@@ -14,7 +14,7 @@ from icl_core.training import phases
 FIRST = "head 0"
 
 
-def run(config: Config, progress: Progress) -> dict[str, np.ndarray]:
+def compute(config: Config, progress: Progress) -> dict[str, np.ndarray]:
     """Train every head, then learn gates for every variance V. `test_time/variance` [V], seen ones last; `gate/value`
     and `gate/scalar` [seeds, V, H]; for each of `names/methods` `evaluated/<id>` [seeds, V], and `evaluated/head`
     [seeds, V, H]; `own/loss` [seeds, H] of each head on its own prompts; `gate/curve` [seeds, V, steps]; `start/*` of

@@ -5,7 +5,7 @@ Watch the loss fall to zero; raise the step size until it no longer does.
 
 import numpy as np
 from icl_core.papers.toy.walk import claims, draw, metrics, settings, train
-from icl_core.papers.toy.walk.script import SCRIPT
+from icl_core.papers.toy.walk.story import SCRIPT
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 

@@ -6,7 +6,7 @@ from icl_core.papers.toy.walk.claims import EXACT, RECOVERED
 from icl_core.contract.experiment import Metric, Run
 
 
-def metrics(run: Run) -> list[Metric]:
+def measure(run: Run) -> list[Metric]:
     """Cosine of the final weights with the teacher's, and the last loss."""
     weights, teacher = run["final/weights"], run["final/teacher"]  # [seeds, d]
     norms = np.linalg.norm(weights, axis=1) * np.linalg.norm(teacher, axis=1)

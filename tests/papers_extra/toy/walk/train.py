@@ -12,7 +12,7 @@ from icl_core.training import loop, phases, several_seeds
 EVERY = 5
 
 
-def run(config: Config, progress: Progress) -> Tensors:
+def compute(config: Config, progress: Progress) -> Tensors:
     """`curve/loss` [seeds, evaluations], `snapshot/weights` [snapshots, seeds, d], `final/*` [seeds, d]."""
     only = phases.Phase("walk", config.steps, partial(_train, config), loop.State.curves)
     return phases.run([only], progress, partial(phases.curves, "walk"))["walk"]

@@ -26,7 +26,7 @@ READ = {
 }
 
 
-def gap(run: Run, view: View) -> Panel:
+def gap_panel(run: Run, view: View) -> Panel:
     """Constructed, one matrix cleaned, all of them, and trained, at one width; and how much cross-talk each has."""
     table = _compared(run)
     labels, kinds, values, errors = (list(table[column]) for column in ("model", "kind", "accuracy", "error"))

@@ -15,7 +15,7 @@ from icl_core.papers.birth.shared.train import task_of
 TITLES = ("as in eq. 7", "cleaned", "difference")
 
 
-def readings(run: Run, view: View) -> Panel:
+def readings_panel(run: Run, view: View) -> Panel:
     """One memory's readings as constructed and cleaned."""
     task = task_of(run.config)
     built = [constructed(run.config, run.config.d, talk) for talk in ("kept", "stream")]

@@ -7,7 +7,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.counting.settings import View
-from icl_core.papers.birth.counting.stages import NAMES, at_step, becomes, nearest, spans
+from icl_core.papers.birth.counting.strategy import NAMES, at_step, becomes, nearest, spans
 
 KINDS = {"uniform": "layer 4", "unigram": "layer 2", "bigram": "layer 3"}  # the colours of the strategies, by id
 GREY = "#7f7f7f"  # of an id that is none of today's

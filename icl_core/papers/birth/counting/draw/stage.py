@@ -7,11 +7,11 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.style import axis, layout, legend
-from icl_core.papers.birth.counting.chains import LETTERS
 from icl_core.papers.birth.counting.draw.curves import GREY, KINDS
-from icl_core.papers.birth.counting.read_run import Reading, read
+from icl_core.papers.birth.counting.load_run import Reading, read
+from icl_core.papers.birth.counting.markov_chains import LETTERS
 from icl_core.papers.birth.counting.settings import View
-from icl_core.papers.birth.counting.stages import NAMES
+from icl_core.papers.birth.counting.strategy import NAMES
 
 
 def first(run: Run, view: View) -> Panel:

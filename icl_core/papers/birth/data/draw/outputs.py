@@ -6,8 +6,8 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.birth.data.draw.looks import PROBES, kind
-from icl_core.papers.birth.data.measures import BIGRAM, UNIFORM, of
+from icl_core.papers.birth.data.arrivals import BIGRAM, UNIFORM, of
+from icl_core.papers.birth.data.draw.style import PROBES, kind
 from icl_core.papers.birth.data.settings import OUTPUTS, View
 
 LAWS = {"uniform": None, "bigram": "dash"}  # what is tested on, with its dash

@@ -10,8 +10,8 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import GRID, PAPER, TICKS, axis, colour, layout, legend
-from icl_core.papers.birth.data.draw.looks import PROBES, kind, short
-from icl_core.papers.birth.data.measures import BIGRAM, LEVEL, arrival, chosen, of
+from icl_core.papers.birth.data.arrivals import BIGRAM, LEVEL, arrival, chosen, of
+from icl_core.papers.birth.data.draw.style import PROBES, kind, short
 from icl_core.papers.birth.data.settings import DATA, View
 
 BEYOND, APART = 1.05, 0.03  # where what never arrives stands, and how far from the next, as shares of the training

@@ -7,12 +7,12 @@ from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, characters
-from icl_core.figures.grid import AXIS, BAR, TITLE, diverging, subplots
 from icl_core.figures.heatmaps import add_map
+from icl_core.figures.map_grid import AXIS, BAR, TITLE, diverging, subplots
 from icl_core.figures.series import ranged
 from icl_core.figures.style import axis, colour, layout, legend
-from icl_core.papers.birth.data.draw.looks import kind, short
-from icl_core.papers.birth.data.measures import by_case, by_position, correlation, of, unevenness
+from icl_core.papers.birth.data.arrivals import by_case, by_position, correlation, of, unevenness
+from icl_core.papers.birth.data.draw.style import kind, short
 from icl_core.papers.birth.data.settings import View
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 

@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 
 from icl_core.contract.experiment import Panel, Run
-from icl_core.papers.birth.data.draw.looks import PROBES, short
-from icl_core.papers.birth.data.measures import LEVEL, arrival, chosen, of
+from icl_core.papers.birth.data.arrivals import LEVEL, arrival, chosen, of
+from icl_core.papers.birth.data.draw.style import PROBES, short
 from icl_core.papers.birth.data.settings import View
 
 
-def table(run: Run, view: View) -> Panel:
+def data_table(run: Run, view: View) -> Panel:
     """One row for each kind of data."""
     return Panel(
         f"{len(run.names('data'))} kinds of data, number of seeds: {len(run['curve/accuracy'])}",

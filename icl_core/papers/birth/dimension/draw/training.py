@@ -7,8 +7,8 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of, written
-from icl_core.papers.birth.dimension.measures import HALF, at_rates, fixed, halves, over_training, tuned
 from icl_core.papers.birth.dimension.settings import View
+from icl_core.papers.birth.dimension.tuned_rates import HALF, at_rates, fixed, halves, over_training, tuned
 
 ENDS = 1.02
 

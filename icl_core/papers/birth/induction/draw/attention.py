@@ -2,7 +2,7 @@
 
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import characters
-from icl_core.papers.birth.induction.read_run import at_step, weights_at
+from icl_core.papers.birth.induction.load_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import maps, right, table
 from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes, choose, read

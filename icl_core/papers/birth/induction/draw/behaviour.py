@@ -6,8 +6,8 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.birth.induction import looking
-from icl_core.papers.birth.induction.read_run import at_step
+from icl_core.papers.birth.induction import attention_scores
+from icl_core.papers.birth.induction.load_run import at_step
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.gradient import share
 from icl_core.papers.birth.shared.train import task_of
@@ -18,7 +18,7 @@ RANGES = {"never": (-1.0, 0.0), "under 1%": (0.0, 0.01), "1 to 5%": (0.01, 0.05)
 def stripe(run: Run, view: View) -> Panel:
     """Layer 1's attention on the position before, by position."""
     snapshot = run.snapshot_at(view)
-    mass = looking.at_snapshot(run, snapshot).previous[:, 1:].mean(0).numpy()
+    mass = attention_scores.at_snapshot(run, snapshot).previous[:, 1:].mean(0).numpy()
     at = np.arange(2, len(mass) + 2)
     series = [
         Curve("attention on the position before", at, mass, "layer 1"),
@@ -39,13 +39,13 @@ def stripe(run: Run, view: View) -> Panel:
 def copying(run: Run, view: View) -> Panel:
     """How often an output is copied, by how likely it is as a bigram; beside the best predictor."""
     snapshot, task = run.snapshot_at(view), task_of(run.config)
-    found = looking.at_snapshot(run, snapshot)
+    found = attention_scores.at_snapshot(run, snapshot)
     batch = found.batch
     likely = task.bigram[batch.inputs, batch.targets]  # [sequences, T]
     rows = []
     for name, (low, high) in RANGES.items():
         where = batch.in_context & (likely > low) & (likely <= high)
-        for who, guess in (("model", found.guess), ("best predictor", looking.best_guess(run))):
+        for who, guess in (("model", found.guess), ("best predictor", attention_scores.best_guess(run))):
             rows.append((name, who, *share(guess == batch.targets, where), int(where.sum())))
     data = pd.DataFrame(rows, columns=["bigram", "who", "right", "standard error", "positions"])
     labels = [f"{name}" if who == "model" else f"{name}: best" for name, who, *_ in rows]

@@ -5,7 +5,7 @@ from functools import partial
 from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.induction.draw.matrices import shown
 from icl_core.papers.birth.induction.draw.stage import reading
-from icl_core.papers.birth.induction.read_run import at_step, weights_at
+from icl_core.papers.birth.induction.load_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared import blocks as shared
 from icl_core.papers.birth.shared import blocks_panel, circuit_panels
@@ -34,5 +34,5 @@ def blocks(run: Run, view: View) -> Panel:
     """A matrix read with all that it meets."""
     weights, end = (weights_at(run, at) for at in (run.snapshot_at(view), len(run.snapshot_steps) - 1))
     name, task = shown(run, view.read), task_of(run.config)
-    last = shared.blocks(name, end, task, shared.SHOWN)
-    return blocks_panel.drawn(name, partial(shared.blocks, name, weights, task), task, at_step(run, view), last)
+    last = shared.blocks_of(name, end, task, shared.SHOWN)
+    return blocks_panel.drawn(name, partial(shared.blocks_of, name, weights, task), task, at_step(run, view), last)

@@ -10,7 +10,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.birth.induction.forming import half_step
+from icl_core.papers.birth.induction.memory_formation import half_step
 from icl_core.papers.birth.induction.metrics import accuracy_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import GREY

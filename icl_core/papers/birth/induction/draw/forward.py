@@ -7,7 +7,7 @@ import pandas as pd
 
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import characters
-from icl_core.papers.birth.induction.read_run import at_step, weights_at
+from icl_core.papers.birth.induction.load_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.sequence import choose, read
 from icl_core.papers.birth.shared.train import task_of

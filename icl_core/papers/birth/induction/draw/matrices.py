@@ -6,7 +6,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.induction.beside_construction import Comparison, compare, rank, wrong
-from icl_core.papers.birth.induction.read_run import at_step, origin, weights_at
+from icl_core.papers.birth.induction.load_run import at_step, origin, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import KINDS, NAMES, READ
 

@@ -12,7 +12,7 @@ from icl_core.papers.birth.shared.draw import KINDS, NAMES
 RECALL = "curve/recall_"
 
 
-def probes(run: Run, view: View) -> Panel:
+def probes_panel(run: Run, view: View) -> Panel:
     """Accuracy in context and the recall of each memory, as bars."""
     accuracy, repeat = accuracy_at(run, 0), float(run["baseline/repeat"][0])
     recalls = {name: float(run[RECALL + name][0, 0]) for name in KINDS if name in run.names("probes")}

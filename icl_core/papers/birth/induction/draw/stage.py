@@ -3,7 +3,7 @@
 from functools import partial
 
 from icl_core.contract.experiment import Panel, Run
-from icl_core.papers.birth.induction.read_run import weights_at
+from icl_core.papers.birth.induction.load_run import weights_at
 from icl_core.papers.birth.induction.settings import Config, View
 from icl_core.papers.birth.shared import stage
 from icl_core.papers.birth.shared.model import Weights

@@ -8,9 +8,9 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
 from icl_core.figures.style import axis
-from icl_core.papers.birth.laboratory.read_run import at, halves, place
+from icl_core.papers.birth.laboratory.load_run import at, halves, place
 from icl_core.papers.birth.laboratory.settings import View
-from icl_core.papers.birth.shared.recalled import first_order
+from icl_core.papers.birth.shared.expected_recall import first_order
 from icl_core.papers.birth.shared.seeds import seeds_error
 
 ZIPF = {  # by id: label, colour
@@ -20,7 +20,7 @@ ZIPF = {  # by id: label, colour
 }
 
 
-def capacity(run: Run, view: View) -> Panel:
+def capacity_panel(run: Run, view: View) -> Panel:
     """Recall against stored pairs, a curve a width, with the formula's."""
     widths, pairs = run["axis/width"], run["axis/capacity"]
     series = []

@@ -9,8 +9,8 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.series import ranged
 from icl_core.figures.style import PAPER, axis, layout, legend
-from icl_core.papers.birth.laboratory import learned
-from icl_core.papers.birth.laboratory.read_run import waiting
+from icl_core.papers.birth.laboratory import learned_memory
+from icl_core.papers.birth.laboratory.load_run import waiting
 from icl_core.papers.birth.laboratory.settings import View
 
 
@@ -22,9 +22,11 @@ def strengths(run: Run, view: View) -> Panel:
     top = 1.12 * float(run["snapshot/strength"].max())
     two = {"entrywidth": 0.5, "entrywidthmode": "fraction"}  # columns
     figure = Figure(layout=layout(300, {"t": 52}, legend=legend(1.0) | two))
-    line = Trace(x=often, y=np.minimum(step * learned.one_step(often, rate), 2 * top), mode="lines", name="like step 1")
+    line = Trace(
+        x=often, y=np.minimum(step * learned_memory.one_step(often, rate), 2 * top), mode="lines", name="like step 1"
+    )
     figure.add_trace(line.update(line={"color": figures.colour("floor"), "width": 2, "dash": "dot"}, hoverinfo="skip"))
-    alone = Trace(x=often, y=learned.without_cross_talk(often, rate, step), mode="lines", name="no cross-talk")
+    alone = Trace(x=often, y=learned_memory.without_cross_talk(often, rate, step), mode="lines", name="no cross-talk")
     figure.add_trace(alone.update(line={"color": figures.colour("construction"), "width": 2}, hoverinfo="skip"))
     for name, which, colour in (("recalled", right, "trained"), ("not yet", ~right, "gradient descent")):
         marker = {"size": 8, "color": figures.colour(colour), "line": {"color": PAPER, "width": 0.5}}
@@ -70,7 +72,7 @@ def first(run: Run, view: View) -> Panel:
     marker = {"size": 8, "color": figures.colour("trained"), "opacity": 0.7}
     dots = Trace(x=np.broadcast_to(often, found.shape)[known], y=found[known], mode="markers", name="a pair")
     figure.add_trace(dots.update(marker=marker, hovertemplate="frequency %{x:.4f}: step %{y:.0f}<extra></extra>"))
-    alone = learned.half_at(often, run.config.learning_rate)
+    alone = learned_memory.half_at(often, run.config.learning_rate)
     line = {"color": figures.colour("construction"), "width": 2}
     figure.add_trace(Trace(x=often, y=alone, mode="lines", name="no cross-talk", line=line, hoverinfo="skip"))
     ends = 0.8, 1.5 * max(2.0, run.config.steps, alone.max())

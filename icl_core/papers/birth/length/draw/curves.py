@@ -6,8 +6,8 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
+from icl_core.papers.birth.length.arrival_times import LEVELS
 from icl_core.papers.birth.length.settings import OPTIMISERS, View
-from icl_core.papers.birth.length.times import LEVELS
 
 NAMES = {"accuracy": "accuracy in context", "W_K2": "recall of W_K²", "W_K1": "recall of W_K¹ early"}
 

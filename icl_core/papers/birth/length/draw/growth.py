@@ -8,8 +8,8 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.series import ranged
 from icl_core.figures.style import PAPER, axis, colour, layout, legend
+from icl_core.papers.birth.length.arrival_times import LEVELS, QUADRATIC, slope, times, written
 from icl_core.papers.birth.length.settings import OPTIMISERS, View
-from icl_core.papers.birth.length.times import LEVELS, QUADRATIC, slope, times, written
 
 KINDS = {"sgd": "trained", "adamw": "layer 4"}  # the colours of the optimisers, by id
 SYMBOLS = {"sgd": "circle", "adamw": "square"}
@@ -26,7 +26,7 @@ WHAT = {  # what is waited for, by the id of its measure
 }
 
 
-def growth(run: Run, view: View) -> Panel:
+def growth_panel(run: Run, view: View) -> Panel:
     """The steps against the length, on log axes, with the slope that quadratic growth would have."""
     ids, lengths = run.names("optimisers"), run["task/lengths"].astype(float)
     every = {name: times(run, view.until, name) for name in ids}

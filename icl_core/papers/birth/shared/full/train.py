@@ -22,7 +22,7 @@ def begun(config: Config) -> tuple[dict[str, Tensor], torch.Generator]:
     """The first weights of a config's seed, and the generator of its batches."""
     first = torch.Generator().manual_seed(config.seed)
     drawn = initialise(config.N, config.d, config.T, config.layers, first, config.scale, config.mlp, config.layer_norm)
-    weights = {name: tensor.to(device.device()) for name, tensor in drawn.items()}
+    weights = {name: tensor.to(device.current_device()) for name, tensor in drawn.items()}
     return weights, torch.Generator().manual_seed(10_000 + config.seed)
 
 
@@ -37,7 +37,7 @@ def problem(
                        bfloat16=config.bfloat16)  # fmt: skip
 
     def step(index: int) -> Any:
-        batch = sample(task, config.batch, generator, device.device())
+        batch = sample(task, config.batch, generator, device.current_device())
         gradients, measures = slope_of(batch)
         norms = {f"gradient_{name}": float(slope.norm()) for name, slope in gradients.items()}
         return gradients, {**{name: measures[name] for name in RECORDED}, **norms}

@@ -13,10 +13,10 @@ from icl_core.papers.birth.shared import stage
 from icl_core.papers.birth.shared.draw import KINDS, NAMES
 from icl_core.papers.birth.shared.probes import OVER, memory_scores, recall
 from icl_core.papers.birth.shared.sequence import Reading, Shown
+from icl_core.papers.birth.steps.gradient_steps import task_of
+from icl_core.papers.birth.steps.load_run import learned, read, shown, way_of, weights_after, zero
 from icl_core.papers.birth.steps.metrics import after
-from icl_core.papers.birth.steps.read_run import learned, read, shown, way_of, weights_after, zero
 from icl_core.papers.birth.steps.settings import THEN, View
-from icl_core.papers.birth.steps.taking import task_of
 
 ASKED = {"W_K1": "which position", "W_K2": "which character", "W_O2": "what to say"}
 

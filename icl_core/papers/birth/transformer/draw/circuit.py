@@ -7,13 +7,13 @@ import torch
 from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.birth.shared import blocks_panel, circuit_panels
 from icl_core.papers.birth.shared.full.model import forward
-from icl_core.papers.birth.shared.heads import LONGEST
+from icl_core.papers.birth.shared.head_maps import LONGEST
 from icl_core.papers.birth.shared.sequence import Shown, typed
 from icl_core.papers.birth.shared.stage import on_stage
 from icl_core.papers.birth.shared.train import task_of
-from icl_core.papers.birth.transformer.read_run import final_weights, last_heads
+from icl_core.papers.birth.transformer.circuit_trace import circuit, read_with
+from icl_core.papers.birth.transformer.load_run import final_weights, last_heads
 from icl_core.papers.birth.transformer.settings import View
-from icl_core.papers.birth.transformer.traced import circuit, read_with
 
 WHEN = "After the training"
 

@@ -8,7 +8,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.birth.shared.behaviour import INDUCTION
 from icl_core.papers.birth.transformer.draw.stage import attends, step
-from icl_core.papers.birth.transformer.read_run import Head, last_heads, of_role
+from icl_core.papers.birth.transformer.load_run import Head, last_heads, of_role
 from icl_core.papers.birth.transformer.settings import View
 
 

@@ -7,21 +7,15 @@ import torch
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
-from icl_core.figures.attention import Box, positions, tokens_held
-from icl_core.figures.grid import NONE_TO_ALL, Subplot, heat, linked, map_axes
+from icl_core.figures.attention_maps import Box, positions, tokens_held
+from icl_core.figures.map_grid import NONE_TO_ALL, Subplot, heat, linked, map_axes
 from icl_core.figures.style import characters, colourscale, layout
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM
 from icl_core.papers.birth.shared.full.model import forward
 from icl_core.papers.birth.shared.sequence import boxes, choose
 from icl_core.papers.birth.shared.train import task_of
-from icl_core.papers.birth.transformer.read_run import (
-    Head,
-    example_maps,
-    final_weights,
-    heads_shown,
-    of_role,
-)
-from icl_core.papers.birth.transformer.reading import LOOKED
+from icl_core.papers.birth.transformer.load_run import Head, example_maps, final_weights, heads_shown, of_role
+from icl_core.papers.birth.transformer.measurements import LOOKED
 from icl_core.papers.birth.transformer.settings import View
 
 SHOWN = 32  # positions of a small map: more would be less than three pixels each

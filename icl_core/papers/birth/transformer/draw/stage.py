@@ -9,7 +9,7 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, colour, mean_of
 from icl_core.figures.style import axis, layout
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, beyond
-from icl_core.papers.birth.transformer.read_run import KINDS, heads_shown, last_heads
+from icl_core.papers.birth.transformer.load_run import KINDS, heads_shown, last_heads
 from icl_core.papers.birth.transformer.settings import View
 
 FRESH = "#9fb3c8"  # the fresh batch: the trained model, paler

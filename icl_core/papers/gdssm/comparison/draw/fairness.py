@@ -12,11 +12,11 @@ from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, references
 from icl_core.figures.style import INK, TICKS, axis, layout, note
 from icl_core.papers.gdssm.comparison.draw import style
-from icl_core.papers.gdssm.comparison.read_run import Entry, entries
+from icl_core.papers.gdssm.comparison.load_run import Entry, entries
 from icl_core.papers.gdssm.shared.sequence_models import Model, train
-from icl_core.papers.gdssm.shared.sequence_models.ends import levels
 from icl_core.papers.gdssm.shared.sequence_models.settings import UNDECIDED
 from icl_core.papers.gdssm.shared.sequence_models.style import marker
+from icl_core.papers.gdssm.shared.sequence_models.training_end import levels
 
 LEAST = 0.9  # log10 of the fewest parameters shown
 

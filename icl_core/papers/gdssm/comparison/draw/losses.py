@@ -10,10 +10,10 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.gdssm.comparison.draw import style
-from icl_core.papers.gdssm.comparison.read_run import curves
+from icl_core.papers.gdssm.comparison.load_run import curves
 from icl_core.papers.gdssm.shared.sequence_models import Model, model, train
-from icl_core.papers.gdssm.shared.sequence_models import ends as ends_of
-from icl_core.papers.gdssm.shared.sequence_models.ends import watched
+from icl_core.papers.gdssm.shared.sequence_models import training_end as ends_of
+from icl_core.papers.gdssm.shared.sequence_models.training_end import watched
 
 
 def training(run: Run, view: Any) -> Panel:

@@ -5,9 +5,9 @@ from typing import Any
 import pandas as pd
 
 from icl_core.contract.experiment import Panel, Run
-from icl_core.papers.gdssm.comparison.read_run import entries
+from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.settings import Config
-from icl_core.papers.gdssm.shared.sequence_models.ends import levels
+from icl_core.papers.gdssm.shared.sequence_models.training_end import levels
 
 # By the model's id, or its beginning: where y_t meets x_t, and where their product meets the query. As its authors
 # build it; below what the plain form has instead.
@@ -34,7 +34,7 @@ SCALAR = {  # where their products with the query are made, if the token gives t
 }
 
 
-def products(run: Run, view: Any) -> Panel:
+def products_panel(run: Run, view: Any) -> Panel:
     """A row a model: where it makes the products of tokens, and what it ended at."""
     given, one = run.config.model == "1-D", levels(run)[1]
     rows = [(each.model.label, *_where(run.config, each.model.id), each.loss / one) for each in entries(run)]

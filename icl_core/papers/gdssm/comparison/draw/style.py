@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.papers.gdssm.comparison.read_run import Entry, entries
+from icl_core.papers.gdssm.comparison.load_run import Entry, entries
 
 FAR = 1.5  # times the loss of predicting zero: beyond, a dot stands at the edge
 

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-import icl_core.papers.gdssm.layer.surgery as surgery
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import written
 from icl_core.figures.style import PAPER
+from icl_core.papers.gdssm.layer import ablation
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, train
-from icl_core.papers.gdssm.shared.read_run import constructed_of, row_of, trained_at
+from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, trained_at
 from icl_core.papers.gdssm.shared.task import Tasks
 
 TASKS = (2**12, 2**19)  # held-out tasks at most, and numbers of x at most: an answer in 0.3 s
@@ -26,7 +26,7 @@ def draw(run: Run, view: Any) -> Panel:
     """Loss before and after the replacements that the view asks for, beside construction and zero."""
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     trained, start, constructed = trained_at(run, snapshot, row), trained_at(run, 0, row), constructed_of(run)
-    operated, said = surgery.graft(trained, start, constructed, view, run.config)
+    operated, said = ablation.graft(trained, start, constructed, view, run.config)
     tasks = _held_out(run)
     found = [float(models.losses(each, tasks)[0]) for each in (trained, operated, constructed)]
     labels = ["trained", "after the graft", "constructed"]
@@ -49,7 +49,7 @@ def after(run: Run, view: Any) -> tuple[float, float]:
     """The loss before and after the replacements that the view asks for."""
     snapshot, row = run.snapshot_at(view), row_of(run, view)
     trained, start = trained_at(run, snapshot, row), trained_at(run, 0, row)
-    operated, _ = surgery.graft(trained, start, constructed_of(run), view, run.config)
+    operated, _ = ablation.graft(trained, start, constructed_of(run), view, run.config)
     before, left = (float(models.losses(each, _held_out(run))[0]) for each in (trained, operated))
     return before, left
 
@@ -76,7 +76,7 @@ def _bars(labels: list[str], losses: list[float], zero: float) -> Figure:
 def _title(found: list[float], said: dict[str, str]) -> str:
     if not said:
         return f"Nothing replaced: loss {written(found[0])}; the construction has {written(found[2])}"
-    parts = ", ".join(f"{surgery.SIGNS.get(name, name)} → {word}" for name, word in said.items())
+    parts = ", ".join(f"{ablation.SIGNS.get(name, name)} → {word}" for name, word in said.items())
     if len(said) > 2 and len(set(said.values())) == 1:
         parts = f"{len(said)} parts → {next(iter(said.values()))}"
     return f"{parts}: loss {written(found[0])} → {written(found[1])}"

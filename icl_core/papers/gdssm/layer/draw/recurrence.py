@@ -9,7 +9,7 @@ from torch import Tensor
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
-from icl_core.papers.gdssm.shared.read_run import percent, row_of, trained_at
+from icl_core.papers.gdssm.shared.load_run import percent, row_of, trained_at
 from icl_core.papers.gdssm.shared.weights import powers
 
 

@@ -10,13 +10,13 @@ import numpy as np
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
-from icl_core.papers.gdssm.layer.draw import prompt, training
+from icl_core.papers.gdssm.layer.draw import own_points, training
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.state import Held, held, typical
 from icl_core.papers.gdssm.layer.draw.weights import LIMIT
 from icl_core.papers.gdssm.layer.draw.weights_parts import parts
-from icl_core.papers.gdssm.shared.points import points
-from icl_core.papers.gdssm.shared.read_run import compared, constructed_of, curve_of, percent, row_of, trained_at
+from icl_core.papers.gdssm.shared.load_run import compared, constructed_of, curve_of, percent, row_of, trained_at
+from icl_core.papers.gdssm.shared.typed_points import points
 
 LONGEST = 5  # rows in which numbers have room
 STATE = (
@@ -116,9 +116,9 @@ def _title(away: float) -> str:
 
 def line(run: Run, view: Any) -> Panel:
     """One feature: the line through your points, in a picture that does not move."""
-    panel, pairs = prompt.draw(run, view), np.array(points(view.points))
+    panel, pairs = own_points.draw(run, view), np.array(points(view.points))
     assert panel.figure is not None and panel.data is not None
-    low, high = prompt.limits(pairs, [panel.data[name].to_numpy() for name in ("constructed", "best")])
+    low, high = own_points.limits(pairs, [panel.data[name].to_numpy() for name in ("constructed", "best")])
     panel.figure.update_yaxes(range=[low, high])
     for trace in panel.figure.data:  # one row of names
         trace.update(showlegend=trace["name"] in ("trained", "constructed"))

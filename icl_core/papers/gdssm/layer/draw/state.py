@@ -10,13 +10,13 @@ import torch
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import written
-from icl_core.papers.gdssm.layer.surgery import kind_of
+from icl_core.papers.gdssm.layer.ablation import kind_of
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import gradient_descent, layer_1d, layer_nd, multi_layer
 from icl_core.papers.gdssm.shared.any_layer import Model
 from icl_core.papers.gdssm.shared.layer_1d import Layer1D
 from icl_core.papers.gdssm.shared.layer_nd import LayerND
-from icl_core.papers.gdssm.shared.read_run import example, percent, row_of, trained_at
+from icl_core.papers.gdssm.shared.load_run import example, percent, row_of, trained_at
 from icl_core.papers.gdssm.shared.task import Tasks
 
 TYPICAL, PROMPTS = -1, 16  # the prompts, none of which can be looked at, that say how large a sum usually is

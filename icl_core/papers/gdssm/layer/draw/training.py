@@ -8,9 +8,9 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
-from icl_core.papers.gdssm.layer.draw.levels import ZERO, beaten, foot, levels, settle, words
+from icl_core.papers.gdssm.layer.draw.loss_levels import ZERO, beaten, foot, levels, settle, words
 from icl_core.papers.gdssm.shared import closed_forms, train
-from icl_core.papers.gdssm.shared.read_run import compared, curve_of
+from icl_core.papers.gdssm.shared.load_run import compared, curve_of
 
 NEAR = 0.02  # of the construction's loss: arrived
 LEAST = 1e-6  # a distance below it is rounding

@@ -13,7 +13,7 @@ from icl_core.figures.style import INK, PAPER
 from icl_core.papers.gdssm.layer.symmetries import quantities
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.papers.gdssm.shared.closed_forms import TwoSteps
-from icl_core.papers.gdssm.shared.read_run import row_of, trained_at
+from icl_core.papers.gdssm.shared.load_run import row_of, trained_at
 
 LEVELS = (0.003, 0.015, 0.05, 0.12, 0.25, 0.45, 0.7)  # of the contours, above the optimum, as shares of zero's loss
 

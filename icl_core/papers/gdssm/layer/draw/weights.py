@@ -12,7 +12,7 @@ from icl_core.figures import written
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.weights_parts import DECAYS, NUMBERS, RATE, Part, parts
 from icl_core.papers.gdssm.shared.any_layer import Model
-from icl_core.papers.gdssm.shared.read_run import constructed_of, row_of, trained_at
+from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, trained_at
 
 FREEDOMS = {
     "N-D": "Scale and sign can move freely among Q, q and β. So Q is divided by its entry (y, x), and q, the skip "

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure
-from icl_core.figures.grid import BAR, TITLE, Subplot, diverging, heat, map_axes
 from icl_core.figures.heatmaps import CELL, PUSHED, SIDE, WIDE, numbers
+from icl_core.figures.map_grid import BAR, TITLE, Subplot, diverging, heat, map_axes
 from icl_core.figures.style import FAINT, TICKS, layout, note
 from icl_core.papers.gdssm.layer.draw.weights_parts import NUMBERS, Part
 

@@ -9,8 +9,8 @@ from torch import Tensor
 
 from icl_core.papers.gdssm.layer.symmetries import compare, mean_decay
 from icl_core.papers.gdssm.shared.any_layer import Model
+from icl_core.papers.gdssm.shared.load_run import folded
 from icl_core.papers.gdssm.shared.multi_layer import MultiLayer
-from icl_core.papers.gdssm.shared.read_run import folded
 from icl_core.papers.gdssm.shared.settings import Config
 
 COLUMNS = ["x", "y", "x⁺"]

@@ -10,10 +10,10 @@ from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve, written
 from icl_core.figures.style import FAINT
-from icl_core.papers.gdssm.nonlinear.read_run import GRID, Learned, example, gained_blind, learned, lines, model_at
+from icl_core.papers.gdssm.nonlinear.load_run import GRID, Learned, example, gained_blind, learned, lines, model_at
 from icl_core.papers.gdssm.nonlinear.settings import variant
-from icl_core.papers.gdssm.shared.points import points
-from icl_core.papers.gdssm.shared.read_run import percent, row_of
+from icl_core.papers.gdssm.shared.load_run import percent, row_of
+from icl_core.papers.gdssm.shared.typed_points import points
 
 
 def fit(run: Run, view: Any) -> Panel:

@@ -12,16 +12,16 @@ from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve, mean_of, written
 from icl_core.figures.style import INK, PAPER, colour, legend
-from icl_core.papers.gdssm.nonlinear.read_run import gained_blind
+from icl_core.papers.gdssm.nonlinear.load_run import gained_blind
 from icl_core.papers.gdssm.nonlinear.settings import variant
 from icl_core.papers.gdssm.nonlinear.train import MEAN, WATCHED, ZERO
-from icl_core.papers.gdssm.shared.read_run import percent
+from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.training.several_seeds import padded
 
 IDEALLY = "ideal"
 
 
-def losses(run: Run, view: Any) -> Panel:
+def losses_panel(run: Run, view: Any) -> Panel:
     """A bar a model, with its seeds, and with the loss that it has when the labels in its prompt are zeros."""
     ids, zero = run.names("variants"), float(run["baseline/zero"][0])
     mean, blind = ({id: float(run[f"evaluated/{id}{which}"].mean()) for id in ids} for which in ("", "/blind"))

@@ -10,9 +10,9 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of, written
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses
-from icl_core.papers.gdssm.nonlinear.read_run import GRID, example, lines
+from icl_core.papers.gdssm.nonlinear.load_run import GRID, example, lines
 from icl_core.papers.gdssm.nonlinear.settings import variant
-from icl_core.papers.gdssm.shared.read_run import percent, row_of
+from icl_core.papers.gdssm.shared.load_run import percent, row_of
 
 BENT, STRAIGHT = "mlp gate", "linear gate"  # the two that are set against each other
 EVERY = 4  # of the grid's points

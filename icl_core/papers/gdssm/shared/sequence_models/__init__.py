@@ -32,7 +32,7 @@ from icl_core.papers.gdssm.shared.sequence_models.authors import (
     s5,
     softmax_transformer,
 )  # fmt: skip
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
 from icl_core.papers.gdssm.shared.sequence_models.plain import gated_delta as plain_gated_delta
 from icl_core.papers.gdssm.shared.sequence_models.plain import griffin as plain_griffin
 from icl_core.papers.gdssm.shared.sequence_models.plain import linear_transformer as plain_linear

@@ -19,7 +19,7 @@ from functools import partial
 import torch
 
 from icl_core.papers.gdssm.shared.sequence_models import Model
-from icl_core.papers.gdssm.shared.sequence_models.initial import Parameters
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Parameters
 
 TOLERANCE = 0.05
 

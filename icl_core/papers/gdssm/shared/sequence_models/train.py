@@ -17,9 +17,9 @@ from torch import Tensor
 from icl_core.contract.experiment import Diverged, Tensors
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared import construction
-from icl_core.papers.gdssm.shared.compiled import compiled
-from icl_core.papers.gdssm.shared.sequence_models.initial import Parameters
-from icl_core.papers.gdssm.shared.sequence_models.learners import Learner
+from icl_core.papers.gdssm.shared.compiled import compile_function
+from icl_core.papers.gdssm.shared.sequence_models.all_models import Learner
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Parameters
 from icl_core.papers.gdssm.shared.sequence_models.settings import EVALUATED, UNDECIDED, Config, Setting
 from icl_core.papers.gdssm.shared.task import Tasks, loss, sample
 from icl_core.statistics import trend
@@ -34,7 +34,9 @@ Levels = tuple[float, float, float]  # predicting zero, the best step of gradien
 
 def tasks(config: Setting, count: int, generator: torch.Generator) -> Tasks:
     """Fresh tasks of the setting, on the device."""
-    return sample(config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f).to(device.device())
+    return sample(config.f, config.N, count, generator, 1 if config.model == "1-D" else config.f).to(
+        device.current_device()
+    )
 
 
 def held_out(config: Setting, which: tuple[int, int]) -> Tasks:
@@ -74,7 +76,7 @@ def gradient(each: Learner, weights: Parameters, batch: Tasks) -> tuple[Paramete
 @lru_cache(maxsize=1)
 def _losses(each: Learner) -> Callable[[Parameters, Tasks], Float[Tensor, "seeds"]]:
     """Every seed's loss on a batch, by its own weights."""
-    return compiled(lambda weights, batch: loss(each.predict(weights, batch), batch.y[-1]))
+    return compile_function(lambda weights, batch: loss(each.predict(weights, batch), batch.y[-1]))
 
 
 def tune(config: Config, each: Learner, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
@@ -149,7 +151,9 @@ def chosen(config: Config, tuned: np.ndarray) -> tuple[float, bool]:
     return (UNDECIDED, False) if stuck else (config.rates[best], True)
 
 
-def train(config: Config, each: Learner, tuning: Tensors, resumed: Tensors, report: Report) -> dict[str, np.ndarray]:
+def train_tuned(
+    config: Config, each: Learner, tuning: Tensors, resumed: Tensors, report: Report
+) -> dict[str, np.ndarray]:
     """Train all seeds at the learning rate that was `chosen`: what `at_rate` gives, `tuned` [learning rates], `rate`
     and whether it was `decided`. Where every learning rate diverged nothing is trained: the rate is NaN, and there is
     no curve."""

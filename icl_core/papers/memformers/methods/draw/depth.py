@@ -6,11 +6,11 @@ import pandas as pd
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Trace
 from icl_core.figures import Curve, mean_of
-from icl_core.papers.memformers.methods import printed
+from icl_core.papers.memformers.methods import printed_curves
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.draw.losses import FULL, LABELS, NEUTRAL, SCALAR, tabled, trained_name, written
-from icl_core.papers.memformers.shared.read_run import end, log_of, variant_beside
+from icl_core.papers.memformers.shared.load_run import end, log_of, variant_beside
 from icl_core.papers.memformers.shared.test_set import PROMPTS
 from icl_core.papers.memformers.shared.variants import VARIANTS, Variant
 
@@ -36,7 +36,7 @@ CLOSE = 0.1  # log-losses that differ by less count as equal
 FEW = 1000  # prompts that the authors evaluate on
 
 
-def depth(run: Run, view: View) -> Panel:
+def depth_panel(run: Run, view: View) -> Panel:
     """Natural log of the mean (or median) loss on fresh prompts, a model of its own for every depth."""
     if view.average == "median":
         run = typical(run)
@@ -47,7 +47,7 @@ def depth(run: Run, view: View) -> Panel:
     ringed = view.average == "mean" and view.overlay != "trained"
     return Panel(
         _title(run, view),
-        _caption(run, view) + RINGS * bool(ringed and printed.fresh(run)),
+        _caption(run, view) + RINGS * bool(ringed and printed_curves.fresh(run)),
         figure.add_traces(rings(run, view.overlay)) if ringed else figure,
         data=_table(run),
         note=_note(run) if view.average == "mean" else "",
@@ -61,7 +61,7 @@ def rings(run: Run, overlay: str = "main") -> list[Trace]:
     styles |= {f"beside/{name}/loss": (losses.LABELS.get(name, name), kind) for name, kind in others}
     styles |= {f"baseline/{id}": (label, kind) for id, (label, kind, _, when) in METHODS.items()
                if when in ("main", overlay)}  # fmt: skip
-    every = ((styles[name], *known) for name, known in printed.fresh(run).items() if name in styles)
+    every = ((styles[name], *known) for name, known in printed_curves.fresh(run).items() if name in styles)
     return losses.printed((label, curve, kind, spread) for (label, kind), curve, spread in every)
 
 

@@ -11,7 +11,7 @@ from icl_core.papers.memformers.methods import decode as decoded
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import known_methods
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.read_run import constructed, depth_of, parameters_at, root_of, step_of, tuned
+from icl_core.papers.memformers.shared.load_run import constructed, depth_of, parameters_at, root_of, step_of, tuned
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 WRITTEN = 6  # layers up to which the numbers are written
@@ -25,7 +25,7 @@ def applies(config: Any) -> bool:
     return VARIANTS[config.variant].has_one_w
 
 
-def optimiser(run: Run, view: View) -> Panel:
+def optimiser_panel(run: Run, view: View) -> Panel:
     """Λ of the trained model beside those of gradient descent, momentum, Nesterov, CGD and the construction."""
     depth, snapshot = depth_of(run, view), run.snapshot_at(view)
     trained, share = learned(run, view.seed_shown, depth, snapshot)

@@ -6,12 +6,12 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw.losses import over_layers, tabled, window, written
-from icl_core.papers.memformers.shared.read_run import end, log_of
+from icl_core.papers.memformers.shared.load_run import end, log_of
 
 WIDE = 0.3  # between both log-losses: the batch has been learned
 
 
-def overfit(run: Run, view: View) -> Panel:
+def overfit_panel(run: Run, view: View) -> Panel:
     """Training and fresh loss by depth, for the trained model and for CGD."""
     x, zero = run["depth/layers"], float(np.log(run.config.d))
     logs = {name: log_of(run[key]) for name, key in _lines(run).items()}

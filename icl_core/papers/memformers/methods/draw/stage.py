@@ -12,14 +12,14 @@ from icl_core.figures import Bowl, Curve, Track, mean_of
 from icl_core.figures.drawn_paths import window
 from icl_core.figures.style import COLOURS, PAPER
 from icl_core.papers.memformers.methods import decode as decoded
-from icl_core.papers.memformers.methods import printed
+from icl_core.papers.memformers.methods import printed_curves
 from icl_core.papers.memformers.methods.draw import depth as by_depth
 from icl_core.papers.memformers.methods.draw import optimiser, trajectory
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared.draw import losses
 from icl_core.papers.memformers.shared.draw.losses import over_layers, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, at, fitted
-from icl_core.papers.memformers.shared.read_run import depth_of, end, log_of
+from icl_core.papers.memformers.shared.load_run import depth_of, end, log_of
 from icl_core.papers.memformers.shared.test_set import PROMPTS, WATCHED
 
 DRAWN = ("gradient descent", "construction", "CGD", "trained")  # of the paths
@@ -58,7 +58,10 @@ def depth(run: Run, view: View) -> Panel:
         Curve("floor", x, begun * log_of(run[f"baseline/{key}"]), "floor"),
     ]
     zero = float(np.log(run.config.d))
-    figure, ringed = over_layers(series, "log-loss", by_depth.limits(run, zero), zero, HEIGHT), printed.fresh(run)
+    figure, ringed = (
+        over_layers(series, "log-loss", by_depth.limits(run, zero), zero, HEIGHT),
+        printed_curves.fresh(run),
+    )
     figure.add_traces(by_depth.rings(run))
     return Panel(
         f"{L} layer{'s' * (L > 1)}: log-loss {written(reached)}, CGD's {written(end(run, 'baseline/cg'))}",
@@ -94,7 +97,7 @@ def batch(run: Run, view: View) -> Panel:
     y_range = losses.window([*fresh, [zero]], [each.y for each in series])
     ends = [end(run, f"evaluated/{name}") for name in ("train", "loss")]
     own, new = map(written, ends)
-    as_printed = printed.own_batch(run.config)
+    as_printed = printed_curves.own_batch(run.config)
     points = ((styles[key][0], curve, styles[key][1], None) for key, curve in as_printed.items() if key in styles)
     figure = over_layers(series, "log-loss", y_range, zero, HEIGHT).add_traces(losses.printed(points))
     return Panel(

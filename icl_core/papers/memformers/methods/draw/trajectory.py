@@ -13,7 +13,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Bowl, Track
 from icl_core.learners import conjugate_gradient, gradient_descent, gram, momentum, nesterov
 from icl_core.papers.memformers.methods.settings import View
-from icl_core.papers.memformers.shared import known_methods, read_run
+from icl_core.papers.memformers.shared import known_methods, load_run
 from icl_core.papers.memformers.shared.task import Batch
 
 KINDS = {"Nesterov": "nesterov", "CGD": "conjugate gradient"}  # colours, where they have another name
@@ -34,9 +34,9 @@ class Problem:
         return (error.square() * self.eigenvalues).sum(-1).double().numpy()
 
 
-def trajectory(run: Run, view: View) -> Panel:
+def trajectory_panel(run: Run, view: View) -> Panel:
     """The paths of all methods over the contours of this prompt's loss in the plane of two eigenvectors."""
-    depth, (across, up) = read_run.depth_of(run, view), axes(run.config.d, view)
+    depth, (across, up) = load_run.depth_of(run, view), axes(run.config.d, view)
     problem, paths = solved(run, view, depth)
     shown = min(view.after, depth)
     losses = {name: problem.losses(path) for name, path in paths.items()}
@@ -66,20 +66,20 @@ def axes(d: int, view: View) -> tuple[int, int]:
 
 def solved(run: Run, view: View, depth: int) -> tuple[Problem, Paths]:
     """The prompt, and the iterates [depth + 1, d, 1] of every method on it."""
-    U, target, _ = read_run.prompt_of(run, view.prompt)
-    found = read_run.covariance_of(run, view.seed_shown)
+    U, target, _ = load_run.prompt_of(run, view.prompt)
+    found = load_run.covariance_of(run, view.seed_shown)
     white, turn = gram(U[..., None]), found.rotation.float()
     shrink = found.eigenvalues.float().sqrt()[:, None]
     S = torch.einsum("ia,abp,jb->ijp", shrink * turn, white, shrink * turn)
     problem = Problem(S, (turn @ target / shrink[:, 0])[:, None], found.eigenvalues.float())
     batch = Batch(white[None], target[None, :, None, None], U[None, ..., None])
-    parameters = read_run.parameters_at(run, view.seed_shown, depth, run.snapshot_at(view))
-    config, root = replace(run.config, layers=depth, seeds=1), read_run.root_of(run, view.seed_shown)
-    learned = read_run.iterates(parameters, config, root, batch)
+    parameters = load_run.parameters_at(run, view.seed_shown, depth, run.snapshot_at(view))
+    config, root = replace(run.config, layers=depth, seeds=1), load_run.root_of(run, view.seed_shown)
+    learned = load_run.iterates(parameters, config, root, batch)
     return problem, {
-        "gradient descent": gradient_descent(S, problem.target, depth, *read_run.tuned(run, "gd", depth)),
-        "momentum": momentum(S, problem.target, depth, *read_run.tuned(run, "momentum", depth)),
-        "Nesterov": nesterov(S, problem.target, depth, *read_run.tuned(run, "nesterov", depth)),
+        "gradient descent": gradient_descent(S, problem.target, depth, *load_run.tuned(run, "gd", depth)),
+        "momentum": momentum(S, problem.target, depth, *load_run.tuned(run, "momentum", depth)),
+        "Nesterov": nesterov(S, problem.target, depth, *load_run.tuned(run, "nesterov", depth)),
         **_construction(run, depth, problem, white, target[:, None], turn / shrink),
         "CGD": conjugate_gradient(S, problem.target, depth).iterates,
         "trained": torch.einsum("ia,lap->lip", turn / shrink, learned),
@@ -88,7 +88,7 @@ def solved(run: Run, view: View, depth: int) -> tuple[Problem, Paths]:
 
 def _construction(run: Run, depth: int, problem: Problem, white: Tensor, target: Tensor, back: Tensor) -> Paths:
     """The plain linear transformer that attains the floor: A_l = Σ⁻¹ / r_l, or I / r_l; none if roots are complex."""
-    steps, is_white = read_run.constructed(run, depth)
+    steps, is_white = load_run.constructed(run, depth)
     if not np.isfinite(steps).all():
         return {}
     if not is_white:
@@ -107,7 +107,7 @@ def _caption(run: Run) -> str:
     whoever = (
         "The construction knows Σ⁻¹ and heads for w*, as does a model that has learned Σ⁻¹. Gradient descent first "
         "falls down the steep side, then creeps along the valley."
-        if read_run.knows_covariance(run.config)
+        if load_run.knows_covariance(run.config)
         else "Only CGD, which looks at the prompt, can allow for it: Aₗ = aₗ I takes the same steps along every axis."
     )
     return (

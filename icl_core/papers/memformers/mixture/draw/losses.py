@@ -9,7 +9,7 @@ from icl_core.figures import Curve
 from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
 from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, over_layers, roomy, tabled, window, written
-from icl_core.papers.memformers.shared.read_run import curve, end, log_of, step
+from icl_core.papers.memformers.shared.load_run import curve, end, log_of, step
 
 # the methods of the figures
 FIGURES = LINEAR, GATED, ADAPTED = "linear/gated", "lfom/gated", "lfom/adapted"

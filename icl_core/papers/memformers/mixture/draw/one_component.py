@@ -12,7 +12,7 @@ from icl_core.papers.memformers.mixture.settings import View, mixture_of
 from icl_core.papers.memformers.shared.draw.categories import dots, stacks
 from icl_core.papers.memformers.shared.draw.losses import over_layers, printed, roomy, tabled, window, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted, named
-from icl_core.papers.memformers.shared.read_run import end, log_of
+from icl_core.papers.memformers.shared.load_run import end, log_of
 
 METHODS = {LINEAR: "linear", GATED: "Memformer", ADAPTED: "Memformer, Γ too"}
 

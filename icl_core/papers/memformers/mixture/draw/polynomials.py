@@ -13,7 +13,7 @@ from icl_core.papers.memformers.shared.draw.losses import roomy
 SHAPES = (LINEAR, GATED, ADAPTED, "linear/mixture")
 
 
-def polynomials(run: Run, view: View) -> Panel:
+def polynomials_panel(run: Run, view: View) -> Panel:
     """What is left of w* as a function of S, over where S lies."""
     seed, x = min(view.seed_shown, run.config.seeds) - 1, run["shape/at"]
     shapes = {style_of(method): run[f"shape/{method}"][seed] for method in SHAPES if f"shape/{method}" in run.tensors}

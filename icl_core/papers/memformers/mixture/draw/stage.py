@@ -14,7 +14,7 @@ from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, FIGURES, GAT
 from icl_core.papers.memformers.mixture.settings import View
 from icl_core.papers.memformers.shared.draw.losses import over_layers, window, written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted, named
-from icl_core.papers.memformers.shared.read_run import end, log_of
+from icl_core.papers.memformers.shared.load_run import end, log_of
 
 NAMES = {LINEAR: "linear", GATED: "Memformer", ADAPTED: "Memformer, Γ too"}
 SEEN = (1e-4, 30.0)  # of what is left of w*

@@ -7,7 +7,7 @@ import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import references
-from icl_core.figures.curves import widened
+from icl_core.figures.line_plots import widened
 from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layout, legend
 from icl_core.papers.memformers.shared.draw.losses import roomy, window
 

@@ -11,7 +11,7 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import Curve
 from icl_core.figures.style import colour
-from icl_core.papers.memformers.shared.read_run import knows_covariance, log_of
+from icl_core.papers.memformers.shared.load_run import knows_covariance, log_of
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
 # momentum has the fourth layer's colour

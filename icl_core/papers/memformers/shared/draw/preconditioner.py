@@ -9,10 +9,10 @@ from torch import Tensor
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures.grid import diverging
-from icl_core.papers.memformers.shared import read_run, variants
+from icl_core.figures.map_grid import diverging
+from icl_core.papers.memformers.shared import load_run, variants
 from icl_core.papers.memformers.shared.draw.losses import written
-from icl_core.papers.memformers.shared.read_run import covariance_of, depth_of, knows_covariance, parameters_at, step_of
+from icl_core.papers.memformers.shared.load_run import covariance_of, depth_of, knows_covariance, parameters_at, step_of
 from icl_core.papers.memformers.shared.variants import VARIANTS, distances
 
 applies = knows_covariance
@@ -21,7 +21,7 @@ MOST = 4  # layers drawn at once
 WRITTEN = 6  # dimensions up to which the numbers of three layers are written
 
 
-def preconditioner(run: Run, view: Any) -> Panel:
+def preconditioner_panel(run: Run, view: Any) -> Panel:
     """One learned A_l in the original coordinates, Σ⁻¹ scaled onto it, what remains between them, and √Σ A_l √Σ."""
     depth, snapshot = depth_of(run, view), run.snapshot_at(view)
     layer = min(view.layer, depth)
@@ -91,7 +91,7 @@ def _every_seed(run: Run, snapshot: int | None) -> Tensor:
 def whitened_of(run: Run, seed: int, depth: int, snapshot: int | None) -> Tensor:
     """√Σ A_l √Σ of every layer, the heads summed, [L, d, d] float64: whatever coordinates it was learned in."""
     parameters = parameters_at(run, seed, depth, snapshot)
-    return variants.preconditioners(parameters, run.config, read_run.root_of(run, seed))[0].double()
+    return variants.preconditioners(parameters, run.config, load_run.root_of(run, seed))[0].double()
 
 
 def scales(matrices: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures import Curve, mean_of
 from icl_core.papers.memformers.shared.draw.losses import beside, floor_of, roomy, tabled, trained_name, window, written
-from icl_core.papers.memformers.shared.read_run import curve, end, log_of, step
+from icl_core.papers.memformers.shared.load_run import curve, end, log_of, step
 from icl_core.papers.memformers.shared.test_set import WATCHED
 from icl_core.papers.memformers.shared.variants import VARIANTS
 
@@ -18,7 +18,7 @@ TICKS = [sign * 10.0**power for power in range(-4, 1) for sign in (1, 2, 5)]
 COLOURS = 8  # that layers have; from there on they repeat, dashed
 
 
-def training(run: Run, view: Any) -> Panel:
+def training_panel(run: Run, view: Any) -> Panel:
     """Natural log of the loss on fresh prompts against the training step; also of a run that is still going."""
     x, logs = step(run), log_of(curve(run, "curve/loss"))
     others = [Curve(name, x, each, kind, "dash") for name, each, kind in beside(run, "curve/beside/{}")]

@@ -8,7 +8,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures import Curve
 from icl_core.papers.memformers.shared.draw.losses import roomy
-from icl_core.papers.memformers.theorems.draw.words import power
+from icl_core.papers.memformers.theorems.draw.number_text import power
 from icl_core.papers.memformers.theorems.metrics import apart
 from icl_core.papers.memformers.theorems.settings import METHODS, View
 

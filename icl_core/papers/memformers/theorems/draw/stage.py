@@ -11,7 +11,7 @@ from icl_core.figures.style import INK
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.theorems import parameters
-from icl_core.papers.memformers.theorems.draw.words import power
+from icl_core.papers.memformers.theorems.draw.number_text import power
 from icl_core.papers.memformers.theorems.metrics import apart, expected, slope, told_apart
 from icl_core.papers.memformers.theorems.settings import View
 

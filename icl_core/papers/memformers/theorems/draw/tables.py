@@ -6,7 +6,7 @@ from icl_core.contract.experiment import Panel, Run
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.variants import VARIANTS
 from icl_core.papers.memformers.theorems import parameters
-from icl_core.papers.memformers.theorems.draw.words import power
+from icl_core.papers.memformers.theorems.draw.number_text import power
 from icl_core.papers.memformers.theorems.metrics import apart
 from icl_core.papers.memformers.theorems.settings import METHODS, View
 

@@ -11,7 +11,7 @@ from icl_core.figures.style import INK, TICKS
 from icl_core.papers.memformers.shared.draw.categories import Bar, dots, stacks
 from icl_core.papers.memformers.shared.draw.losses import NEUTRAL, roomy, tabled, window, written
 from icl_core.papers.memformers.shared.experts import RATE
-from icl_core.papers.memformers.shared.read_run import curve, end, log_of, step
+from icl_core.papers.memformers.shared.load_run import curve, end, log_of, step
 from icl_core.papers.memformers.variances.metrics import at_home
 from icl_core.papers.memformers.variances.settings import STARTS, View, met_by, trained_on
 

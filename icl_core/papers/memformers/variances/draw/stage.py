@@ -6,12 +6,12 @@ import numpy as np
 
 from icl_core.contract.experiment import Panel, Run
 from icl_core.figures.style import INK
+from icl_core.papers.memformers.shared.captions import above
 from icl_core.papers.memformers.shared.draw.categories import dots
 from icl_core.papers.memformers.shared.draw.losses import printed as rings
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.draw.stage import fitted, named
-from icl_core.papers.memformers.shared.read_run import end, log_of
-from icl_core.papers.memformers.shared.told import above
+from icl_core.papers.memformers.shared.load_run import end, log_of
 from icl_core.papers.memformers.variances.claims import ADAPTS, PRINTED
 from icl_core.papers.memformers.variances.draw import gates
 from icl_core.papers.memformers.variances.settings import View, met_by, trained_on

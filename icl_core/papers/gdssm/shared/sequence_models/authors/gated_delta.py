@@ -30,7 +30,7 @@ from icl_core.papers.gdssm.shared.sequence_models.authors.parts import (
     normalised,
     of,
 )  # fmt: skip
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, matrix, uniform
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, matrix, uniform
 from icl_core.papers.gdssm.shared.sequence_models.plain.gated_delta import MOST, STEPS, gates
 
 LONGER, WIDER = 2, 3  # values, times keys; the feed-forward layer, times the width (authors: 8/3)

@@ -20,9 +20,9 @@ from torch.nn.functional import gelu
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import CONVOLVED, HEADS, Hidden, Shape, normalised, of
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, uniform
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, uniform
 from icl_core.papers.gdssm.shared.sequence_models.plain.griffin import SHARPNESS, gated
-from icl_core.papers.gdssm.shared.sequence_models.scan import scan
+from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
 
 PATTERN = (("recurrent", 0), ("recurrent", 1), ("attention", 0))
 WIDER = 3  # of the feed-forward layers, times the width
@@ -102,7 +102,7 @@ def recurrent(p: Parameters, u: Float[Tensor, "tasks T width"]) -> Float[Tensor,
     """What a recurrent block adds to all tokens."""
     n = normalised(p, u)
     a, b = gated(p, parts.convolved(n @ p["W_x"], p["convolution"]) + p["b_convolution"])
-    return (scan(a, b) * gelu(n @ p["W_gate"])) @ p["W_y"]
+    return (associative_scan(a, b) * gelu(n @ p["W_gate"])) @ p["W_y"]
 
 
 Step = Callable[[Float[Tensor, "tasks width"]], Float[Tensor, "tasks width"]]

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import HEADS, Shape, normalised, of
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
 from icl_core.papers.gdssm.shared.weights import normal
 
 SLOW = ()

@@ -20,10 +20,10 @@ from torch.nn.functional import silu, softplus
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import CONVOLVED, Hidden, Shape, normalised
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, uniform
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, uniform
 from icl_core.papers.gdssm.shared.sequence_models.plain import mamba as plain
 from icl_core.papers.gdssm.shared.sequence_models.plain.mamba import EXPANSION, Channel, Reader, State, selected
-from icl_core.papers.gdssm.shared.sequence_models.scan import scan
+from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
 
 STATE = 16
 SLOW = ("log_A", "D", "b_Δ")
@@ -55,7 +55,7 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = Fals
     if last:
         return answer(p, u[:, -1:], n[:, -1:], x[:, -1:], at_the_end(p, x))
     a, b, C = selected(p, x)  # a, b: (tasks, T, d, state)
-    return answer(p, u, n, x, read(scan(a, b), C))
+    return answer(p, u, n, x, read(associative_scan(a, b), C))
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import gelu, pad
 
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, matrix
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, matrix
 from icl_core.papers.gdssm.shared.weights import normal
 
 HEADS, CONVOLVED, EXPANSION, EPSILON = 4, 4, 4, 1e-6

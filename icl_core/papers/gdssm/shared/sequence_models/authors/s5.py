@@ -18,10 +18,10 @@ from torch.nn.functional import gelu
 
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import Hidden, Shape, normalised
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, uniform
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, uniform
 from icl_core.papers.gdssm.shared.sequence_models.plain import s5 as plain
 from icl_core.papers.gdssm.shared.sequence_models.plain.s5 import discretised
-from icl_core.papers.gdssm.shared.sequence_models.scan import scan
+from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
 
 SLOW = ("log_decay", "frequency", "B", "log_step")
 
@@ -49,7 +49,7 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"], last: bool = Fals
     n = normalised(p, u)
     driven = torch.complex(n @ B.real.T, n @ B.imag.T)  # (tasks, T, state)
     at = parts.rows(last)
-    return answer(p, u[:, at], n[:, at], scan(A.expand_as(driven), driven)[:, at])
+    return answer(p, u[:, at], n[:, at], associative_scan(A.expand_as(driven), driven)[:, at])
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:

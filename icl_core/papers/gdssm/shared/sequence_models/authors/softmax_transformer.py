@@ -16,7 +16,7 @@ from torch import Tensor
 from icl_core.papers.gdssm.shared.sequence_models.authors import parts
 from icl_core.papers.gdssm.shared.sequence_models.authors.linear_transformer import drawn, layers, read, state
 from icl_core.papers.gdssm.shared.sequence_models.authors.parts import HEADS, Shape, of
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters
 
 __all__ = ["SLOW", "forward", "parameters", "recur", "state"]
 SLOW = ()

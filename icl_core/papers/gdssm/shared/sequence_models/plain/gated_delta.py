@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import softplus
 
 from icl_core.papers.gdssm.shared.sequence_models import delta_rule
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, matrix, uniform
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, matrix, uniform
 
 STEPS, MOST = (1e-3, 1e-1), 16.0  # Δ at the start, between these; A at most, as in the authors' code
 

@@ -21,8 +21,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import gelu, logsigmoid, pad
 
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, matrix, uniform
-from icl_core.papers.gdssm.shared.sequence_models.scan import scan
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, matrix, uniform
+from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
 
 CONVOLVED, SHARPNESS, WINDOW = 4, 8.0, 3  # tokens of the convolution; c of the RG-LRU; tokens that attention sees
 
@@ -56,7 +56,7 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, 
     u = tokens @ p["W_in"]  # (tasks, T, width)
     x = windows(u @ p["W_x"], CONVOLVED)  # (tasks, T, 4, state)
     a, b = gated(p, (x * p["convolution"]).sum(-2) + p["b_convolution"])
-    u = u + (scan(a, b) * gelu(u @ p["W_gate"])) @ p["W_y"]  # (tasks, T, width)
+    u = u + (associative_scan(a, b) * gelu(u @ p["W_gate"])) @ p["W_y"]  # (tasks, T, width)
     seen = windows(torch.ones_like(u[:, :, :1]), WINDOW)[..., 0] > 0  # (tasks, T, 3): false before the first token
     u = u + attend(p, u @ p["W_Q"], windows(u @ p["W_K"], WINDOW), windows(u @ p["W_V"], WINDOW), seen)
     return u @ p["W_out"]  # (tasks, T, f)

@@ -18,8 +18,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import pad, silu, softplus
 
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, matrix, uniform
-from icl_core.papers.gdssm.shared.sequence_models.scan import scan
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, matrix, uniform
+from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
 
 EXPANSION, CONVOLVED = 2, 4  # channels a width, tokens of the convolution: the paper's
 STEPS = (1e-3, 1e-1)  # Δ at the start, between these (3.6)
@@ -54,7 +54,7 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, 
     x = pad(u @ p["W_x"], (0, 0, CONVOLVED - 1, 0))  # (tasks, T + 3, d)
     x = silu(sum(x[:, i : i + T] * row for i, row in enumerate(p["convolution"])) + p["b_convolution"])  # (tasks, T, d)
     a, b, C = selected(p, x)  # a, b: (tasks, T, d, state)
-    return answer(p, u, x, scan(a, b), C)
+    return answer(p, u, x, associative_scan(a, b), C)
 
 
 def recur(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, "tasks T f"]:

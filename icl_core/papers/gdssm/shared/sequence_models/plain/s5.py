@@ -18,8 +18,8 @@ from jaxtyping import Complex, Float
 from torch import Tensor
 from torch.nn.functional import gelu
 
-from icl_core.papers.gdssm.shared.sequence_models.initial import Generators, Parameters, matrix, uniform
-from icl_core.papers.gdssm.shared.sequence_models.scan import scan
+from icl_core.papers.gdssm.shared.sequence_models.initial_weights import Generators, Parameters, matrix, uniform
+from icl_core.papers.gdssm.shared.sequence_models.scan import associative_scan
 from icl_core.papers.gdssm.shared.weights import normal as gaussian
 
 STEPS = (1e-3, 1e-1)  # Δ at the start, between these
@@ -72,7 +72,7 @@ def forward(p: Parameters, tokens: Float[Tensor, "tasks T f"]) -> Float[Tensor, 
     A, B = discretised(p)
     u = tokens @ p["W_in"]  # (tasks, T, width)
     driven = torch.complex(u @ B.real.T, u @ B.imag.T)  # (tasks, T, state)
-    z = scan(A.expand_as(driven), driven)
+    z = associative_scan(A.expand_as(driven), driven)
     return answer(p, u, z)
 
 

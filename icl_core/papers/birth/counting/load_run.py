@@ -1,0 +1,65 @@
+"""From a run to the model that it holds, and what the model makes of one sequence."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from icl_core.contract.experiment import CannotDraw, Run
+from icl_core.papers.birth.counting import model
+from icl_core.papers.birth.counting.markov_chains import LETTERS, predictions, sample
+from icl_core.papers.birth.counting.settings import LONGEST, Config, View
+
+FROM = 4_012  # the seed of the first random sequence
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """A sequence on screen, both layers' attention on it [T, T] (or one's), and what is predicted after each position
+    [T, k] by the model and by each strategy, by id."""
+
+    tokens: list[int]
+    attention: list[np.ndarray]
+    model: np.ndarray
+    strategies: dict[str, np.ndarray]
+
+    @property
+    def letters(self) -> list[str]:
+        return [LETTERS[token] for token in self.tokens]
+
+    def at(self, view: View) -> int:
+        """The index of the position that the view asks for; one beyond the sequence is its last."""
+        return min(view.position, len(self.tokens)) - 1
+
+
+def parameters_at(run: Run, snapshot: int) -> dict[str, torch.Tensor]:
+    """The first seed's parameters at a snapshot, with an axis of one seed; the last ones exactly."""
+    last = snapshot == len(run.snapshot_steps) - 1
+    found = {
+        name: run[f"final/{name}"] if last else run.snapshot(name, snapshot) for name in model.names(run.config.layers)
+    }
+    return {name: torch.tensor(array)[None] for name, array in found.items()}
+
+
+def read(run: Run, view: View) -> Reading:
+    """What the model makes of the view's sequence at the step shown."""
+    config, tokens = run.config, chosen(run.config, view)
+    with torch.no_grad():
+        logits, maps = model.forward(parameters_at(run, run.snapshot_at(view)), tokens[None])
+    counted = predictions(tokens, config.k)
+    strategies = {name: counted[name][0].numpy() for name in run.names("strategies")}
+    return Reading(
+        tokens[0].tolist(), [each[0, 0].numpy() for each in maps], logits[0, 0].softmax(-1).numpy(), strategies
+    )
+
+
+def chosen(config: Config, view: View) -> torch.Tensor:
+    """The states that the visitor typed, or a random sequence, [1, T]. `CannotDraw` for a letter that is no state."""
+    if not view.sequence:
+        generator = torch.Generator().manual_seed(FROM + view.sample)
+        return sample(1, min(LONGEST, config.T), config.k, config.chains, generator)
+    known = LETTERS[: config.k]
+    unknown = [letter for letter in view.sequence.upper() if letter not in known]
+    if unknown:
+        raise CannotDraw(f"the sequence must be made of the states {known}, got {unknown[0]!r}")
+    return torch.tensor([[known.index(letter) for letter in view.sequence.upper()[: config.T]]])

@@ -1,0 +1,164 @@
+"""What is told of counting: its task, the beats of the classroom's training, what to try."""
+
+import numpy as np
+
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Example, Question, Script, Task, Try
+from icl_core.papers.birth.counting.load_run import read
+from icl_core.papers.birth.counting.markov_chains import LETTERS
+from icl_core.papers.birth.counting.settings import View
+from icl_core.papers.birth.counting.strategy import NAMES, at_step, becomes, looks_back, share_of_gain
+
+CURVES = "All curves"
+SOON = 0.1  # of the training: so close together is at the same time
+EARLY = 8  # a position at which little has been counted
+
+
+def _start(run: Run, view: View) -> str:
+    away = at_step(run, "kl_uniform", 0)
+    return (
+        f"Before training the model takes all {run.config.k} states to be equally likely: it is {away:.3f} nats from a "
+        "uniform guess, and far from a predictor that counts."
+    )
+
+
+def _first_counted(run: Run) -> int:
+    """Which of unigrams and bigrams it comes to first; 2: both at once."""
+    single, pairs = (becomes(run, name) or np.inf for name in ("unigram", "bigram"))
+    return 2 if single == pairs else int(pairs < single)
+
+
+def _plateau(run: Run) -> float | None:
+    """The step in the middle of the time in which unigrams are the nearest, if they come first."""
+    single, pairs = (becomes(run, name) for name in ("unigram", "bigram"))
+    return (single + pairs) / 2 if single is not None and pairs is not None and single < pairs else None
+
+
+def _order(run: Run, view: View) -> str:
+    found = ((becomes(run, name), NAMES[name]) for name in ("unigram", "bigram"))
+    told = [
+        f"{name} are the nearest from step {step:.0f}"
+        for step, name in sorted((s, n) for s, n in found if s is not None)
+    ]
+    return f"{'; '.join(told)[:1].upper()}{'; '.join(told)[1:]}." if told else "It comes to neither."
+
+
+def _together(run: Run, view: View) -> int:
+    """Whether layer 1 looks back before, about when, or after the predictions become those of bigrams."""
+    back, pairs = looks_back(run) or np.inf, becomes(run, "bigram") or np.inf
+    close = SOON * run.config.steps
+    return 1 if abs(back - pairs) <= close or back == pairs else 0 if back < pairs else 2
+
+
+def _when(run: Run, view: View) -> str:
+    back, pairs = looks_back(run), becomes(run, "bigram")
+    if back is None or pairs is None:
+        return "One of the two never happens in this run."
+    return f"Layer 1 puts half of its attention one back at step {back:.0f}; bigrams are nearest from step {pairs:.0f}."
+
+
+def _jump(run: Run) -> float | None:
+    """The step by which both have happened."""
+    back, pairs = looks_back(run), becomes(run, "bigram")
+    return max(back, pairs) if back is not None and pairs is not None else None
+
+
+def _counts(run: Run, view: View) -> str:
+    found = read(run, view)
+    at = found.at(view)
+    return (
+        f"Layer 2 asks every copy: are you the state I am? It looks at all that followed {found.letters[at]} so far, "
+        "so that what it collects is a count of pairs: a statistical induction head."
+    )
+
+
+def _left(run: Run, view: View) -> str:
+    share = float(share_of_gain(run).mean())
+    return (
+        f"The best possible predictor counts pairs exactly. The model has gone {share:.0%} of the way to it from "
+        "unigrams, measured by the loss."
+    )
+
+
+def _early(run: Run, view: View) -> str:
+    found = read(run, view)
+    at = found.at(view)
+    best = int(found.strategies["bigram"][at].argmax())
+    model, pairs, single = (
+        float(rows[at, best]) for rows in (found.model, found.strategies["bigram"], found.strategies["unigram"])
+    )
+    return (
+        f"After {at + 1} state{'s' * (at > 0)} the model gives {model:.0%} to {LETTERS[best]}, bigrams {pairs:.0%}, "
+        f"unigrams {single:.0%}. With little to count, all stay close to uniform."
+    )
+
+
+TASK = Task(
+    "Every sequence comes from a Markov chain of its own: what comes next depends on the state here alone, with "
+    "probabilities that are new in every sequence. The model must find them by counting what followed what.",
+    Example(
+        (("A", "trigger"), ("B", "output"), ("C", ""), ("A", "trigger"), ("B", "output"), ("B", ""), ("A", "query")),
+        "B",
+    ),
+)
+
+BEATS = (
+    Beat("start", _start, FIRST, ("distances", "next")),
+    Beat(
+        "unigrams",
+        "First the model counts single states: what has come up often so far, it expects to come up again.",
+        _plateau,
+        ("distances", "next"),
+        ask=Question(
+            "The best predictor counts pairs, which state follows which. What does the model learn first?",
+            ("How often each state occurs", "Which state follows which", "Both at once"),
+            lambda run, view: _first_counted(run),
+            _order,
+            "To count single states, attention that is spread evenly will do. To count pairs, two layers have to work "
+            "together, and neither gains anything before the other does its part.",
+            ("distances", "looks", "next", HEADLINE, MARKS),
+        ),
+    ),
+    Beat(
+        "jump",
+        "Then it jumps: layer 1 looks one back, so that every state carries a copy of the one before it.",
+        _jump,
+        ("looks", "first"),
+        ask=Question(
+            "The predictions jump from unigrams to bigrams. When does layer 1 learn to look one back?",
+            ("Well before the jump", "With the jump", "Well after it"),
+            _together,
+            _when,
+            "What layer 1 copies helps only once layer 2 uses it, and layer 2 can use only what is copied. So the two "
+            "pull each other up, slowly at first and then all at once.",
+            ("looks", "first"),
+        ),
+    ),
+    Beat("counts", _counts, LAST, ("second", "next")),
+    Beat("left", _left, LAST, ("distances",)),
+    Beat(
+        "close",
+        "You have seen copying grow into counting: the same head, looking at all followers in place of one.",
+        LAST,
+        ("next", "second"),
+        {"position": View().position},
+        "View",
+        do=f"Set the position of the prediction to {EARLY} or less, below.",
+        done=lambda view: view.position <= EARLY,
+        then=_early,
+    ),
+)  # fmt: skip
+
+TRIES = (
+    Try("Take layer 1 away: does the model ever count pairs?", "one layer", marks=("distances",)),
+    Try(
+        "Let it read ABCABCABCABC: how sure does it become?",
+        fields={"sequence": "ABCABCABCABC"},
+        marks=("second", "next"),
+    ),
+    Try("Eight states: which stage takes longer?", "more states", marks=("distances",)),
+    Try("Chains in which all states occur equally often: do bigrams come sooner?", "balanced", marks=("distances",)),
+    Try("See where in the sequence the model falls short of bigrams", drawer=CURVES, marks=("positions",)),
+)
+
+SCRIPT = Script(TASK, BEATS, TRIES)

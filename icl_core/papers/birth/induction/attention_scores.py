@@ -1,0 +1,143 @@
+"""Where a trained model looks and where it errs, over held-out sequences: why what fails, fails."""
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from icl_core.contract.experiment import Run
+from icl_core.papers.birth.induction.load_run import weights_at
+from icl_core.papers.birth.induction.settings import Config
+from icl_core.papers.birth.shared.baselines import best_in_context
+from icl_core.papers.birth.shared.behaviour import following
+from icl_core.papers.birth.shared.gradient import share
+from icl_core.papers.birth.shared.model import Weights, forward
+from icl_core.papers.birth.shared.task import Batch, Task
+from icl_core.papers.birth.shared.train import held_out, task_of
+
+SEQUENCES = 256  # held-out sequences looked at
+AT_ONCE = 16  # sequences, to bound the memory
+ENDS = (16, 32, 64, 128, 256)  # of the ranges of first occurrences
+ROWS = 16  # first and last rows of layer 1
+TOP = 3  # most frequent bigrams
+
+
+class Looked(NamedTuple):
+    """What a model makes of held-out sequences, [sequences, T] each; layer 1's is NaN if it has none."""
+
+    batch: Batch
+    guess: Int[Tensor, "batch T"]  # the likeliest next token
+    previous: Float[Tensor, "batch T"]  # layer 1's mass on the position before
+    followers: Float[Tensor, "batch T"]  # the last layer's mass on what followed earlier occurrences of the query
+    uniform: Float[Tensor, "batch T"]  # a uniform attention's mass on them: the share of the keys that they are
+
+
+@torch.no_grad()
+def look(weights: Weights, task: Task, layers: int) -> Looked:
+    """Run the model over held-out sequences."""
+    batch = held_out(task, SEQUENCES, "cpu")
+    parts = [_looked(weights, tokens, layers) for tokens in batch.inputs.split(AT_ONCE)]
+    return Looked(batch, *(torch.cat(each) for each in zip(*parts, strict=True)))
+
+
+@lru_cache(maxsize=2)  # four panels show it
+def at_snapshot(run: Run, snapshot: int) -> Looked:
+    """`look` with the weights of a snapshot."""
+    return look(weights_at(run, snapshot), task_of(run.config), run.config.layers)
+
+
+@lru_cache(maxsize=2)  # the same at every snapshot
+def best_guess(run: Run) -> Int[Tensor, "batch T"]:
+    """What the best predictor takes for the likeliest next token on the same sequences."""
+    task = task_of(run.config)
+    inputs = held_out(task, SEQUENCES, "cpu").inputs
+    return torch.cat([best_in_context(task, tokens).argmax(-1) for tokens in inputs.split(AT_ONCE)])
+
+
+def _looked(weights: Weights, tokens: Int[Tensor, "batch T"], layers: int) -> tuple[Tensor, ...]:
+    logits, first, second = forward(weights, tokens, layers)
+    follows = following(tokens)
+    previous = torch.full(tokens.shape, math.nan)
+    if first is not None:
+        previous[:, 1:] = first.diagonal(-1, 1, 2)
+    uniform = follows.float().sum(2) / torch.arange(1, tokens.shape[1] + 1)
+    return logits.argmax(-1), previous, (second * follows).sum(2), uniform
+
+
+def errors_by_first(found: Looked) -> dict[str, tuple[float, float]]:
+    """The share of wrong predictions in context with its standard error, by the position of the trigger's first
+    occurrence, counted from 1: the ranges by name, "1–16" and so on; NaN where there is none."""
+    inputs, inside = found.batch.inputs, found.batch.in_context
+    first = 1 + (inputs[:, :, None] == inputs[:, None, :]).int().argmax(2)  # (batch, T)
+    wrong, T, shares, start = found.guess != found.batch.targets, inputs.shape[1], {}, 0
+    for end in ENDS:
+        if start < T:
+            where = inside & (first > start) & (first <= end)
+            shares[f"{start + 1}–{min(end, T)}"] = share(wrong, where)
+        start = end
+    return shares
+
+
+def on_previous(found: Looked) -> tuple[float, float]:
+    """Layer 1's mean mass on the position before, in the first and in the last rows that have one."""
+    rows = found.previous[:, 1:]
+    return float(rows[:, :ROWS].mean()), float(rows[:, -ROWS:].mean())
+
+
+def on_followers(found: Looked) -> dict[str, tuple[float, float]]:
+    """The last layer's mean mass on what followed the query's earlier occurrences, and a uniform attention's: at
+    triggers, and at other characters that come again."""
+    again = found.uniform > 0
+    groups = {"triggers": found.batch.in_context, "others": found.batch.global_}
+    return {
+        name: (_mean(found.followers, where & again), _mean(found.uniform, where & again))
+        for name, where in groups.items()
+    }
+
+
+def on_bigrams(found: Looked, task: Task) -> tuple[float, float]:
+    """Of the errors in context, the shares that predict one of the query's most frequent bigrams, and that do so though
+    the last layer puts most of its mass on what followed before."""
+    batch = found.batch
+    likely = task.bigram.topk(TOP, dim=1).indices[batch.inputs]  # (batch, T, TOP)
+    wrong = batch.in_context & (found.guess != batch.targets)
+    named = (likely == found.guess[..., None]).any(2)
+    return _mean(named, wrong), _mean(named & (found.followers > 0.5), wrong)
+
+
+def in_words(found: Looked, config: Config) -> str:
+    """How far layer 1 reaches, and of a model with W_F what its errors are."""
+    said = []
+    if config.layers == 2:
+        early, late = on_previous(found)
+        said.append(
+            f"Layer 1 puts {early:.0%} of its attention on the previous position in its first {ROWS} rows, {late:.0%} "
+            f"in its last {ROWS}."
+        )
+    named, though = on_bigrams(found, task_of(config))
+    if config.feed_forward and np.isfinite(named):
+        said.append(
+            f"{named:.0%} of the errors name one of the {TOP} characters that most often follow the one just read, "
+            f"{though:.0%} although layer 2 looks at the right place."
+        )
+    return " ".join(said)
+
+
+def spread(attention: Float[np.ndarray, "T T"]) -> tuple[float, float]:
+    """How even an attention map is: the mean entropy of its rows as a share of log t, the most it could be, and the
+    largest weight over the uniform one, the mean over rows. Rows of few keys are left out."""
+    rows = range(ROWS, len(attention))
+    shares, largest = [], []
+    for t in rows:
+        weights = attention[t, : t + 1].astype(np.float64)
+        shares.append(-(weights * np.log(np.maximum(weights, 1e-30))).sum() / np.log(t + 1))
+        largest.append(weights.max() * (t + 1))
+    return float(np.mean(shares)), float(np.mean(largest))
+
+
+def _mean(values: Tensor, where: Bool[Tensor, "batch T"]) -> float:
+    return float(values[where].double().mean())  # NaN if there is none

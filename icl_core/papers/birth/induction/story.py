@@ -1,0 +1,214 @@
+"""What is told of the induction head: its task, the beats of the fastest training, what to try."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, LAST, MARKS, Beat, Question, Script, Task, Try, first_at
+from icl_core.papers.birth.induction.draw import grafts
+from icl_core.papers.birth.induction.metrics import accuracy_at, milestones
+from icl_core.papers.birth.induction.settings import View
+from icl_core.papers.birth.shared import head_maps
+from icl_core.papers.birth.shared.captions import EXAMPLE, MATRICES
+from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
+from icl_core.papers.birth.shared.probes import early_positions
+from icl_core.papers.birth.shared.train import task_of
+
+GRAFT, OWN, BESIDE, CURVES = "Graft", "Your own sequence", "Trained beside constructed", "All curves"  # the drawers
+MOST = 100  # accuracies kept
+_KNOWN: dict[tuple[str, View], float] = {}
+ORDER = ("W_K¹ early", "W_K²", "W_O²")  # the milestones of the three matrices, in the order of the choices
+
+TASK = Task(
+    "The model reads a sequence character by character and predicts the next one. Some characters are triggers: what "
+    "follows a trigger is drawn anew for every sequence, so only its earlier occurrence can tell.",
+    EXAMPLE,
+)
+
+
+def _start(run: Run, view: View) -> str:
+    right = accuracy_at(run, run.snapshot_steps[0])
+    return (
+        f"Each row is one character of {''.join(run.names('sequence'))} and shows where it looks. Before training it "
+        f"looks everywhere equally, and {right:.0%} of the predictions are right."
+    )
+
+
+def _first_of(run: Run) -> int | None:
+    """Which of ORDER recalls half of its pairs first; None if none ever does."""
+    steps = [milestones(run).get(name, np.inf) for name in ORDER]
+    return int(np.argmin(steps)) if min(steps) < np.inf else None
+
+
+def _output_first(run: Run) -> float | None:
+    """The step at which W_O2 recalls half of its pairs, if it is the first that does."""
+    return milestones(run)[ORDER[2]] if _first_of(run) == 2 else None
+
+
+def _order(run: Run, view: View) -> str:
+    first, *later = sorted((step, name) for name, step in milestones(run).items() if name in ORDER)
+    early = f"early W_K¹, its first {early_positions(run.config.T)} positions,"
+    rest = [f"{early if name == ORDER[0] else name} at step {step:.0f}" for step, name in later]
+    return f"It gets half of its pairs right at step {first[0]:.0f}; {'; '.join(rest)}."
+
+
+def _looks_back(run: Run) -> float | None:
+    """The step of the first snapshot where layer 1 puts most of its attention on the character before."""
+    return _first(run, lambda shown: shown.attention1 is not None and np.diagonal(shown.attention1, -1).mean() > 0.5)
+
+
+def _finds(run: Run) -> float | None:
+    """The step of the first snapshot where layer 2 puts most of its attention where it should."""
+    return _first(
+        run, lambda shown: sum(shown.attention2[query, key] for query, key, _ in shown.where) > 0.5 * shown.right[1]
+    )
+
+
+def _first(run: Run, holds: Callable[[head_maps.Heads], Any]) -> float | None:
+    if "reading/attention2" not in run.tensors:
+        return None
+    shown = (head_maps.at_snapshot(run, index) for index in range(len(run.snapshot_steps)))
+    return first_at(run.snapshot_steps, map(holds, shown))
+
+
+def _back(run: Run, view: View) -> str:
+    step = run.snapshot_steps[run.snapshot_at(view)]
+    share = float(np.interp(step, run["curve/step"], run["curve/recall_W_K1"][0]))  # of the seed whose panel it is
+    return (
+        "Next, layer 1 learns to look one character back: the stripe beside the diagonal. Every character now carries "
+        f"a copy of the one before it. Of all positions W_K¹ gets {share:.0%} right by now; the early ones came first."
+    )
+
+
+def _found(run: Run, view: View) -> str:
+    shown = head_maps.at_snapshot(run, run.snapshot_at(view))
+    query = next(index for index, follows in enumerate(shown.truth) if follows)
+    character, follows = shown.shown[query], shown.truth[query]
+    return (
+        f"Then layer 2 learns to ask every copy: are you the character I am? The second {character} finds what came "
+        f"after the first {character} and says it: {follows}."
+    )
+
+
+def _left(run: Run, view: View) -> float:
+    """The accuracy that the view's grafts leave; kept, as a page asks for it again and again."""
+    key = run.digest, view
+    found = _KNOWN.get(key)
+    if found is None:
+        if len(_KNOWN) >= MOST:
+            _KNOWN.clear()  # another visitor's thread may do so at any time
+        found = _KNOWN[key] = grafts.after(run, view)["accuracy"]
+    return found
+
+
+def _one_layer(run: Run, view: View) -> str:
+    alone, steps = float(run["baseline/one_layer"][0]), len(run["one_layer/in_context_loss"])
+    return (
+        f"Accuracy falls to {_left(run, view):.1%}. A model of one layer, where nothing looks one back either, gets "
+        f"{alone:.0%} on the test set after {steps} steps."
+    )
+
+
+def _close(run: Run, view: View) -> str:
+    return (
+        "You have seen an induction head form: look one back, find the same character, say what followed it."
+        + _too_rare(run)
+    )
+
+
+def _too_rare(run: Run) -> str:
+    """Why the example's first wrong prediction is wrong, where its character is rarer than the others'."""
+    shown, task = head_maps.at_snapshot(run, len(run.snapshot_steps) - 1), task_of(run.config)
+    often = {each: float(task.unigram[task.characters.index(each)]) for each in shown.shown}
+    for query, key, _ in shown.where:
+        character = shown.shown[query]
+        if not shown.predicted.right[query] and often[character] == min(often.values()):
+            return (
+                f" The second {character} still puts only {shown.attention2[query, key]:.0%} of its attention where "
+                f"it should: 1 character in {1 / often[character]:,.0f} is this one, too rare to be learned by now."
+            )
+    return ""
+
+
+def _mute(run: Run, view: View) -> str:
+    return (
+        f"Now {_left(run, view):.1%} are right, and a blind guess would be right 1 time in {run.config.N}. The model "
+        "still looks at the right character and cannot say it."
+    )
+
+
+BEATS = (
+    Beat("start", _start, FIRST, ("second", "accuracy")),
+    Beat(
+        "output",
+        "The output comes first: W_O² turns the character that layer 2 looks at into the one that the model says.",
+        _output_first,
+        ("w_o2",),
+        ask=Question(
+            "Three matrices have to form. Which of them is the first?",
+            tuple(MATRICES.values()),
+            lambda run, view: _first_of(run) or 0,
+            _order,
+            "While attention is spread evenly, the right character is among those looked at, so W_O² has something to "
+            "learn from. Looking better is of no use until the model can say what it sees.",
+            ("w_k1", "w_k2", "w_o2", MARKS),
+        ),
+    ),
+    Beat(
+        "back",
+        _back,
+        _looks_back,
+        ("first", "w_k1"),
+    ),
+    Beat("find", _found, _finds, ("second", "w_k2")),
+    Beat(
+        "zero",
+        "The parts need each other: when layer 1 no longer looks back, layer 2 has no copy to find. What stays right "
+        "does so because a trigger that comes often makes its output come often, too.",
+        LAST,
+        ("graft",),
+        {"graft_W_K1": "zero", "graft_W_K2": "trained", "graft_W_O2": "trained"},
+        GRAFT,
+        Question(
+            "After training, put zero in place of W_K¹: layer 1 looks everywhere equally. How many predictions "
+            "stay right?",
+            ("Fewer than a quarter", "About half", "More than three quarters"),
+            lambda run, view: int(np.digitize(_left(run, view), (0.25, 0.75))),
+            _one_layer,
+            "No copy tells any longer which character came directly before. But naming the character that comes up "
+            "more than it does in ordinary text needs no order.",
+            ("graft",),
+            there=True,
+        ),
+    ),
+    Beat(
+        "close",
+        _close,
+        LAST,
+        ("graft",),
+        {},
+        GRAFT,
+        do="Now take the output away: set W_O² to zero.",
+        done=lambda view: view.graft_W_O2 == "zero",
+        then=_mute,
+    ),
+)  # fmt: skip
+
+TRIES = (
+    Try("Watch the matrices form one after the other, in a slower training", "order", drawer=CURVES,
+        marks=("memories",)),
+    Try("Freeze W_O² to step 300: does anything else learn meanwhile?", "W_O2 frozen", drawer=CURVES,
+        marks=("memories",)),
+    Try("Let it read “to be or not to be”, and play: when does it know what comes?",
+        fields={"sequence": "to be or not to be"}, step=0, marks=("first", "second")),
+    Try("Follow the arrows back from an answer: whose copy was found?", drawer=CIRCUIT, marks=("streams",)),
+    Try("Early on W_O² says what layer 1 copies, too. Play on, and its second diagonal fades", fields={"read": "W_O2"},
+        step=38, drawer=CIRCUIT, marks=("blocks",)),
+    Try("Take layer 1 away: how far does one layer get?", "one layer", marks=("accuracy",)),
+    Try("See W_O² beside the matrix that the paper writes down", fields={"memory": "W_O2"}, drawer=BESIDE,
+        marks=("matrix",)),
+)  # fmt: skip
+
+SCRIPT = Script(TASK, BEATS, TRIES)

@@ -1,0 +1,69 @@
+"""From a run to the matrices that it holds, and what they make of one sequence."""
+
+from dataclasses import replace
+
+import torch
+
+from icl_core.contract.experiment import Run
+from icl_core.papers.birth.shared.model import Weights
+from icl_core.papers.birth.shared.sequence import Reading, Shown, example, typed
+from icl_core.papers.birth.shared.sequence import read as read_whole
+from icl_core.papers.birth.steps.gradient_steps import begun, taken, task_of
+from icl_core.papers.birth.steps.law import sample
+from icl_core.papers.birth.steps.settings import LONGEST, THEN, Config, View
+from icl_core.papers.birth.steps.simplified import back, tables
+
+FROM = 4_030  # the seed of the first random sequence
+
+
+def way_of(run: Run, view: View) -> str:
+    """The gradients that a view asks for, or the only ones that there are."""
+    return view.way if view.way in run.names("ways") else run.names("ways")[0]
+
+
+def weights_after(run: Run, steps: int, way: str) -> Weights:
+    """The first seed's model after so many of its steps."""
+    weights = begun(_first(run))
+    for name in run.config.order.split(THEN)[:steps]:
+        weights = taken(run.config, name, torch.tensor(run[f"step/{way}_{name}"]), weights)
+    return weights
+
+
+def _first(run: Run) -> Config:
+    """The config of the first seed."""
+    return replace(run.config, seeds=1)
+
+
+def shown(run: Run, view: View) -> Shown:
+    """The visitor's own sequence; else one as the proof has it, or the example that the whole model's page has."""
+    task = task_of(_first(run))
+    if view.sequence:
+        return typed(task, view.sequence, "")
+    if run.config.setup == "whole":
+        return typed(task, *example(task))
+    drawn = sample(run.config.N, min(LONGEST, run.config.T), 1, torch.Generator().manual_seed(FROM + view.sample))
+    letters = [task.characters[token] for token in drawn.tokens[0].tolist()]
+    return typed(task, "".join(letters), letters[-1])
+
+
+def read(weights: Weights, sequence: Shown, setup: str) -> Reading:
+    """What the model makes of every position of a sequence; the simplified one reads tokens alone."""
+    if setup == "whole":
+        return read_whole(weights, sequence, 2)
+    found, tokens = tables(weights), sequence.inputs
+    A1 = back(found.looks[: len(tokens), : len(tokens)])
+    scores = found.matches[tokens][:, tokens] @ A1.T  # [query, key]
+    future = torch.ones_like(scores, dtype=torch.bool).triu(1)
+    A2 = scores.masked_fill(future, -torch.inf).softmax(-1)
+    logits = A2 @ found.says[:, tokens].T
+    return Reading(A1.numpy(), A2.numpy(), logits.softmax(-1).numpy())
+
+
+def zero(weights: Weights, name: str) -> bool:
+    """Whether a matrix has learned nothing at all."""
+    return not bool(weights[name].any())
+
+
+def learned(run: Run, steps: int) -> tuple[str, ...]:
+    """The matrices that have had their step."""
+    return tuple(run.config.order.split(THEN)[:steps])

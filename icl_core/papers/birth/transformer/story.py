@@ -1,0 +1,191 @@
+"""What is told of the full transformer: its task, the beats of the training with four heads a layer, what to try."""
+
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Script, Task, Try
+from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
+from icl_core.papers.birth.shared.captions import EXAMPLE
+from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
+from icl_core.papers.birth.transformer.draw.ablation import judged, named
+from icl_core.papers.birth.transformer.draw.stage import accuracy_at
+from icl_core.papers.birth.transformer.load_run import forms, last_heads, of_role
+from icl_core.papers.birth.transformer.settings import View
+
+ONE, REPLACE, CURVES, SINGLE = "One head", "Replace heads", "All curves", "One layer"  # the drawers
+SECOND = "2.1, 2.2, 2.3, 2.4"
+
+TASK = Task(
+    "The model reads a sequence character by character and predicts the next one. Some characters are triggers: what "
+    "follows a trigger is drawn anew for every sequence, so only its earlier occurrence can tell.",
+    EXAMPLE,
+)
+
+
+def _start(run: Run, view: View) -> str:
+    return (
+        f"Now everything is trained: embeddings, queries, values, feed-forward layers, and {run.config.heads} heads a "
+        f"layer. Before training no head looks anywhere in particular; {accuracy_at(run, 0):.0%} of the predictions "
+        "are right."
+    )
+
+
+def _backward(run: Run) -> list:
+    return [head for head in last_heads(run) if head.name.startswith("1.") and head.role == PREVIOUS]
+
+
+def _how_many(run: Run, view: View) -> int:
+    count = len(_backward(run))
+    return 0 if count == 1 else 2 if count == run.config.heads else 1
+
+
+def _which_back(run: Run, view: View) -> str:
+    heads = [head for head in last_heads(run) if head.name.startswith("1.")]
+    most, next_ = sorted(heads, key=lambda head: -head.previous)[:2]
+    return (
+        f"{len(_backward(run))} of {len(heads)}: head {most.name} looks one back with {most.previous:.0%} of its "
+        f"attention, the next of them, {next_.name}, with {next_.previous:.0%}."
+    )
+
+
+def _formed(run: Run) -> float | None:
+    """The step by which some head looks one back and some finds what followed."""
+    steps = [forms(run, role) for role in (PREVIOUS, INDUCTION)]
+    return max(step for step in steps if step is not None) if None not in steps else None
+
+
+def _found(run: Run, view: View) -> str:
+    heads = of_role(last_heads(run), INDUCTION)
+    names = ", ".join(head.name for head in heads)
+    return (
+        f"Layer 2 finds what followed, and there {len(heads)} heads come to do it: {names}. Such a model is redundant: "
+        "from its maps alone you cannot tell which head matters."
+    )
+
+
+def _left(run: Run, heads: list[str]) -> list[float]:
+    """Accuracy with each of some heads alone replaced by its mean."""
+    names = run.names("heads")
+    return [float(run["effect/mean"][1 + names.index(name), 0]) for name in heads]
+
+
+def _without_back(run: Run) -> float:
+    return _left(run, [max(last_heads(run), key=lambda head: head.previous).name])[0]
+
+
+def _needed(run: Run, view: View) -> str:
+    second = _left(run, [name for name in run.names("heads") if name.startswith("2.")])
+    return (
+        f"{_without_back(run):.0%} stay right, instead of {float(run['effect/mean'][0, 0]):.0%}. Replace one head of "
+        f"layer 2 instead, and {min(second):.0%} to {max(second):.0%} stay right."
+    )
+
+
+def _thirds(share: float) -> int:
+    return 0 if share < 0.5 else 1 if share < 0.75 else 2
+
+
+def _said(run: Run) -> tuple[float, float]:
+    """How often the other output is said, with all heads of layer 1 patched, and of layer 2."""
+    names = run.names("heads")
+    first, second = ([name for name in names if name.startswith(f"{layer}.")] for layer in (1, 2))
+    return judged(run, first, "patch")["other"], judged(run, second, "patch")["other"]
+
+
+def _which_layer(run: Run, view: View) -> int:
+    first, second = (share > 0.5 for share in _said(run))
+    return 2 if first == second else 1 if second else 0
+
+
+def _patched(run: Run, view: View) -> str:
+    first, second = _said(run)
+    return (
+        f"With the heads of layer 2 from the other sequence, the model says the other output {second:.0%} of the time; "
+        f"with those of layer 1, {first:.0%}."
+    )
+
+
+def _all_second(run: Run, view: View) -> str:
+    left = judged(run, named(SECOND), "mean")
+    return (
+        f"{left['accuracy']:.0%} stay right. The loss elsewhere, {left['global_loss']:.2f} nats, hardly needs them: "
+        "bigrams are told without looking back."
+    )
+
+
+BEATS = (
+    Beat("start", _start, FIRST, ("maps", "accuracy")),
+    Beat(
+        "back",
+        "One head is enough to look one back: once it has put a copy of the previous character into the stream, a "
+        "second copy is of little use.",
+        _formed,
+        ("maps", "doing"),
+        ask=Question(
+            "Layer 1 has four heads. How many of them come to look one back?",
+            ("One", "Two or three", "All four"),
+            _how_many,
+            _which_back,
+            "Every head could learn it. But whichever is ahead takes the loss down, and with it the others' reason to "
+            "follow. The paper sees the same in its Figure 11.",
+            ("maps", "doing", "needed", HEADLINE, MARKS),
+        ),
+    ),
+    Beat("find", _found, LAST, ("maps", "doing")),
+    Beat(
+        "needed",
+        "What one head does alone, no other makes up for. What several heads share, they can do without one of them.",
+        LAST,
+        ("needed",),
+        ask=Question(
+            "After the training, replace the head that looks one back by its mean output. How many predictions stay "
+            "right?",
+            ("Less than half", "Half to three quarters", "More than three quarters"),
+            lambda run, view: _thirds(_without_back(run)),
+            _needed,
+            "Without a copy of the previous character, no head of layer 2 finds the right place. A map shows where a "
+            "head looks; only taking it away shows whether that matters.",
+            ("needed",),
+            there=True,
+        ),
+    ),
+    Beat(
+        "patch",
+        "Layer 1 says where to look, layer 2 brings what stands there.",
+        LAST,
+        ("replaced",),
+        {"replaced": SECOND, "by": "patch"},
+        REPLACE,
+        Question(
+            "Take a second sequence, the same but for what follows each trigger. Give the heads of one layer their "
+            "outputs from there. Which layer makes the model say the other sequence's output?",
+            ("Layer 1", "Layer 2", "Either, or neither"),
+            _which_layer,
+            _patched,
+            "At the character that follows a trigger, the one before it is the trigger in both sequences. So layer 1 "
+            "marks the same places in both; which character stands there is only read in layer 2.",
+            ("replaced", "effects"),
+            there=True,
+        ),
+    ),
+    Beat(
+        "close",
+        "You have seen heads share out the work, and what each is needed for.",
+        LAST,
+        ("replaced",),
+        {"replaced": "1.1", "by": "mean"},
+        REPLACE,
+        do=f"Now replace all heads of layer 2 by their means: type {SECOND}.",
+        done=lambda view: view.by == "mean" and set(named(view.replaced)) == set(named(SECOND)),
+        then=_all_second,
+    ),
+)  # fmt: skip
+
+TRIES = (
+    Try("One head a layer: who does what?", "one head", marks=("maps", "needed")),
+    Try("Fixed triggers: does the head look back for other characters too?", "fixed", drawer=CURVES, marks=("groups",)),
+    Try("Why does one layer fail? See what it attends to and what it predicts", drawer=SINGLE, marks=("one_layer",)),
+    Try("Look at one head, with letters", fields={"layer": 2, "head": 3}, drawer=ONE, marks=("one",)),
+    Try("Which path says the answer, and which one overrules it?", drawer=CIRCUIT, marks=("paths",)),
+    Try("Train three layers of two heads", fields={"layers": 3, "heads": 2}, marks=("maps",)),
+)  # fmt: skip
+
+SCRIPT = Script(TASK, BEATS, TRIES)

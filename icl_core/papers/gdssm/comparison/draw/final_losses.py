@@ -1,0 +1,127 @@
+"""Where every model of the comparison ended (Figures 4 C and 6): every seed a dot, and a table."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icl_core.contract.experiment import Panel, Run
+from icl_core.contract.figure import Figure, Trace
+from icl_core.figures.style import DASHES, FAINT, PAPER, TICKS, axis, colour, layout
+from icl_core.papers.gdssm.comparison import load_run
+from icl_core.papers.gdssm.comparison.draw import style
+from icl_core.papers.gdssm.comparison.load_run import Entry, beside_the_paper, entries
+from icl_core.papers.gdssm.shared.load_run import percent
+from icl_core.papers.gdssm.shared.sequence_models import Model, train
+from icl_core.papers.gdssm.shared.sequence_models import training_end as ends_of
+from icl_core.papers.gdssm.shared.sequence_models.style import marker
+from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR, levels
+
+
+def ends(run: Run, view: Any) -> Panel:
+    """The loss of every model at the end, every seed a dot."""
+    return Panel(
+        _reached(run),
+        f"Every seed is a dot; a number after a name counts layers, and Griffin is a group of {_blocks(run)} blocks. "
+        "See who lies at the grey line, one step of gradient descent, or left of it: a mean over seeds within "
+        f"{percent(NEAR - 1)} counts as there. A model that learned nothing from its prompt lies at predicting zero. "
+        "If a training had not come to its end, this stands under the name. All are evaluated on the same "
+        f"{train.TEST_SET[1]:,} fresh tasks; those of the curves are others, so that their lines lie a little "
+        f"elsewhere. {beside_the_paper(run)}" + style.astray(run, run["evaluated/loss"]),
+        _rows(run),
+        data=_table(run),
+    )
+
+
+def _blocks(run: Run) -> str:
+    """Of Griffin: in the plain form one of each kind."""
+    return "two" if run.config.plain else "three"
+
+
+def _rows(run: Run) -> Figure:
+    """A row a model, the first on top."""
+    found, shown = entries(run), style.limits(run, run["evaluated/loss"])
+    rows = len(found)
+    dots = [_dots(run, each, shown[1]) for each in found]
+    figure = Figure(dots, layout(120 + 40 * rows, {"t": 70}, showlegend=False))
+    _lines(run, figure)
+    for each in style.diverged(run):
+        here = {"x": 1, "xref": "paper", "xanchor": "right", "yanchor": "middle", "bgcolor": PAPER}
+        figure.add_annotation(text="diverged", showarrow=False, y=each.place, **here)
+    ticks = [_coloured(each.model) + _told(ends_of.end(run, each.curve).word) for each in found]
+    figure.update_xaxes(axis("loss at the query", range=list(shown), showgrid=False))
+    return figure.update_yaxes(axis(range=[rows - 0.5, -0.5], tickvals=list(range(rows)), ticktext=ticks))
+
+
+def _coloured(model: Model) -> str:
+    """A model's name in its colour, by which its curve is known."""
+    name = model.short.replace(" transformer", " transf.").removesuffix(" layer").removesuffix(" layers")
+    return f'<span style="color:{colour(model.colour)}">{name}</span>'
+
+
+def _told(ending: str) -> str:
+    """How a training ended that decides nothing, as a second line under a name."""
+    if ending in (ends_of.FLAT, ends_of.LOST):
+        return ""
+    return f'<br><span style="font-size:11px;color:{FAINT}">{ending}</span>'
+
+
+def _lines(run: Run, figure: Figure) -> None:
+    """The reference lines with their names above the plot, one over the other."""
+    for level, (label, value, kind) in enumerate(style.lines(*levels(run))):
+        left = level == 0  # the line of predicting zero is the rightmost
+        line = {"color": colour(kind), "width": 2, "dash": DASHES[kind]}
+        figure.add_shape(type="line", x0=value, x1=value, yref="paper", y0=0, y1=1, line=line, layer="below")
+        side = {"xanchor": "right", "xshift": -3} if left else {"xanchor": "left", "xshift": 3}
+        where = {"x": value, "y": 1, "yref": "paper", "yshift": 10 + 19 * level, "font": {"size": TICKS}}
+        figure.add_annotation(text=label, showarrow=False, **where, **side)
+
+
+def _dots(run: Run, each: Entry, edge: float) -> Trace:
+    """One model's seeds in its row, with what they are beside others; one too far off stands at the edge, an arrow."""
+    seen = np.isfinite(each.losses)
+    losses, spread = each.losses[seen], np.linspace(-0.12, 0.12, len(seen)) if len(seen) > 1 else np.zeros(1)
+    dot = marker(each.model, 11, symbol=np.where(losses > edge, "triangle-right", each.model.symbol).tolist())
+    dots = Trace(x=np.minimum(losses, edge), y=each.place + spread[seen], mode="markers", marker=dot)
+    about = "<br>".join(f"{name} {value}" for name, value in _beside(run, each).items() if value is not None)
+    hover = [f"{each.model.label}: {value:.4g}<br>{about}" for value in losses]
+    return dots.update(name=each.model.label, cliponaxis=False, text=hover, hovertemplate="%{text}<extra></extra>")
+
+
+def _beside(run: Run, each: Entry) -> dict[str, Any]:
+    """What stands beside a model's loss."""
+    end = ends_of.end(run, each.curve)
+    fell = 100 * (end.fall / each.curve[:, -1] if each.curve is not None else end.fall)  # percent
+    spread = f" ± {fell.std(ddof=1):.2g} (standard deviation over seeds)" if len(fell) > 1 else ""
+    return {
+        "parameters": each.parameters,
+        "width": each.width or None,
+        "width / (2f + N + 1)": round(each.width / run.config.base, 2) or None,
+        "tasks seen": load_run.tasks_seen(run),
+        "fall over the last tenth of the rate, percent": (
+            f"{fell.mean():.2g}{spread}" if np.isfinite(fell).all() else None
+        ),
+        "ended": end.word,
+    }
+
+
+def _table(run: Run) -> pd.DataFrame:
+    found, mean = entries(run), run["evaluated/loss"].mean(0)
+    rows = [_beside(run, each) for each in found]
+    return pd.DataFrame(
+        {
+            "model": [each.model.label for each in found],
+            "loss": style.column(mean, 4),
+            "over one step": style.column(mean / float(run["baseline/one"][0]), 4),
+            **{name: [row[name] for row in rows] for name in rows[0]},
+            "state": [size or None for size in run["size/state"]],
+            "rate": style.column(run["chosen/rate"], missing="none"),
+        }
+    )
+
+
+def _reached(run: Run) -> str:
+    found = entries(run)
+    near = [each for each in found if each.loss <= NEAR * run["baseline/one"][0]]
+    said = "No model" if not near else "All models" if len(near) == len(found) else f"{len(near)} of {len(found)}"
+    return f"{said} reach{'es' * (len(near) in (0, 1))} one step of gradient descent"

@@ -1,0 +1,178 @@
+"""What is told of the models of sequences."""
+
+from typing import Any
+
+import numpy as np
+
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try, first_at
+from icl_core.figures import written
+from icl_core.papers.gdssm.comparison.load_run import Entry, entries, tasks_seen
+from icl_core.papers.gdssm.comparison.settings import Config
+from icl_core.papers.gdssm.shared.captions import EXAMPLE
+from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
+from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR, levels, watched
+
+THREE = ("s5", "mamba", "griffin")
+
+
+def _entry(run: Run, id: str) -> Entry:
+    return next(each for each in entries(run) if each.model.id == id)
+
+
+def _ratio(run: Run, id: str) -> float:
+    """A model's loss over that of one step."""
+    return _entry(run, id).loss / levels(run)[1]
+
+
+def _task(config: Config) -> str:
+    holds = "each x and each y" if config.model == "N-D" else "each x"
+    return (
+        f"A prompt shows {config.N} examples (x, y) of one linear map, with {config.f} numbers in {holds}, and asks "
+        f"for the y of a new x. The {len(learners(config))} models read the same prompts and train on equally many; in "
+        "the example here x and y are single numbers."
+    )
+
+
+def _who(run: Run, view: Any) -> int:
+    return min(2, sum(_ratio(run, id) <= NEAR for id in THREE))
+
+
+def _who_said(run: Run, view: Any) -> str:
+    first, second, third = (f"{_entry(run, id).model.short} {written(_ratio(run, id), 2)}" for id in THREE)
+    return f"In units of one step's loss: {first}, {second}, {third}. Up to {written(NEAR, 2)} counts as reaching it."
+
+
+def _arrival(run: Run, id: str) -> float | None:
+    """The step at which the mean of a model's curve first is as good as one step."""
+    curve = _entry(run, id).curve
+    assert curve is not None
+    return first_at(run["curve/step"], curve.mean(0) <= NEAR * watched(run)[1])
+
+
+def _arrives(run: Run, id: str) -> str:
+    step = _arrival(run, id)
+    return "not at all" if step is None else f"at step {step:,.0f}"
+
+
+def _fall(run: Run, view: Any) -> str:
+    own, griffin, mamba = (_arrives(run, id) for id in ("gd-ssm-1", "griffin", "mamba"))
+    return (
+        "Look for plateaus: a model predicts zero until it finds the products, and then it falls. The GD-SSM is as "
+        f"good as one step {own}, Griffin {griffin}, Mamba {mamba}. "
+        f"Each has seen {tasks_seen(run) / 1e6:.1f} million tasks in the end."
+    )
+
+
+def _sizes(run: Run) -> tuple[int, int]:
+    return _entry(run, "gd-ssm-1").parameters, _entry(run, "griffin").parameters
+
+
+def _fewer(run: Run, view: Any) -> int:
+    own, other = _sizes(run)
+    return 0 if own > 0.5 * other else 1 if own > 0.01 * other else 2
+
+
+def _fewer_said(run: Run, view: Any) -> str:
+    own, other = _sizes(run)
+    return f"{own} numbers against Griffin's {other:,}: one for every {float(f'{other / own:.2g}'):,.0f}."
+
+
+def _layers(run: Run, view: Any) -> str:
+    one, two = (written(_ratio(run, f"linear-{layers}"), 2) for layers in (1, 2))
+    return (
+        f"A linear transformer of one layer ends at {one} times the loss of one step, and one of two layers at {two}. "
+        "The table tells why: the first layer brings x and y to one place, and the second multiplies that with the "
+        "query."
+    )
+
+
+def _close(run: Run, view: Any) -> str:
+    own, there = _entry(run, "gd-ssm-1"), [each for each in entries(run) if each.baseline and _is_there(run, each)]
+    times = min(each.parameters for each in there) / own.parameters if there else 1
+    return (
+        f"You have seen that a step of gradient descent is not the GD-SSM's alone: on these small tasks {len(there)} "
+        f"other models get there too, with at least {float(f'{times:.2g}'):,.0f} times as many numbers"
+        f"{_later(run, there)}. The paper's “only” is about ten dimensions: “Try” leads there."
+    )
+
+
+def _is_there(run: Run, each: Entry) -> bool:
+    return each.loss <= NEAR * levels(run)[1]
+
+
+def _later(run: Run, there: list[Entry]) -> str:
+    """Said if all of them come there after the GD-SSM."""
+    own, *others = (_arrival(run, id) or np.inf for id in ("gd-ssm-1", *(each.model.id for each in there)))
+    return ", and later" * (min(others, default=0) > own)
+
+
+WHO = Question(
+    "The paper finds that of all recurrent models only its own reaches one step of gradient descent. Here x has only "
+    "three numbers. S5, Mamba and Griffin are three other recurrent models: how many of them reach it?",
+    ("None of them", "One of them", "Two, or all three"),
+    _who,
+    _who_said,
+    "A step takes two products: y with x, and that with the query. S5 has no place for the first. Mamba has one for "
+    "each in its single block. Griffin has several, in three blocks, one of them attention.",
+    (HEADLINE, "ends", "training", "products", "parameters", "rates"),
+)
+FEWER = Question(
+    "How many numbers does the GD-SSM of one layer learn, beside Griffin?",
+    ("About as many", "About a tenth", "Less than a hundredth"),
+    _fewer,
+    _fewer_said,
+    "Its windows put x, y and the next x together, and its state multiplies them: what the others have to learn is "
+    "built in. That is why it is so quick, and why it can do nothing else.",
+    ("parameters",),
+)
+
+SCRIPT = Script(
+    task=Task(
+        _task,
+        EXAMPLE,
+    ),
+    beats=(
+        Beat(
+            "who",
+            "Every dot is a training from other random weights, at the loss where it ended. The grey line is one step "
+            "of gradient descent. A linear transformer of one layer stays far from it here: x and y come as tokens of "
+            "their own, and it needs a layer to bring them together.",
+            marks=("ends",),
+            ask=WHO,
+        ),
+        Beat("fall", _fall, marks=("training",)),
+        Beat(
+            "fewer",
+            "If the number of parameters decided, the model that has the fewest would lose most.",
+            marks=("parameters",),
+            drawer="Sizes and rates",
+            ask=FEWER,
+        ),
+        Beat("layers", _layers, marks=("products",), drawer="To multiply"),
+        Beat("close", _close, marks=("ends",)),
+    ),
+    tries=(
+        Try("Ten dimensions, the products given, as in Figure 4 C: who is there now?", preset="1-D", marks=("ends",)),
+        Try("Stop after 500 steps: who is there already?", preset="classroom", marks=("ends",)),
+        Try(
+            "Half the width, in class: who suffers first?",
+            preset="classroom",
+            fields={"width": 0.5},
+            marks=("ends",),
+        ),
+        Try(
+            "The norms switched off, in class: does a block need the size of y?",
+            preset="classroom",
+            fields={"norm": "none"},
+            marks=("ends",),
+        ),
+        Try(
+            "The products given, plain models: how near does a linear transformer come to the one built by hand?",
+            preset="classroom",
+            fields={"model": "1-D", "form": "plain", "steps": 2000},
+            drawer="The step by hand",
+            marks=("by hand",),
+        ),
+    ),
+)

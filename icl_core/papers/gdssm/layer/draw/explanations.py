@@ -1,0 +1,83 @@
+"""How the numbers on the stage's maps are made, at the step shown: a state's from examples, a weight's from the
+construction's and what it is off."""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from icl_core.contract.experiment import Run
+from icl_core.contract.explanation import Explained, Map, Term, largest
+from icl_core.figures import written
+from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
+from icl_core.papers.gdssm.layer.draw.state import Held, contributed, held
+from icl_core.papers.gdssm.layer.draw.weights_parts import Part, parts
+from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, trained_at
+
+TITLES = ("State", "Exact sum", "Difference")
+SAYS = (
+    "What each example has added to the state, with all later decays, times the factor {factor}; beside it what the "
+    "exact sum counts for it.",
+    "Each example adds the product of two of its numbers: minus N times the gradient is nothing but their sum.",
+    "What each example has added to the state, times the factor {factor}, less what the exact sum counts for it.",
+)
+
+
+def _held(index: int, run: Run, view: Any) -> list[Map]:
+    """One of the maps of what is held; of a vector its rows are numbers of pairs read."""
+    found = held(run, view)
+    matrix = np.asarray(list(found.maps.values())[index], np.float32)
+    rows, columns = ([str(i + 1) for i in range(size)] for size in matrix.shape)
+    explain = partial(_explained, index, run, view, found)
+    return [Map(TITLES[index], matrix, found.axes, rows, columns, explain)]
+
+
+def _explained(index: int, run: Run, view: Any, found: Held, row: int, column: int) -> Explained:
+    """A number of the state, of the exact sum, or their difference, as a sum over examples."""
+    vector = found.state.shape[1] == 1
+    pairs, at = (row + 1, 0) if vector else (found.shown, row)
+    ours, exact = (each[:, at, column] for each in contributed(run, view, pairs))
+    ours = found.factor * ours
+    values = (ours, exact, ours - exact)[index]
+    against = (exact, None, None)[index]
+    says = [""] * pairs if against is None else [f"exact: {written(float(each))}" for each in against]
+    terms = [Term(f"example {t + 1}", float(values[t]), says[t]) for t in range(pairs)]
+    total = (found.state, found.exact, found.state - found.exact)[index][pairs - 1, at, column]
+    beside = (Term("the exact sum", float(found.exact[pairs - 1, at, column]), found.names[0]),) if index == 0 else ()
+    where = f"entry {column + 1}" if vector else f"row {row + 1}, column {column + 1}"
+    return Explained(
+        f"{TITLES[index]} after {pairs} pair{'s' * (pairs > 1)}, {where}",
+        SAYS[index].format(factor=written(found.factor)),
+        float(total),
+        largest(terms, "other examples"),
+        beside=beside,
+    )
+
+
+state, exact, difference = (partial(_held, index) for index in range(3))
+
+
+def weights(run: Run, view: Any) -> list[Map]:
+    """The weights learned, constructed, and their difference."""
+    trained, constructed = trained_at(run, run.snapshot_at(view), row_of(run, view)), constructed_of(run)
+    block = blocks.laid(parts(run.config, trained, constructed, False))[0]
+    return [
+        Map(f"Weights, {name}", np.asarray(matrix, np.float32), ("row", "column"), block.rows, block.columns,
+            partial(_weight, name, block))
+        for name, matrix in block.maps.items()
+    ]  # fmt: skip
+
+
+def _weight(name: str, block: Part, row: int, column: int) -> Explained:
+    """A weight as the construction's and what it is off; the difference as one less the other."""
+    learned, built = float(block.trained[row, column]), float(block.constructed[row, column])
+    of_paper = Term("constructed", built, "what makes the state a gradient")
+    off = Term("off by", learned - built, "what training has left, or put, there")
+    terms = {
+        "learned": (of_paper, off),
+        "constructed": (of_paper,),
+        "difference": (Term("learned", learned), Term("minus constructed", -built)),
+    }[name]
+    says = "Scales, signs and a basis that the model cannot tell apart are normalised away, so that the two compare."
+    title = f"{block.rows[row]}, {block.columns[column]}, {name}"
+    return Explained(title, says, float(block.maps[name][row, column]), terms)

@@ -1,0 +1,197 @@
+"""What is told of a trained layer."""
+
+from dataclasses import replace
+from typing import Any
+
+from icl_core.contract.experiment import Run
+from icl_core.contract.story import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
+from icl_core.figures import written
+from icl_core.papers.gdssm.layer.draw import grafts, input_scale, stage
+from icl_core.papers.gdssm.layer.draw.state import held
+from icl_core.papers.gdssm.layer.settings import Config, View
+from icl_core.papers.gdssm.shared.captions import EXAMPLE
+from icl_core.papers.gdssm.shared.load_run import compared, percent
+
+ALIKE = 0.05  # a state this near to the gradient is the gradient
+FEW = 3  # pairs that are read before it is asked for
+PARTS = ("one_a", "one_Q", "one_q", "one_beta")  # of the layer, which “Graft” replaces
+BESIDE, CURVES = "Trained beside constructed", "All curves"  # drawers
+LINE = "-1:-2, -0.8:-1.6, -0.6:-1.2, -0.4:-0.8, -0.2:-0.4, 0.2:0.4, 0.4:0.8, 0.6:1.2, 0.8:1.6, 1:2"
+
+
+def _becomes(run: Run) -> float | None:
+    """The snapshot from which on the state after all pairs stays the gradient."""
+    alike = [_off(run, View(snapshot=index)) < ALIKE for index in range(len(run.snapshot_steps))]
+    return first_from(run.snapshot_steps, alike)
+
+
+def _off(run: Run, view: Any) -> float:
+    """How far the state is from the gradient after the pairs that the view asks for."""
+    found = held(run, view)
+    return found.away[found.shown - 1]
+
+
+def _learned(run: Run, view: Any) -> str:
+    step = run.snapshot_steps[run.snapshot_at(view)]
+    return (
+        f"By step {step} the state is the gradient, to within {percent(_off(run, view))}: the difference fades. "
+        "Nobody showed it a gradient; it was trained on its predictions alone."
+    )
+
+
+def _early(run: Run, view: Any) -> int:
+    return 0 if _off(run, view) < ALIKE else 1 if _off(run, view) < 0.5 else 2
+
+
+def _early_said(run: Run, view: Any) -> str:
+    return f"After {view.token} pairs the state is {percent(_off(run, view))} off the gradient of those {view.token}."
+
+
+def _any_point(run: Run, view: Any) -> str:
+    return (
+        "So the layer can answer a query at any point of the prompt: its state is up to date after every pair, though "
+        f"the length of its step is the one for {run.config.N} pairs."
+    )
+
+
+def _grafted(run: Run, view: Any) -> str:
+    before, after = (written(loss) for loss in grafts.after(run, view))
+    formula = written(grafts.after(run, replace(view, one_Q="constructed"))[1])
+    return (
+        f"The loss was {before} and is {after}; predicting zero loses {written(float(run['baseline/zero'][0]))}. Q "
+        f"picks which products enter the state, and now none does. With the formula's Q, y times x, it would be "
+        f"{formula}."
+    )
+
+
+def _task(config: Config) -> str:
+    below = "" if config.f == 1 else f"; {'those' if config.model == 'N-D' else 'the x'} of the layer hold {config.f}"
+    return (
+        f"A prompt shows {config.N} examples (x, y) of one linear map, a new map in every prompt, and asks for the y "
+        f"of a new x. Here x and y are single numbers and the map is y = 2 x{below}{' numbers' if below else ''}."
+    )
+
+
+def _scaled(run: Run, view: Any) -> int:
+    trained, _, zero, _ = input_scale.at_scale(run, view)
+    return 2 if trained > 1.05 * zero else 1 if trained > 0.95 * zero else 0
+
+
+def _scaled_said(run: Run, view: Any) -> str:
+    trained, _, zero, _ = input_scale.at_scale(run, view)
+    return f"At α = {view.alpha:g} its loss is {written(trained, 2)}; that of predicting zero is {written(zero, 2)}."
+
+
+def _close(run: Run, view: Any) -> str:
+    away = compared(stage.above(run, view)[0])
+    return (
+        f"You have seen a layer turn into a learning rule: its loss ends {away} that of one step of gradient descent, "
+        "and its weights end as their construction, the ones that a person would write down."
+    )
+
+
+EARLY = Question(
+    f"The layer has read {FEW} pairs of ten. What stands in its state by now?",
+    (
+        f"The gradient of those {FEW} pairs",
+        "Something on the way to it: the gradient forms as the prompt goes on",
+        "Nothing like it: the gradient appears only at the query",
+    ),
+    _early,
+    _early_said,
+    "The gradient is a sum over pairs. The layer adds one term per pair and forgets none, so it is right all along.",
+    ("state", "exact", "difference", "tokens"),
+)
+SCALE = Question(
+    "The layer was trained on x between −1 and 1. Now every x is 1.5 times as large (α = 1.5). How does it do?",
+    (
+        "Better than predicting zero: larger x are easier to tell from noise",
+        "About as well as predicting zero",
+        "Worse than predicting zero",
+    ),
+    _scaled,
+    _scaled_said,
+    "Its step has one fixed length, learned for α = 1. Larger x make the gradient larger, and the step goes too far.",
+    ("scale",),
+)
+
+SCRIPT = Script(
+    task=Task(
+        _task,
+        EXAMPLE,
+    ),
+    beats=(
+        Beat(
+            "before",
+            "Before training. The layer reads the pairs one after the other and keeps a sum, its state (left, times a "
+            "fitted factor). Beside it is the sum of all y xᵀ, the gradient that one step of gradient descent needs. "
+            "The two still differ, and so do the weights from their construction, the ones that a person would write "
+            "down.",
+            at=FIRST,
+            marks=("state", "exact"),
+        ),
+        Beat("becomes", _learned, at=_becomes, marks=("state", "exact", "difference")),
+        Beat(
+            "early",
+            _any_point,
+            at=LAST,
+            marks=("state", "exact", "difference"),
+            view={"token": FEW},
+            ask=EARLY,
+        ),
+        Beat(
+            "graft",
+            "Which part of the layer does it? Take one away and see what is lost.",
+            at=LAST,
+            marks=("interventions",),
+            view=dict.fromkeys(PARTS, "trained"),
+            drawer="Graft",
+            do="Set Q to zero.",
+            done=lambda view: view.one_Q == "zero",
+            then=_grafted,
+        ),
+        Beat(
+            "scale",
+            "The layer has learned one step of one length. It does not measure its prompt before it steps.",
+            at=LAST,
+            marks=("scale",),
+            view={"alpha": 1.5},
+            drawer=CURVES,
+            ask=SCALE,
+        ),
+        Beat("close", _close, at=LAST, marks=("weights", "training")),
+    ),
+    tries=(
+        Try(
+            "Read one pair only, then more: is the state a gradient from the first pair on?",
+            fields={"token": 1},
+            drawer=BESIDE,
+            marks=("tokens",),
+        ),
+        Try(
+            "Set the decay A to zero, so that only the last pair counts: how much of the gain is left?",
+            fields={"one_a": "zero"},
+            drawer="Graft",
+            marks=("interventions",),
+        ),
+        Try(
+            "Ten points on a line of slope 2. Take half of them away: where does the layer's line go?",
+            preset="one feature",
+            fields={"points": LINE},
+            drawer="Your own points",
+            marks=("prompt",),
+        ),
+        Try(
+            "Two layers: why are they better than two steps of one rate?",
+            preset="two layers",
+            drawer=BESIDE,
+            marks=("steps",),
+        ),
+        Try(
+            "Two layers on scalar labels: why do they not read the tokens [x y, next x]?",
+            preset="1-D two layers",
+            drawer=BESIDE,
+            marks=("second",),
+        ),
+    ),
+)

@@ -1,0 +1,51 @@
+"""How the learned coefficients are made, at the step shown."""
+
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from icl_core.contract.experiment import Run
+from icl_core.contract.explanation import PRODUCT, SUM, Explained, Map, Term
+from icl_core.papers.memformers.methods.draw import optimiser
+from icl_core.papers.memformers.methods.settings import View
+from icl_core.papers.memformers.shared import variants
+from icl_core.papers.memformers.shared.load_run import depth_of, parameters_at, root_of
+
+BESIDE = (optimiser.BUILT, optimiser.PRE, optimiser.CGD, "gradient descent")
+SHARED = "Γ weighs the gradient at iterate {j}, which layer {layer} multiplies with A; a says how much of Σ⁻¹."
+OWN = "A mean over the coordinates, each of which has a step of its own along the gradient at iterate {j}."
+
+
+def learned(run: Run, view: View) -> list[Map]:
+    """The triangle of the trained model's coefficients Λ."""
+    depth = depth_of(run, view)
+    table, _ = optimiser.learned(run, view.seed_shown, depth, run.snapshot_at(view))
+    parameters = parameters_at(run, view.seed_shown, depth, run.snapshot_at(view))
+    root, known = root_of(run, view.seed_shown), optimiser.references(run, depth)
+    after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
+
+    def explain(row: int, column: int) -> Explained:
+        terms, joined = terms_of(parameters, run.config, root, row, column)
+        says = (OWN if joined == SUM else SHARED).format(j=column, layer=column + 1)
+        beside = tuple(Term(name, float(known[name][row, column])) for name in BESIDE)
+        title = f"Λ after layer {row + 1}, of the gradient at iterate {column}"
+        beside = tuple(each for each in beside if np.isfinite(each.value))
+        return Explained(title, says, float(table[row, column]), terms, joined, beside=beside)
+
+    shown = np.where(np.tri(depth, dtype=bool), table, np.nan).astype(np.float32)
+    return [Map("Learned coefficients Λ", shown, ("after layer", "gradient at iterate"), after, past, explain)]
+
+
+def terms_of(
+    parameters: variants.Parameters, config: Any, root: Tensor, row: int, column: int
+) -> tuple[tuple[Term, ...], str]:
+    """A coefficient as Γ times the layer's multiple of Σ⁻¹; or, where coordinates differ, as a sum over them."""
+    Gamma = variants.coefficients(parameters, config.variant)
+    if Gamma.dim() == 3:
+        A = variants.preconditioners(parameters, config, root)[0, column].double()
+        gamma = Term(f"Γ of iterate {column} in layer {row + 1}", float(Gamma[0, row, column]), "what memory weighs it")
+        return (gamma, Term(f"a of layer {column + 1}", float(A.trace()) / len(A), "its multiple of Σ⁻¹")), PRODUCT
+    W = variants.steps(parameters, config, root)[0, row, column].double()
+    values = (W.diagonal() / len(W)).tolist()
+    return tuple(Term(f"coordinate {k + 1}", value, "its share of the mean") for k, value in enumerate(values)), SUM
