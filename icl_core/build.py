@@ -27,7 +27,7 @@ FEWER = 12
 
 
 @dataclass
-class Wanted:
+class WantedRun:
     """A run to ship, with the names of the presets that it serves."""
 
     experiment: str
@@ -47,7 +47,7 @@ def build_runs(ids: list[str], presets: list[str] | None, workers: int | None) -
     or preset. Ctrl-C stops the trainings at a checkpoint.
     """
     ids = ids or registry.experiment_ids()
-    everything = [item for name in ids for item in wanted(name)]
+    everything = [item for name in ids for item in wanted_runs(name)]
     chosen = [item for item in everything if presets is None or set(presets) & set(item.presets)]
     if presets is not None and not chosen:
         raise BadSetting(f"--preset must name a shipped preset, got {', '.join(presets)!r:.80}")
@@ -73,27 +73,27 @@ def _map(experiment_id: str, workers: int | None) -> list[str]:
     """Make what is missing of an experiment's atlas; a sentence for each run that could not be made."""
     configs = atlas.configs(experiment_id)
     made = {store.key_of(experiment_id, config): config for config in configs}
-    missing = [key for key in made if atlas.header(experiment_id, key) is None]
-    failed = _train([Wanted(experiment_id, key, made[key], ["atlas"]) for key in missing], workers)
+    missing = [key for key in made if atlas.atlas_header(experiment_id, key) is None]
+    failed = _train([WantedRun(experiment_id, key, made[key], ["atlas"]) for key in missing], workers)
     if not failed:
         atlas.write(experiment_id, configs)
     return list(failed.values())
 
 
-def wanted(experiment_id: str) -> list[Wanted]:
+def wanted_runs(experiment_id: str) -> list[WantedRun]:
     """The runs that the presets of an experiment ship, of as many seeds as they say; equal settings share one."""
-    found: dict[str, Wanted] = {}
+    found: dict[str, WantedRun] = {}
     for preset in registry.experiment(experiment_id).presets:
         if preset.shipped:
             config = preset.config
             if "seeds" in knobs.knobs_of(type(config)):
                 config = dataclasses.replace(config, seeds=preset.seeds)
             key = store.key_of(experiment_id, config)
-            found.setdefault(key, Wanted(experiment_id, key, config, [])).presets.append(preset.name)
+            found.setdefault(key, WantedRun(experiment_id, key, config, [])).presets.append(preset.name)
     return list(found.values())
 
 
-def _whole(item: Wanted) -> bool:
+def _whole(item: WantedRun) -> bool:
     """Whether the run is there with all its tensors. A damaged shipped file is removed: the workers, who look at
     headers, would take it for the run and train nothing."""
     header = store.default().exact(item.experiment, item.key)
@@ -106,7 +106,7 @@ def _whole(item: Wanted) -> bool:
     return _whole(item)  # there may be a local run behind it
 
 
-def _train(missing: list[Wanted], workers: int | None) -> dict[str, str]:
+def _train(missing: list[WantedRun], workers: int | None) -> dict[str, str]:
     """Train all that is missing; a sentence for each that failed, by key."""
     keys = [queue.submit(item.experiment, item.config) for item in missing]
     try:
@@ -124,7 +124,7 @@ def _train(missing: list[Wanted], workers: int | None) -> dict[str, str]:
     return failed
 
 
-def _ship(item: Wanted) -> Header:
+def _ship(item: WantedRun) -> Header:
     """Bring the run into artifacts/, or what is said of it there up to date. Raises `Damaged` if it cannot be read."""
     header = store.default().exact(item.experiment, item.key)
     run = store.default().load(header) if header else None
@@ -141,7 +141,7 @@ def _ship(item: Wanted) -> Header:
     return shipped
 
 
-def _lean(item: Wanted, tensors: Tensors) -> Tensors:
+def _lean(item: WantedRun, tensors: Tensors) -> Tensors:
     """A run as it is shipped: of a large one that opens no page, half the snapshots."""
     first = registry.experiment(item.experiment).presets[0].name in item.presets
     size = sum(array.nbytes for name, array in tensors.items() if name.startswith("snapshot/"))
@@ -163,7 +163,7 @@ def _close(one: Any, other: Any) -> bool:
     return math.isclose(one, other, rel_tol=1e-4, abs_tol=1e-9) if both else one == other
 
 
-def _prune(ids: list[str], everything: list[Wanted]) -> None:
+def _prune(ids: list[str], everything: list[WantedRun]) -> None:
     """Delete shipped files that no preset asks for: older versions, renamed presets."""
     kept = {(item.experiment, item.key) for item in everything}
     for name in ids:

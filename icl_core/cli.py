@@ -17,7 +17,7 @@ from icl_core.contract.experiment import CannotDraw, Experiment, Preset
 from icl_core.contract.knobs import BadSetting
 from icl_core.findings import claims_table, findings
 from icl_core.jobs import scheduler_address
-from icl_core.jobs.terminal import Failed, obtain
+from icl_core.jobs.terminal import Failed, train_or_load
 from icl_core.runs import documents, store
 
 BAD_VALUE, FAILED, INTERRUPTED = 2, 1, 130  # exit codes
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit code: 0 done, 1 a training or claim failed, 2 bad values, 130 Ctrl-C."""
     options = _parser().parse_args(arguments)
     if getattr(options, "scheduler", None):
-        scheduler_address.choose(options.scheduler)
+        scheduler_address.choose_scheduler(options.scheduler)
     try:
         return options.command(options)
     except (BadSetting, CannotDraw, Failed) as problem:
@@ -126,7 +126,7 @@ def _show_knobs(settings_class: type) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     experiment, preset = _preset(options)
-    header = obtain(options.experiment, settings_io.parse(experiment.config, _pairs(options.set), preset.config))
+    header = train_or_load(options.experiment, settings_io.parse(experiment.config, _pairs(options.set), preset.config))
     return _tell(findings.of_run(header), options.json)
 
 
@@ -179,7 +179,7 @@ def _figure(options: argparse.Namespace) -> int:
         raise BadSetting(f"--drawing must be one of {', '.join(names)}, got {options.drawing!r:.80}")
     config = settings_io.parse(experiment.config, _pairs(options.set), preset.config)
     view = settings_io.parse(experiment.view, _pairs(options.view), experiment.view(**preset.view))
-    header = obtain(options.experiment, config)
+    header = train_or_load(options.experiment, config)
     run = store.default().load(header)
     if run is None:
         raise Failed("\n".join(store.default().messages()) or f"the run {header.key} is gone")

@@ -26,7 +26,7 @@ from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
 from icl_core.contract.knobs import BadSetting, NotHere
-from icl_core.machine.folders import cache_folder, read_kept
+from icl_core.machine.folders import cache_folder, read_regular_file
 
 LARGEST = 64 * 2**20  # bytes of a file
 SHAPES = {
@@ -146,7 +146,7 @@ def _array(name: str, part: Mapping[str, Any]) -> np.ndarray:
     return made
 
 
-def told(found: Matrices) -> list[str]:
+def describe(found: Matrices) -> list[str]:
     """What was found in a file: sentences for whoever gave it."""
     has = found.fields
     parts = ["one layer, as there is no W_K¹" if has["layers"] == 1 else "two layers"]
@@ -162,7 +162,7 @@ def _few(names: Iterable[str]) -> str:
     return ", ".join(shown[:_FEW]) + (f" and {len(shown) - _FEW} more" if len(shown) > _FEW else "")
 
 
-def kept_at(digest: str) -> Path:
+def path_of(digest: str) -> Path:
     """Where the matrices called `digest` lie, if they do."""
     return cache_folder() / "matrices" / f"{digest}.safetensors"
 
@@ -170,8 +170,8 @@ def kept_at(digest: str) -> Path:
 def load(digest: str) -> Matrices:
     """The matrices that are kept here; `NotHere` if they are not."""
     try:
-        status = kept_at(digest).stat()
-        return _load(kept_at(digest), (status.st_mtime_ns, status.st_size))
+        status = path_of(digest).stat()
+        return _load(path_of(digest), (status.st_mtime_ns, status.st_size))
     except OSError as problem:
         raise NotHere(
             f"the matrices {digest} must be ones that were given on this computer, got ones that are not here"
@@ -182,7 +182,7 @@ def load(digest: str) -> Matrices:
 
 @lru_cache(maxsize=4)
 def _load(path: Path, stamp: tuple[int, int]) -> Matrices:
-    content = read_kept(path, LARGEST)
+    content = read_regular_file(path, LARGEST)
     if _digest(content) != path.stem:
         raise ValueError(f"the digest must be {path.stem}, got {_digest(content)}")
     found = read(content)

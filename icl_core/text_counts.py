@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.knobs import BadSetting, NotHere
-from icl_core.machine.folders import cache_folder, read_kept
+from icl_core.machine.folders import cache_folder, read_regular_file
 
 LARGEST = 5 * 2**20  # bytes of a text
 MOST, LEAST = 256, 4  # different characters
@@ -126,16 +126,18 @@ def _named(unseen: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(named.items(), key=lambda item: -item[1]))
 
 
-def told(counts: TextCounts) -> list[str]:
+def describe(counts: TextCounts) -> list[str]:
     """What was found in a text, and what was left out of it: sentences for whoever gave it."""
-    shares = (f"{shown([each])} {percent(often / counts.length)}" for each, often in counts.frequent(_FREQUENT))
+    shares = (
+        f"{shown_characters([each])} {percent(often / counts.length)}" for each, often in counts.frequent(_FREQUENT)
+    )
     said = [f"{counts.length:,} characters, {len(counts.characters)} different. Most frequent: {', '.join(shares)}."]
     if counts.rare:
         share = sum(counts.rare.values()) / (counts.length + sum(counts.rare.values()))
         said.append(
             f"A vocabulary has at most {MOST} different characters, this text has {MOST + len(counts.rare):,}. "
             f"Left out: the {len(counts.rare):,} rarest, {percent(share)} of the text: "
-            f"{shown(list(counts.rare), _FREQUENT)}."
+            f"{shown_characters(list(counts.rare), _FREQUENT)}."
         )
     if counts.invisible:
         named = [f"{name} × {often:,}" for name, often in counts.invisible.items()]
@@ -145,7 +147,7 @@ def told(counts: TextCounts) -> list[str]:
     return said
 
 
-def shown(characters: Sequence[str], most: int = MOST) -> str:
+def shown_characters(characters: Sequence[str], most: int = MOST) -> str:
     """Characters in a sentence, space and newline as ␣ and ↵; the first `most` of them."""
     return _few([{" ": "␣", "\n": "↵"}.get(each, each) for each in characters], " ", most)
 
@@ -160,7 +162,7 @@ def _few(words: Sequence[str], between: str, most: int = 12) -> str:
     return between.join(words[:most]) + (between + "…") * (len(words) > most)
 
 
-def kept_at(digest: str) -> Path:
+def path_of(digest: str) -> Path:
     """Where the counts called `digest` lie, if they do."""
     return cache_folder() / "texts" / f"{digest}.json"
 
@@ -168,8 +170,8 @@ def kept_at(digest: str) -> Path:
 def load(digest: str) -> TextCounts:
     """The counts that are kept here; `NotHere` if they are not."""
     try:
-        status = kept_at(digest).stat()
-        return _load(kept_at(digest), (status.st_mtime_ns, status.st_size))
+        status = path_of(digest).stat()
+        return _load(path_of(digest), (status.st_mtime_ns, status.st_size))
     except OSError as problem:
         raise NotHere(
             f"the text {digest} must be one that was given on this computer, got one whose counts are not here"
@@ -182,7 +184,7 @@ def load(digest: str) -> TextCounts:
 
 @lru_cache(maxsize=16)
 def _load(path: Path, stamp: tuple[int, int]) -> TextCounts:
-    content = read_kept(path, LARGEST)
+    content = read_regular_file(path, LARGEST)
     if _digest(content) != path.stem:
         raise ValueError(f"the digest must be {path.stem}, got {_digest(content)}")
     found: dict[str, Any] = json.loads(content)

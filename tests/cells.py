@@ -24,7 +24,7 @@ def shipped(experiment: str, preset: str) -> Run:
 
 def explained(experiment: str, run: Run) -> list[Drawing]:
     """The drawings that explain the cells of this run's maps."""
-    return [each for each in registry.experiment(experiment).drawings if each.cells and each.applies(run.config)]
+    return [each for each in registry.experiment(experiment).drawings if each.explanations and each.applies(run.config)]
 
 
 def views(experiment: str, run: Run, **fields) -> list:
@@ -38,8 +38,8 @@ def views(experiment: str, run: Run, **fields) -> list:
 
 def check(drawing: Drawing, run: Run, view) -> list[Map]:
     """The maps are those of the figure, cell by cell; the terms of some cells make what they show."""
-    assert drawing.cells is not None
-    figure, maps = drawing.draw(run, view).figure, list(drawing.cells(run, view))
+    assert drawing.explanations is not None
+    figure, maps = drawing.draw(run, view).figure, list(drawing.explanations(run, view))
     assert figure is not None
     drawn = [trace for trace in figure.data if trace["type"] == "heatmap"]
     assert len(drawn) == len(maps) > 0

@@ -41,14 +41,14 @@ class Peak:
     """The most that is resident while it is watched, looked at every other millisecond."""
 
     def __enter__(self) -> "Peak":
-        self.most, self._ended = malloc.held(), Event()
+        self.most, self._ended = malloc.resident_bytes(), Event()
         self._watch = Thread(target=self._look)
         self._watch.start()
         return self
 
     def _look(self) -> None:
         while not self._ended.wait(0.002):
-            self.most = max(self.most, malloc.held())
+            self.most = max(self.most, malloc.resident_bytes())
 
     def __exit__(self, *_: Any) -> None:
         self._ended.set()
@@ -73,8 +73,8 @@ def measure(id: str, chosen: dict[str, Any]) -> dict[str, int]:
     config = largest(experiment, **chosen)
     shorter = _shortened(config)
     device.release()
-    before = malloc.held()
-    with malloc.bounded(), Peak() as peak:
+    before = malloc.resident_bytes()
+    with malloc.bounded_heap(), Peak() as peak:
         try:
             tensors = experiment.run(shorter, Silent())
         except BadSetting:  # its parts have settings of their own, with a lower end

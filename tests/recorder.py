@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from icl_core.contract.experiment import Taken
+from icl_core.contract.experiment import NextTraining
 
 
 class Interrupted(Exception):
@@ -21,7 +21,7 @@ class Recorder:
         return self.saved
 
     def take(self, trainings):
-        return Taken(trainings[0])
+        return NextTraining(trainings[0])
 
     def give(self, name, made):
         pass

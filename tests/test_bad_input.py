@@ -40,7 +40,7 @@ def runs(tmp_path, monkeypatch):
     def asked(*_, **__):
         raise Failed("it was asked for")
 
-    monkeypatch.setattr(cli, "obtain", asked)
+    monkeypatch.setattr(cli, "train_or_load", asked)
     monkeypatch.setattr("icl_core.sweeps.terminal.carry_out", asked)
     monkeypatch.setattr(build, "build_runs", asked)
     monkeypatch.setattr(dispatcher, "work", lambda *_: None)
@@ -97,7 +97,7 @@ def test_any_bytes_are_a_text_or_refused(content):
         told(problem)
     else:
         assert found.length == found.unigram.sum() > 0 and found.bigram.sum() <= found.length - 1
-        assert all(shows_as_text(escape_markdown(sentence)) for sentence in text_counts.told(found))
+        assert all(shows_as_text(escape_markdown(sentence)) for sentence in text_counts.describe(found))
 
 
 WHOLE = save(matrices())
@@ -141,7 +141,7 @@ def test_any_bytes_are_matrices_or_refused(content):
         told(problem)
     else:
         assert all(np.isfinite(each).all() for each in found.named.values())
-        assert all(shows_as_text(escape_markdown(sentence)) for sentence in own_matrices.told(found))
+        assert all(shows_as_text(escape_markdown(sentence)) for sentence in own_matrices.describe(found))
         assert own_matrices.read(found.content).digest == found.digest
 
 
@@ -149,12 +149,12 @@ def test_any_bytes_are_matrices_or_refused(content):
 @given(JSON.map(json.dumps).map(str.encode) | st.binary(max_size=60) | st.sampled_from([b"[" * 99999, b'{"a":' * 9999]))
 def test_any_file_of_counts_in_the_cache_is_whole_or_not_here(content):
     """By its own digest, as somebody who can write to the cache would name it."""
-    path = text_counts.kept_at(text_counts._digest(content))
+    path = text_counts.path_of(text_counts._digest(content))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     with pytest.raises(NotHere):
         text_counts.load(path.stem)
-    assert [each.digest for each in documents.every() if each.digest == path.stem]
+    assert [each.digest for each in documents.all_documents() if each.digest == path.stem]
 
 
 COUNTED = json.loads(text_counts.count("abcabd").content)
@@ -172,7 +172,7 @@ COUNTED = json.loads(text_counts.count("abcabd").content)
 )  # fmt: skip
 def test_counts_that_no_text_has_are_not_taken(change):
     content = json.dumps({**COUNTED, **change}, separators=(",", ":")).encode()
-    path = text_counts.kept_at(text_counts._digest(content))
+    path = text_counts.path_of(text_counts._digest(content))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
     with pytest.raises(NotHere, match="must be as they were kept"):
@@ -214,7 +214,7 @@ def test_any_file_of_a_job_is_read_or_set_aside(request, state):
     (folder / "state.json").write_text(json.dumps(state))
     for known in queue.states():
         assert known.key == "0" * 20 and isinstance(known.message, str)
-        assert queue.partial(known.key) is None
+        assert queue.partial_curves(known.key) is None
 
 
 READERS = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting, Knob, knobs_of, values
 from icl_core.contract.number_lists import numbers, shares, whole_numbers
-from icl_core.contract.settings_io import from_kept, kept, parse
+from icl_core.contract.settings_io import from_stored, parse, to_stored
 from icl_core.machine import device
 from icl_core.papers.gdssm.shared.typed_points import points
 from icl_core.runs.store import key_of
@@ -88,7 +88,7 @@ def test_whatever_an_address_says_is_a_setting_or_a_sentence(id, data):
         except BadSetting as problem:
             said(problem)
         else:
-            assert from_kept(cls, kept(made)) == made
+            assert from_stored(cls, to_stored(made)) == made
             assert parse(cls, {name: str(value) for name, value in values(made).items()}) == made
 
 

@@ -46,6 +46,8 @@ def test_a_drawer_asks_for_the_parts_of_the_model_that_it_draws(preset, prefix):
 
 def test_a_text_stands_in_every_drawer_that_reads_it_and_another_field_in_one_place():
     experiment = registry.experiment("birth.induction")
-    assert panels.homes(experiment, "sequence") == {"Your own sequence", "The circuit"}
-    assert panels.homes(experiment, "followed") == {"The circuit"} and panels.homes(experiment, "measure") == {STAGE}
-    assert panels.homes(registry.experiment("birth.constructed"), "cross_talk") == {STAGE}  # of two drawers
+    assert panels.drawers_of(experiment, "sequence") == {"Your own sequence", "The circuit"}
+    assert panels.drawers_of(experiment, "followed") == {"The circuit"} and panels.drawers_of(
+        experiment, "measure"
+    ) == {STAGE}
+    assert panels.drawers_of(registry.experiment("birth.constructed"), "cross_talk") == {STAGE}  # of two drawers

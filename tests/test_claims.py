@@ -113,4 +113,4 @@ def test_a_claim_has_one_bound_and_one_of_three_kinds(given):
     ],
 )
 def test_a_measured_value_is_written_out_where_it_has_many_digits_before_its_point(value, error, said):
-    assert verdicts.measured(Metric(claim(at_least=0.0), value, error)) == said
+    assert verdicts.value_text(Metric(claim(at_least=0.0), value, error)) == said

@@ -14,10 +14,10 @@ from test_links import opened
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, spawn, turns, worker
-from icl_core.jobs.folder import Job, held
+from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import limits
 from icl_core.runs import documents, owners
-from icl_core.runs.header import key_in
+from icl_core.runs.header import key_of_record
 from icl_core.sweeps.setting_grid import parse
 from icl_core.sweeps.sweep import MISSING, Sweep
 from icl_core.text_counts import count
@@ -70,8 +70,8 @@ def test_whoever_has_nothing_waiting_is_served_after_one_run_of_everybody_else_a
         waiting = [job for job in jobs if job.status == "queued"]
         if chance.random() < 0.5:
             visitor = chance.choice("aaaaabbcde")
-            new = Asked(visitor, turns.turn(visitor, False, jobs), number)
-            if not turns.count(visitor, jobs):
+            new = Asked(visitor, turns.next_turn(visitor, False, jobs), number)
+            if not turns.count_jobs(visitor, jobs):
                 new.waited = len(served) + 1
             jobs.append(new)
         elif waiting:
@@ -94,7 +94,7 @@ def test_one_run_comes_second_behind_fifty_and_the_place_is_told(runs) -> None:
     ask("c", 52, 53, later=True)
     assert order()[:4] == ["a", "b", "", "a"] and order()[-2:] == ["c", "c"]
     first = queue.states()[0].key
-    with held(Job(first).folder / "lock"):
+    with hold_lock(Job(first).folder / "lock"):
         Job(first).tell(status="running")
         ask("d", 60, 61)
         assert order()[1:6] == ["b", "", "d", "a", "d"]
@@ -103,16 +103,16 @@ def test_one_run_comes_second_behind_fifty_and_the_place_is_told(runs) -> None:
 def test_what_two_ask_for_comes_with_the_first_turn_and_goes_on_for_the_other(runs) -> None:
     keys = ask("a", *range(9))
     ask("b", 7)
-    assert queue.state(keys[7]).position == 2 and owners.of(keys[7]) == {"a", "b"}
+    assert queue.state(keys[7]).position == 2 and owners.owners_of(keys[7]) == {"a", "b"}
     assert not queue.cancel(keys[7], visitor="a") and queue.state(keys[7]).status == "queued"
     assert queue.state(keys[7]).visitor == "b" and queue.state(keys[7]).position == 2
     with pytest.raises(BadSetting, match=OTHERS):
         queue.cancel(keys[7], visitor="a")
-    queue.leave(keys[7], "a window", "a")
+    queue.unwatch(keys[7], "a window", "a")
     assert queue.state(keys[7]).status == "queued"
     assert queue.cancel(keys[7], visitor="b") and queue.state(keys[7]).status == "cancelled"
     ask("c", 7)
-    assert owners.of(keys[7]) == {"c"}  # it began anew
+    assert owners.owners_of(keys[7]) == {"c"}  # it began anew
     assert queue.cancel(keys[7]) and queue.state(keys[7]).ended  # at the machine
 
 
@@ -121,8 +121,11 @@ def test_jobs_of_before_go_first_and_damaged_turns_are_none(runs) -> None:
     old = {name: Job(key).request()[name] for name in ("experiment", "version", "config", "asked")}
     others = [{**old, "config": {**old["config"], "seed": seed}} for seed in (5, 6, 7)]
     for request, damage in zip(others, ({}, {"turn": -1}, {"visitor": 3}), strict=True):
-        Job(key_in(request)).ask({**request, **damage})
-    assert [(job.key, job.visitor, job.turn) for job in queue.states()] == [(key_in(others[0]), "", 0), (key, "a", 1)]
+        Job(key_of_record(request)).ask({**request, **damage})
+    assert [(job.key, job.visitor, job.turn) for job in queue.states()] == [
+        (key_of_record(others[0]), "", 0),
+        (key, "a", 1),
+    ]
     assert ask("b", 2) and order() == ["", "a", "b"]
 
 
@@ -171,20 +174,20 @@ def test_a_run_and_a_text_are_deleted_by_who_asked_for_them(runs, monkeypatch) -
     runs.delete(header, "a")
     assert runs.find(TOY, config(seed=1))
     runs.delete(header, "b")
-    assert not runs.find(TOY, config(seed=1)) and owners.of(header.key) == set()
+    assert not runs.find(TOY, config(seed=1)) and owners.owners_of(header.key) == set()
     documents.keep("text", count("a few words"), "a")
-    (kept,) = documents.every()
+    (kept,) = documents.all_documents()
     with pytest.raises(BadSetting, match=OTHERS):
         documents.delete(kept, "b")
     monkeypatch.setenv("ICL_MAX_GIVEN", str(kept.size + 1))
     with pytest.raises(BadSetting, match=r"your texts and matrices may take 0\.0 MiB here"):
         documents.keep("text", count("other words"), "a")
     documents.keep("text", count("other words"), "b")
-    monkeypatch.setattr(runs, "limit", documents.SHARE * sum(each.size for each in documents.every()))
+    monkeypatch.setattr(runs, "limit", documents.SHARE * sum(each.size for each in documents.all_documents()))
     with pytest.raises(BadSetting, match="all texts and matrices may take"):
         documents.keep("text", count("third"))
     documents.delete(kept, "a")
-    assert len(documents.every()) == 1
+    assert len(documents.all_documents()) == 1
 
 
 def test_a_name_cannot_leave_the_folder_and_what_is_old_is_forgotten(runs, monkeypatch) -> None:
@@ -197,7 +200,7 @@ def test_a_name_cannot_leave_the_folder_and_what_is_old_is_forgotten(runs, monke
     for number in range(30):
         owners.add(f"{number:02}", "a")
         os.utime(runs.local / "owners" / f"{number:02}", (1e9 + number, 1e9 + number))
-    assert owners.of("29") == {"a"} and len(list((runs.local / "owners").iterdir())) <= 10
+    assert owners.owners_of("29") == {"a"} and len(list((runs.local / "owners").iterdir())) <= 10
 
 
 def files(folder) -> dict:
@@ -215,7 +218,7 @@ def test_a_read_only_server_changes_nothing(runs, monkeypatch) -> None:
         lambda: queue.cancel(keys[1]),
         lambda: runs.delete(header),
         lambda: documents.keep("text", count("more")),
-        lambda: documents.delete(documents.every()[0]),
+        lambda: documents.delete(documents.all_documents()[0]),
     ):
         with pytest.raises(BadSetting, match="this server is read-only"):
             refused()
@@ -245,20 +248,20 @@ def test_read_only_is_a_plain_yes_or_no(monkeypatch, told: str, meant: bool) -> 
 def test_a_page_offers_what_its_visitor_may_do(runs, monkeypatch) -> None:
     keys = ask("a", 1) + ask("c", 2)
     monkeypatch.setattr(visitors, "name", lambda: "b")
-    monkeypatch.setattr(visitors, "at_machine", lambda: False)
+    monkeypatch.setattr(visitors, "is_at_machine", lambda: False)
     app = AppTest.from_function(page, default_timeout=120)
     app.query_params["seed"], app.query_params["steps"] = "1", "20"
     app.run()
     assert "Cancel" not in [each.label for each in app.button]
     app.button(key="ask too").click().run()
-    assert owners.of(keys[0]) == {"a", "b"}
+    assert owners.owners_of(keys[0]) == {"a", "b"}
     app.button(key="cancel").click().run()
-    assert owners.of(keys[0]) == {"a"} and queue.state(keys[0]).status == "queued"
+    assert owners.owners_of(keys[0]) == {"a"} and queue.state(keys[0]).status == "queued"
     listed = opened("runs", "")
     assert not listed.exception and not [each for each in listed.button if each.label == "Cancel"]
-    monkeypatch.setattr(visitors, "at_machine", lambda: True)
+    monkeypatch.setattr(visitors, "is_at_machine", lambda: True)
     opened("runs", "").button(key=f"cancel {keys[1]}").click().run()
-    assert queue.state(keys[1]).status == "cancelled" and visitors.ends_as(keys[0]) is None
+    assert queue.state(keys[1]).status == "cancelled" and visitors.acting_name(keys[0]) is None
 
 
 def cookie(token: bytes, mask: bytes) -> str:
@@ -270,7 +273,7 @@ def test_a_visitor_is_a_browser_and_whoever_comes_from_outside_is_not_at_the_mac
         told = {name.replace("_", "-"): value for name, value in headers.items()}
         context = SimpleNamespace(ip_address=ip, headers=told, cookies={"_streamlit_xsrf": cookies})
         monkeypatch.setattr(visitors, "st", SimpleNamespace(context=context, session_state={"visitor": "window"}))
-        return visitors.name(), visitors.at_machine()
+        return visitors.name(), visitors.is_at_machine()
 
     local = {"Host": "localhost:8501", "Origin": "http://localhost:8501"}
     names = [

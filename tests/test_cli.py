@@ -264,7 +264,7 @@ def test_equal_presets_share_a_run_and_what_is_not_shipped_has_none(changed):
     first = registry.experiment(TOY).presets[0]
     unshipped = dataclasses.replace(first, name="slow", config=registry.experiment(TOY).config(d=2), shipped=False)
     changed(presets=(first, dataclasses.replace(first, name="figure 1"), unshipped))
-    (item,) = build.wanted(TOY)
+    (item,) = build.wanted_runs(TOY)
     assert item.presets == ["classroom", "figure 1"]
 
 

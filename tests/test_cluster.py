@@ -103,7 +103,7 @@ def looked(key: str) -> Run | None:
     """The curves so far. The process that hands jobs out ends where it has none: one that was about to, as this was
     asked for, has to be started again."""
     spawn.ensure_workers()
-    return queue.partial(key)
+    return queue.partial_curves(key)
 
 
 def test_a_scheduler_that_is_not_there_is_named_and_the_job_waits(tmp_path, monkeypatch, capsys):
@@ -157,7 +157,7 @@ def test_a_worker_of_another_version_is_refused_and_the_job_goes_elsewhere(machi
     machines.add("second")
     wait_for(lambda: done(key), "another worker")
     assert store.default().exact(TOY, key).info["metrics"]
-    assert scheduler_address.told().workers >= 1 and not (machines.folder / "refused" / "icl").exists()
+    assert scheduler_address.read_status().workers >= 1 and not (machines.folder / "refused" / "icl").exists()
 
 
 def test_the_job_of_a_killed_worker_goes_on_elsewhere_and_comes_out_the_same(machines, tmp_path, monkeypatch):
@@ -207,7 +207,7 @@ def test_who_ends_the_process_here_finds_a_checkpoint_of_the_last_steps(machines
 def test_the_command_line_hands_its_runs_to_the_scheduler_that_it_names(monkeypatch):
     monkeypatch.setenv("ICL_SCHEDULER", "")
     chosen = []
-    monkeypatch.setattr("icl_core.cli.obtain", lambda *_: chosen.append(scheduler_address.scheduler()))
+    monkeypatch.setattr("icl_core.cli.train_or_load", lambda *_: chosen.append(scheduler_address.scheduler()))
     monkeypatch.setattr("icl_core.cli.findings.of_run", lambda header: [])
     main(["run", TOY, "--scheduler", "tcp://somewhere:8786"])
     assert chosen == ["tcp://somewhere:8786"]
@@ -230,7 +230,11 @@ def test_what_differs_between_two_machines_is_said_in_words():
 
 def test_dask_is_imported_only_where_a_scheduler_is_set():
     jobs = (ROOT / "icl_core").rglob("*.py")
-    assert {path.stem for path in jobs if "\nfrom distributed" in path.read_text()} == {"pool", "remote_job", "remote_worker"}
+    assert {path.stem for path in jobs if "\nfrom distributed" in path.read_text()} == {
+        "pool",
+        "remote_job",
+        "remote_worker",
+    }
     modules = "icl_core.cli, icl_core.cluster.dispatcher, icl_core.jobs.worker, pages.ui.controls.training"
     check = f"import sys, {modules}; sys.exit('distributed' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], cwd=ROOT).returncode == 0

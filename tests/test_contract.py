@@ -141,7 +141,7 @@ def test_every_shipped_preset_has_its_run():
     for experiment_id in IDS:
         if Path(EXTRA, experiment_id.split(".")[0]).exists():
             continue
-        for item in build.wanted(experiment_id):
+        for item in build.wanted_runs(experiment_id):
             header = store.default().exact(experiment_id, item.key)
             if header is None or header.origin != "shipped":
                 missing.append(str(item))

@@ -7,7 +7,7 @@ from icl_core import registry
 from icl_core.contract.diagram import KINDS, Box, Diagram
 from icl_core.contract.knobs import knobs_of
 from icl_core.figures import small_map
-from icl_core.figures.model_svg import RADIUS, picture, scheme
+from icl_core.figures.model_svg import RADIUS, model_svg_text, picture
 
 DRAWN = [id for id in registry.experiment_ids() if registry.experiment(id).diagram and not id.startswith("toy.")]
 CASES = [(id, preset.name) for id in DRAWN for preset in registry.experiment(id).presets]
@@ -69,7 +69,7 @@ def test_tokens_of_scalar_labels_hold_the_product() -> None:
 
 def test_an_svg_says_nothing_but_text() -> None:
     box = Box("<b>", "a<b", 50, 50, says="x & y")
-    drawn = scheme(Diagram('Say "it".', (box,), ()), {"<b>": "A & B"}, {})
+    drawn = model_svg_text(Diagram('Say "it".', (box,), ()), {"<b>": "A & B"}, {})
     assert (
         "a&lt;b" in drawn and 'data-box="&lt;b&gt;"' in drawn and "Opens: A &amp; B" in drawn and "x &amp; y" in drawn
     )

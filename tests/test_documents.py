@@ -20,15 +20,15 @@ GIVEN = "the quick brown fox jumps over the lazy dog [x](http://e.x) <b>"
 
 def test_all_that_is_kept_is_listed_and_nothing_else(tmp_path, monkeypatch):
     with house(tmp_path, monkeypatch):
-        assert documents.every() == []
+        assert documents.all_documents() == []
         digest = documents.keep("text", count(GIVEN))
         (tmp_path / "cache" / "texts" / "notes.json").write_text("{}")
-        (found,) = documents.every()
+        (found,) = documents.all_documents()
         assert (found.of, found.digest, found.size) == ("text", digest, found.path.stat().st_size)
-        assert documents.uses({"text": digest, "N": 9}, found) and not documents.uses({"text": ""}, found)
+        assert documents.is_used_by({"text": digest, "N": 9}, found) and not documents.is_used_by({"text": ""}, found)
         documents.delete(found)
         documents.delete(found)  # another window was quicker
-        assert documents.every() == []
+        assert documents.all_documents() == []
 
 
 def test_the_page_of_runs_names_what_uses_it_and_deletes_it(tmp_path, monkeypatch):

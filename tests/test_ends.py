@@ -42,7 +42,7 @@ def steps_made(monkeypatch):
 
 def test_a_longer_job_goes_on_where_a_shorter_one_ended(runs, monkeypatch, tmp_path):
     trained(config(steps=20))
-    assert warm_start.left_by(TOY, config(steps=20)) and not warm_start.left_by(TOY, config(steps=40))
+    assert warm_start.has_end(TOY, config(steps=20)) and not warm_start.has_end(TOY, config(steps=40))
     seen = steps_made(monkeypatch)
     longer = trained(config(steps=40))
     assert seen == list(range(20, 40))
@@ -74,10 +74,10 @@ def test_old_ends_make_room(runs, monkeypatch):
     (end,) = Job(store.key_of(TOY, config(steps=20))).ends.iterdir()
     monkeypatch.setattr(warm_start, "LARGEST", 3 * end.stat().st_size // 2)
     trained(config(steps=22))
-    assert not warm_start.left_by(TOY, config(steps=20)) and warm_start.left_by(TOY, config(steps=22))
+    assert not warm_start.has_end(TOY, config(steps=20)) and warm_start.has_end(TOY, config(steps=22))
     monkeypatch.setattr(warm_start, "LARGEST", 1)
     trained(config(steps=24))
-    assert not warm_start.left_by(TOY, config(steps=24)) and warm_start.left_by(TOY, config(steps=22))
+    assert not warm_start.has_end(TOY, config(steps=24)) and warm_start.has_end(TOY, config(steps=22))
 
 
 def test_only_what_can_be_asked_for_is_longer():

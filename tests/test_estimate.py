@@ -6,7 +6,7 @@ import pytest
 from house import TOY, house
 
 from icl_core import registry
-from icl_core.jobs.estimate import FIGURES, estimate_seconds, measure_pace, pace
+from icl_core.jobs.estimate import FIGURES, estimate_seconds, machine_pace, measure_pace
 from icl_core.jobs.folder import jobs_folder
 from icl_core.machine import device
 from icl_core.runs.disk import write_whole
@@ -63,7 +63,7 @@ def test_runs_of_this_device_come_first(runs):
 
 def test_a_machine_of_half_the_pace_takes_twice_as_long(runs):
     keep(runs.ship, config(), 10.0, pace=0.1)
-    assert pace() is None and speed(config()) == pytest.approx(10)
+    assert machine_pace() is None and speed(config()) == pytest.approx(10)
     write_whole(jobs_folder() / "pace.json", json.dumps({"seconds": 0.2}).encode())
     assert speed(config()) == pytest.approx(20)
 
@@ -74,4 +74,4 @@ def test_the_pace_is_measured_once(monkeypatch):
     monkeypatch.setattr(device, "pace", lambda: next(found))
     measure_pace()
     measure_pace()
-    assert pace() == 0.1
+    assert machine_pace() == 0.1

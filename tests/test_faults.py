@@ -9,7 +9,7 @@ from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.findings import findings
 from icl_core.jobs import faults, job_progress, phase_helper, queue, train, worker
-from icl_core.jobs.faults import GPU, MEMORY, kind
+from icl_core.jobs.faults import GPU, MEMORY, fault_kind
 from icl_core.jobs.folder import Job
 from icl_core.machine import device
 from icl_core.papers.birth.shared.settings import Config as Birth
@@ -70,7 +70,7 @@ def real(make) -> BaseException:
     ],
 )
 def test_faults_of_a_machine_are_told_from_those_of_an_experiment(problem, expected):
-    assert kind(problem) == expected
+    assert fault_kind(problem) == expected
 
 
 def test_where_memory_ran_out_the_job_fails_in_words_and_goes_on_when_asked_again(runs, breaks):
@@ -98,12 +98,14 @@ def test_the_batch_that_would_fit_is_the_estimates_or_half(monkeypatch):
     less = device.estimated(lambda: Birth(batch=112))
     assert less < estimate
     monkeypatch.setattr(device, "release", lambda: less)
-    said = faults.shortage(config, "DefaultCPUAllocator: can't allocate memory: you tried to allocate 3221225472 bytes")
+    said = faults.memory_message(
+        config, "DefaultCPUAllocator: can't allocate memory: you tried to allocate 3221225472 bytes"
+    )
     assert "a batch of 112 is estimated to fit" in said and "3.0 GiB more were asked for" in said
     monkeypatch.setattr(device, "release", lambda: 2 * estimate)  # it should have fitted
-    assert "a batch of 128 may fit" in faults.shortage(config, "")
+    assert "a batch of 128 may fit" in faults.memory_message(config, "")
     monkeypatch.setattr(device, "release", lambda: 1)
-    assert "its settings are too large" in faults.shortage(config, "")
+    assert "its settings are too large" in faults.memory_message(config, "")
 
 
 def test_an_estimate_refuses_nothing_and_what_follows_it_is_refused(monkeypatch):
@@ -149,7 +151,9 @@ def test_a_gpu_lost_among_the_metrics_fails_no_metric(runs, monkeypatch):
 def test_a_helper_whose_gpu_is_lost_ends_and_one_without_memory_gives_it_back(runs, monkeypatch, said, ends):
     key, released = ask(), []
     monkeypatch.setattr(device, "release", lambda: released.append(1) or 1)
-    monkeypatch.setattr(phase_helper.Shared, "begin", lambda *of: (_ for _ in ()).throw(torch.AcceleratorError(said)))
+    monkeypatch.setattr(
+        phase_helper.SharedTrainings, "begin", lambda *of: (_ for _ in ()).throw(torch.AcceleratorError(said))
+    )
     if ends:
         with pytest.raises(faults.GpuLost):
             phase_helper.assist(Job(key), lambda: False, lambda: False)
@@ -176,7 +180,7 @@ def test_metrics_have_whole_products_on_a_gpu_and_what_was_set_on_a_cpu(monkeypa
 
 @pytest.mark.gpu
 def test_a_gpu_without_room_says_so_and_its_metrics_are_exact():
-    assert kind(real(lambda: torch.empty(2**45, device="cuda"))) == MEMORY
+    assert fault_kind(real(lambda: torch.empty(2**45, device="cuda"))) == MEMORY
     x = torch.randn(512, 512, generator=torch.Generator().manual_seed(0))
     torch.set_float32_matmul_precision("medium")
     with device.exact():

@@ -14,12 +14,12 @@ from icl_core.figures.frames import clock_frames
 from icl_core.figures.line_plots import stagger
 from icl_core.figures.style import INK, PAPER, TO_DARK
 
-ALPHABET = figures.characters(list("\n abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,:;!?-'&$3"))
+ALPHABET = figures.visible_characters(list("\n abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.,:;!?-'&$3"))
 RANDOM = np.random.default_rng(0)
 
 
 def test_characters_show_space_newline_and_tab():
-    assert figures.characters(["a", " ", "\n", "\t"]) == ["a", "␣", "↵", "⇥"]
+    assert figures.visible_characters(["a", " ", "\n", "\t"]) == ["a", "␣", "↵", "⇥"]
 
 
 def test_triple_shares_one_symmetric_scale():
@@ -34,8 +34,8 @@ def test_triple_subtracts_when_no_difference_is_given():
 
 
 def test_heatmap_scale_ignores_missing_values_and_never_vanishes():
-    assert figures.largest(np.array([np.nan, -2.0, np.inf])) == 2
-    assert figures.largest(np.zeros(3), np.array([np.nan])) == 1
+    assert figures.largest_magnitude(np.array([np.nan, -2.0, np.inf])) == 2
+    assert figures.largest_magnitude(np.zeros(3), np.array([np.nan])) == 1
 
 
 def test_heatmap_is_single_precision_with_rows_downwards_and_square_cells():
@@ -220,7 +220,7 @@ def test_the_mean_over_seeds_leaves_out_what_has_no_value():
     ("value", "shown"), [(-1.2346, "−1.235"), (-0.0001, "0.000"), (float("nan"), "–"), (float("inf"), "–")]
 )
 def test_a_number_is_written_with_a_true_minus(value, shown):
-    assert figures.written(value) == shown
+    assert figures.number_text(value) == shown
 
 
 def test_a_projectors_figure_has_larger_type_and_more_room_and_the_same_data():

@@ -9,7 +9,7 @@ import pytest
 
 from icl_core import figures
 from icl_core.figures import Bowl, Track
-from icl_core.figures.heatmaps import across, strong
+from icl_core.figures.heatmaps import is_dark_cell, maps_a_row
 from icl_core.figures.style import GRID, INK, LINE, NEGATIVE_TO_POSITIVE, PAPER, TO_DARK
 
 TURN = np.array([[0.8, -0.6], [0.6, 0.8]])
@@ -151,7 +151,7 @@ def test_maps_share_one_symmetric_scale_and_keep_blanks():
     heat = [trace for trace in figure.plotly().data if trace.type == "heatmap"]
     assert {trace.coloraxis for trace in heat} == {"coloraxis"} and len(heat) == 4
     scale = figure.plotly().layout.coloraxis
-    assert scale.cmax == -scale.cmin == pytest.approx(figures.largest(*matrices))
+    assert scale.cmax == -scale.cmin == pytest.approx(figures.largest_magnitude(*matrices))
     assert all(np.isnan(trace.z[np.triu_indices(4, 1)]).all() for trace in heat)
     assert all(len(trace.text) == 10 for trace in figure.plotly().data if trace.type == "scatter")
 
@@ -178,7 +178,7 @@ def test_numbers_are_legible_on_every_cell_in_both_themes(theme):
     scale = np.array([parts(name) for name in NEGATIVE_TO_POSITIVE])
     for value in np.linspace(-1, 1, 201):
         cell = np.array([np.interp(value, np.linspace(-1, 1, 7), channel) for channel in scale.T])
-        text = parts(PAPER if strong(np.array(value), 1.0) else LINE)
+        text = parts(PAPER if is_dark_cell(np.array(value), 1.0) else LINE)
         low, high = sorted([luminance(cell), luminance(text)])
         assert (high + 0.05) / (low + 0.05) > 3.4
 
@@ -193,8 +193,8 @@ def test_maps_of_several_sizes_stay_square_and_grow_by_rows():
 
 
 def test_wide_numbers_take_fewer_columns():
-    assert across(4, 4, 0) == across(4, 4, 4) == 4
-    assert across(4, 4, 10) < across(4, 4, 5) < 4 and across(1, 4, 3) == 1
+    assert maps_a_row(4, 4, 0) == maps_a_row(4, 4, 4) == 4
+    assert maps_a_row(4, 4, 10) < maps_a_row(4, 4, 5) < 4 and maps_a_row(1, 4, 3) == 1
 
 
 @pytest.mark.parametrize("matrices", [[], [np.zeros((11, 2))]])

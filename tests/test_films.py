@@ -10,7 +10,9 @@ from pages.ui.stage import films, playback
 
 
 def panel(value: float) -> Panel:
-    return playback.told(Panel("title", figure=Figure().add_scatter(y=[1.0, value]), caption="caption"), "film", 0)
+    return playback.tag_figure(
+        Panel("title", figure=Figure().add_scatter(y=[1.0, value]), caption="caption"), "film", 0
+    )
 
 
 def test_a_chart_that_was_let_go_is_made_anew_of_the_same_figure() -> None:
@@ -25,6 +27,6 @@ def test_a_chart_that_was_let_go_is_made_anew_of_the_same_figure() -> None:
 
 def test_a_number_that_is_not_finite_is_none_in_what_the_browser_reads() -> None:
     for value in (float("nan"), float("inf")):
-        whole = json.loads(playback.whole("seat", "run", "film", panel(value)), parse_constant=lambda name: 1 / 0)
+        whole = json.loads(playback.pack_figure("seat", "run", "film", panel(value)), parse_constant=lambda name: 1 / 0)
         assert whole["whole"]["data"][0]["y"] == [1.0, None]
-        assert json.loads(playback.packed("seat", "run", "film", [panel(2.0), panel(value)]))["frames"]
+        assert json.loads(playback.pack_states("seat", "run", "film", [panel(2.0), panel(value)]))["frames"]

@@ -74,7 +74,7 @@ def test_a_row_says_why_and_where_it_fails_that_nobody_knows(verdict, measured, 
 def test_what_is_no_number_is_none_in_rows_and_records(value):
     row = finding(NOT_RUN, value=value, error=value).row()
     assert (row["value"], row["error"], row["run"], row["preset"]) == (None, None, "", "")
-    (kept,) = findings.records(registry.experiment(TOY), [Metric(claims()[0], value, value)], None)
+    (kept,) = findings.records_of(registry.experiment(TOY), [Metric(claims()[0], value, value)], None)
     assert (kept["value"], kept["error"]) == (None, None)
 
 
@@ -82,16 +82,16 @@ def test_a_record_keeps_all_that_was_measured_and_comes_back():
     experiment = registry.experiment(TOY)
     metric = Metric(claims()[1], -1.0, 0.25, "still falling", "of this")
     kept = {"claim": "toy.exact", "kind": "theory", "value": -1.0, "error": 0.25, "unfinished": "still falling"}
-    assert findings.records(experiment, [metric], experiment.config()) == [
+    assert findings.records_of(experiment, [metric], experiment.config()) == [
         {**kept, "reason": "of this", "verdict": NOT_DECIDED}
     ]
-    at = dataclasses.replace(header(metrics=findings.records(experiment, [metric], experiment.config())), config={})
+    at = dataclasses.replace(header(metrics=findings.records_of(experiment, [metric], experiment.config())), config={})
     assert findings.of_run(at) == [Finding(TOY, metric, NOT_DECIDED, at)]
 
 
 def test_what_was_infinite_keeps_its_verdict_though_no_value_is_kept():
     experiment = registry.experiment(TOY)
-    told = findings.records(experiment, [Metric(claims()[1], math.inf)], experiment.config())
+    told = findings.records_of(experiment, [Metric(claims()[1], math.inf)], experiment.config())
     (found,) = findings.of_run(header(metrics=told))
     assert found.metric.value is None and found.verdict == told[0]["verdict"] == "fails"
 
@@ -123,7 +123,7 @@ def test_what_a_file_keeps_is_judged_at_the_settings_of_its_run(monkeypatch):
     toy = registry.experiment(TOY)
     mine = dataclasses.replace(toy, claims=[dataclasses.replace(claims()[0], at={"steps": 30})])
     monkeypatch.setattr(registry, "experiment", lambda name: mine)
-    kept = findings.records(mine, [Metric(mine.claims[0], 1.0)], toy.config())
+    kept = findings.records_of(mine, [Metric(mine.claims[0], 1.0)], toy.config())
     found = [findings.of_run(dataclasses.replace(header(metrics=kept), config={"steps": steps})) for steps in (30, 40)]
     assert [each.verdict for (each,) in found] == ["reproduced", ELSEWHERE]
     store = SimpleNamespace(atlases=SimpleNamespace(whole={TOY: header(metrics=kept)}.get))
@@ -140,8 +140,10 @@ def test_a_record_of_a_claim_that_is_no_longer_declared_is_left_out_and_the_othe
 
 def test_the_least_favourable_verdict_comes_first_and_none_comes_last():
     order = ["fails", NOT_DECIDED, "reproduced", NOT_RUN]
-    assert sorted([NOT_RUN, "reproduced", "fails", NOT_DECIDED], key=findings.rank) == order
-    assert findings.rank(ELSEWHERE) == findings.rank(NOT_RUN) > max(map(findings.rank, order[:3]))
+    assert sorted([NOT_RUN, "reproduced", "fails", NOT_DECIDED], key=findings.verdict_rank) == order
+    assert (
+        findings.verdict_rank(ELSEWHERE) == findings.verdict_rank(NOT_RUN) > max(map(findings.verdict_rank, order[:3]))
+    )
     here = tuple(finding(verdict, at=header()) for verdict in order[:3])
     assert Summary(here, ()).verdict == "fails" and Summary((), here).verdict == NOT_RUN
     assert Summary((), here).first is here[0] and Summary(here[1:], here).first is here[1]
@@ -263,4 +265,4 @@ def test_what_all_runs_of_an_atlas_say_is_said_to_be_theirs(monkeypatch):
 def test_claims_are_counted_by_verdict_failing_ones_first():
     told = ("reproduced", "not run", "not decided", "reproduced", "fails")
     found = [Summary((finding(verdict),), ()) for verdict in told]
-    assert verdicts.counted(found) == "✗ fails 1, ? not decided 1, ✓ reproduced 2, ? not run 1"
+    assert verdicts.counts_text(found) == "✗ fails 1, ? not decided 1, ✓ reproduced 2, ? not run 1"

@@ -13,7 +13,7 @@ from icl_core.jobs import spawn
 from icl_core.machine import malloc
 
 MIB = 2**20
-TELLS = malloc.in_use() is not None
+TELLS = malloc.allocated_bytes() is not None
 # Of 800 MiB that were freed no block of more than 8 can be made.
 HOLES = """
 import ctypes, time
@@ -76,22 +76,22 @@ print(heap.held())
 
 def test_where_malloc_tells_nothing_a_run_goes_on(monkeypatch):
     monkeypatch.setattr(malloc, "_libc", lambda: None)
-    assert malloc.in_use() is None
+    assert malloc.allocated_bytes() is None
     malloc.trim()
-    with malloc.bounded():
-        assert malloc.look(2**40) == 2**40
+    with malloc.bounded_heap():
+        assert malloc.trim_if_due(2**40) == 2**40
 
 
 def test_what_cannot_be_given_back_is_not_asked_for_again(monkeypatch):
     """A look at other memory than malloc's, as of a GPU's driver, trims once, and again only when more is held."""
     sizes, trims = [2**31], []
-    monkeypatch.setattr(malloc, "held", lambda: sizes[-1])
-    monkeypatch.setattr(malloc, "in_use", lambda: 0)
+    monkeypatch.setattr(malloc, "resident_bytes", lambda: sizes[-1])
+    monkeypatch.setattr(malloc, "allocated_bytes", lambda: 0)
     monkeypatch.setattr(malloc, "trim", lambda: trims.append(sizes[-1]))
-    most = malloc.look(malloc.look(0))
+    most = malloc.trim_if_due(malloc.trim_if_due(0))
     assert trims == [2**31]
     sizes.append(2**32)
-    malloc.look(malloc.look(most))
+    malloc.trim_if_due(malloc.trim_if_due(most))
     assert trims == [2**31, 2**32]
 
 
@@ -100,5 +100,5 @@ def test_a_run_goes_on_where_no_thread_can_be_started(monkeypatch):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", none)
-    with malloc.bounded():
+    with malloc.bounded_heap():
         pass

@@ -16,7 +16,7 @@ def page() -> None:
     """Two states of a page, each with pills of its own that write where the visitor goes."""
     import streamlit as st
 
-    from pages.ui.link.widget_events import heard
+    from pages.ui.link.widget_events import widget_arguments
 
     at = st.query_params.get("at", "here")
     key = f"{at}: pills"
@@ -25,7 +25,7 @@ def page() -> None:
         st.query_params["at"] = st.session_state[key] or at
 
     st.session_state[key] = at
-    st.pills("Where", ["here", "there", "elsewhere"], **heard(key, go, key))
+    st.pills("Where", ["here", "there", "elsewhere"], **widget_arguments(key, go, key))
     st.button("Anything")
 
 
@@ -45,7 +45,7 @@ def test_a_widget_that_is_gone_takes_nobody_back():
 def test_what_is_changed_and_changed_back_before_it_is_drawn_again_is_heard_twice(monkeypatch):
     session, told = {"knob": 1}, []
     monkeypatch.setattr(widget_events.st, "session_state", session)
-    widget = widget_events.heard("knob", lambda: told.append(session["knob"]))
+    widget = widget_events.widget_arguments("knob", lambda: told.append(session["knob"]))
     for value in (1, 2, 2, 1):
         session["knob"] = value
         widget["on_change"](*widget["args"])
@@ -118,10 +118,10 @@ def test_a_widget_is_told_only_what_it_does_not_show(monkeypatch):
             super().__setitem__(key, value)
 
     monkeypatch.setattr(widget_events.st, "session_state", Session({"knob": 3, widget_events._OPTIONS: {}}))
-    widget_events.shows("knob", 3)  # it is new here
+    widget_events.set_widget("knob", 3)  # it is new here
     for value, *of in ((3,), (4,), (4,), (4, "more options"), (4, "more options")):
-        widget_events.shows("knob", value, *of)
-    widget_events.shows("other", 1)
+        widget_events.set_widget("knob", value, *of)
+    widget_events.set_widget("other", 1)
     assert told == [("knob", 3), ("knob", 4), ("knob", 4), ("other", 1)]
 
 

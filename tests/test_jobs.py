@@ -14,7 +14,7 @@ from house import EXTRA, ROOT, SOON, TOY, house, wait_for
 from icl_core import registry
 from icl_core.contract.experiment import Cancelled, Diverged
 from icl_core.jobs import queue, spawn, train, worker
-from icl_core.jobs.folder import Job, held
+from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.job_progress import JobProgress, Stopped
 from icl_core.runs import store
 from icl_core.runs.file import pack, read, read_record
@@ -95,7 +95,7 @@ def test_settings_out_of_range_are_not_queued():
         queue.submit(TOY, {"steps": -1})
     with pytest.raises(ValueError, match="there is no experiment"):
         queue.submit("toy.none", {})
-    assert queue.states() == [] and queue.state("nobody") is None and queue.partial("nobody") is None
+    assert queue.states() == [] and queue.state("nobody") is None and queue.partial_curves("nobody") is None
     queue.cancel("nobody")
 
 
@@ -178,8 +178,8 @@ def test_a_queued_job_can_be_cancelled_and_asked_for_again():
 def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
     key = queue.submit(TOY, config(steps=1_000_000))
     process = start_worker()
-    wait_for(lambda: (run := queue.partial(key)) is not None and "curve/loss" in run.tensors, "the first curves")
-    run, known = queue.partial(key), queue.state(key)
+    wait_for(lambda: (run := queue.partial_curves(key)) is not None and "curve/loss" in run.tensors, "the first curves")
+    run, known = queue.partial_curves(key), queue.state(key)
     assert not run.finished and run.config == config(steps=1_000_000) and run["curve/loss"].shape[0] == 1
     assert known.status == "running" and known.total == 1_000_000 and known.pid == process.pid
     experiment = registry.experiment(TOY)
@@ -188,7 +188,7 @@ def test_a_running_job_is_seen_live_and_can_be_cancelled(runs):
     queue.cancel(key)
     wait_for(lambda: queue.state(key).status == "cancelled", "the job to stop")
     assert process.wait(90) == 0
-    assert not Job(key).checkpoint.exists() and queue.partial(key) is None and runs.headers() == []
+    assert not Job(key).checkpoint.exists() and queue.partial_curves(key) is None and runs.headers() == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
@@ -250,7 +250,7 @@ def test_a_warm_worker_takes_what_is_asked_for_and_ends_with_its_server(runs, mo
 
 def test_a_full_house_starts_no_worker():
     queue.submit(TOY, config())
-    with held(spawn.slot_lock(0)):
+    with hold_lock(spawn.slot_lock(0)):
         assert worker.work(once=True, slots=1) == 0
 
 
@@ -270,7 +270,7 @@ def test_a_job_that_takes_its_worker_down_again_and_again_fails():
 
 def test_the_thread_count_of_the_checkpoint_is_used_again():
     key = queue.submit(TOY, config())
-    identity = {"experiment": TOY, "version": 1, "config": store.plain(config())}
+    identity = {"experiment": TOY, "version": 1, "config": store.stored_settings(config())}
     first = JobProgress(Job(key), identity, threads=2, stopped=lambda: True, mine=always)
     with pytest.raises(Stopped):
         first.report(5, 20, 0.1, dict, lambda: {"x": np.array(1.0)})
@@ -286,7 +286,7 @@ def test_the_thread_count_of_the_checkpoint_is_used_again():
 def test_cancel_counts_at_once_and_asking_again_takes_it_back():
     """Also while the worker evaluates, and looks for nothing."""
     key = queue.submit(TOY, config())
-    with held(Job(key).folder / "lock"):
+    with hold_lock(Job(key).folder / "lock"):
         Job(key).tell(status="running", step=20, total=20)
         queue.cancel(key)
         assert queue.state(key).status == "cancelling" and not queue.state(key).ended
@@ -312,31 +312,31 @@ def test_a_job_that_was_asked_for_again_as_its_worker_gave_up_is_queued(monkeypa
 def test_a_job_is_given_up_when_the_last_that_watched_it_leaves(runs):
     key = queue.submit(TOY, config())
     for who in ("a", "b"):
-        queue.look(key, who)
-    queue.leave(key, "a")
+        queue.watch(key, who)
+    queue.unwatch(key, "a")
     assert queue.state(key).status == "queued"
-    queue.leave(key, "b")
+    queue.unwatch(key, "b")
     assert queue.state(key).status == "left" and worker.work(once=True, slots=1) == 0
     queue.submit(TOY, config())
-    queue.look(key, "a")
+    queue.watch(key, "a")
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "done" and not Job(key).watched.exists()
-    queue.leave(key, "a")
+    queue.unwatch(key, "a")
     assert queue.state(key).status == "done" and runs.find(TOY, config())
 
 
 def test_a_look_of_long_ago_does_not_count():
     key = queue.submit(TOY, config())
     for who in ("a", "b"):
-        queue.look(key, who)
+        queue.watch(key, who)
     os.utime(Job(key).watched / "b", (1e9, 1e9))  # a window that was closed
-    queue.leave(key, "a")
+    queue.unwatch(key, "a")
     assert queue.state(key).status == "left"
 
 
 def test_a_running_job_that_is_left_ends_as_that(monkeypatch):
     key, report = queue.submit(TOY, config()), JobProgress.report
-    monkeypatch.setattr(JobProgress, "report", lambda self, *of: (queue.leave(key, "a"), report(self, *of)))
+    monkeypatch.setattr(JobProgress, "report", lambda self, *of: (queue.unwatch(key, "a"), report(self, *of)))
     worker.work(once=True, slots=1)
     assert queue.state(key).status == "left"
 

@@ -15,10 +15,10 @@ from house import TOY, house
 
 from icl_core import registry
 from icl_core.jobs import code_version, folder, forget, job_progress, queue, spawn, terminal, train, worker
-from icl_core.jobs.folder import Job, held
+from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.terminal import watch_all
 from icl_core.runs.file import pack, read_record
-from icl_core.runs.header import key_in
+from icl_core.runs.header import key_of_record
 from pages.ui.controls import training
 
 
@@ -155,7 +155,7 @@ def test_a_run_that_finds_no_room_waits_with_its_checkpoint_and_is_tried_later_a
 @pytest.mark.parametrize(("free", "said"), [(0, "the disk is full"), (2**30, "nothing can be written: disk I/O error")])
 def test_a_database_that_fails_on_a_full_disk_is_told_as_that(monkeypatch, free, said):
     monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
-    assert folder.trouble(OSError("disk I/O error")) == said
+    assert folder.write_problem(OSError("disk I/O error")) == said
 
 
 def test_no_worker_starts_where_no_file_can_be_written(fill, monkeypatch):
@@ -252,7 +252,7 @@ def test_an_odd_state_is_set_aside_with_a_message_and_the_job_is_queued(runs, te
 def test_a_pipe_or_a_folder_in_place_of_a_file_stops_nobody(name, make):
     key = queue.submit(TOY, config())
     make(Job(key).folder / name)
-    assert queue.state(key).status == "queued" and queue.partial(key) is None
+    assert queue.state(key).status == "queued" and queue.partial_curves(key) is None
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
@@ -274,7 +274,7 @@ def test_the_file_of_a_run_is_neither_curves_nor_a_checkpoint(runs):
     record = {**read_record(made.path), "config": Job(key).request()["config"]}
     for path in (Job(key).live, Job(key).checkpoint):
         path.write_bytes(pack({}, {name: value for name, value in record.items() if name != "digest"}))
-    assert queue.partial(key) is None
+    assert queue.partial_curves(key) is None
     assert train_all() == 1 and queue.state(key).status == "done"
 
 
@@ -316,7 +316,7 @@ def test_interrupt_signals_the_worker_and_no_process_that_took_over_its_number(m
     key, ended = queue.submit(TOY, config()), []
     monkeypatch.setattr(psutil.Process, "terminate", lambda self: ended.append(self.pid))
     began = psutil.Process().create_time() if born == "mine" else born
-    with held(Job(key).folder / "lock"):
+    with hold_lock(Job(key).folder / "lock"):
         Job(key).tell(status="running", pid=os.getpid(), born=began)
         queue.interrupt(key)
     assert ended == ([os.getpid()] if born == "mine" else [])
@@ -342,7 +342,7 @@ def test_a_worker_that_lost_its_lock_stops_without_writing(runs, often, monkeypa
 
 
 def test_a_lock_whose_file_was_replaced_is_nobodys(tmp_path):
-    with held(tmp_path / "lock") as mine:
+    with hold_lock(tmp_path / "lock") as mine:
         assert mine and mine()
         (tmp_path / "lock").unlink()
         assert not mine()
@@ -401,7 +401,7 @@ def test_a_job_of_a_newer_version_waits_for_its_own_worker(monkeypatch, experime
     started = []
     monkeypatch.setattr(spawn, "_start_worker", started.append)
     request = {"experiment": experiment, "version": 9, "config": {}, "asked": 1}
-    newer = key_in(request)
+    newer = key_of_record(request)
     Job(newer).ask(request)
     key = queue.submit(TOY, config())
     assert train_all() == 1 and train_all() == 0
@@ -420,7 +420,7 @@ def test_a_request_names_the_version_it_was_asked_for_and_one_without_counts_as_
 def test_a_worker_whose_code_has_changed_on_disk_takes_no_job_and_ends(monkeypatch):
     key = queue.submit(TOY, config())
     found = iter([{"file": 1}, {"file": 2}])
-    monkeypatch.setattr(worker, "touched", lambda: next(found))
+    monkeypatch.setattr(worker, "source_mtimes", lambda: next(found))
     assert worker.work(slots=1) == 0 and queue.state(key).status == "queued"
 
 

@@ -15,7 +15,7 @@ from test_store import INFO, TENSORS
 from icl_core import registry
 from icl_core.cluster import remote_job
 from icl_core.jobs import admission, batched_jobs, folder, forget, queue, spawn, train, worker
-from icl_core.jobs.folder import Job, held
+from icl_core.jobs.folder import Job, hold_lock
 from icl_core.runs import documents, owners, store
 from icl_core.runs.file import pack
 from icl_core.text_counts import count
@@ -53,9 +53,9 @@ def known() -> list[str]:
 
 def test_what_nobody_waited_for_is_forgotten_as_others_ask_though_no_worker_ends_anything(keep_one):
     for seed in range(9):
-        queue.look(key := store.key_of(TOY, config(seed=seed)), "page")
+        queue.watch(key := store.key_of(TOY, config(seed=seed)), "page")
         queue.submit(TOY, config(seed=seed), visitor="a")
-        queue.leave(key, "page", "a")
+        queue.unwatch(key, "page", "a")
     assert len(known()) == 2 and known()[-1] == key
     assert len(list(folder.jobs_folder().glob("*/request.json"))) == 2
 
@@ -81,7 +81,7 @@ def test_a_folder_in_which_nothing_was_asked_for_goes_after_a_while(runs):
     looked, fresh = (store.key_of(TOY, config(seed=seed)) for seed in range(2))
     asked = queue.submit(TOY, config(seed=2))
     for key in (looked, fresh, asked):
-        queue.look(key, "page")
+        queue.watch(key, "page")
     noted, helped = (folder.jobs_folder() / name for name in ("notes", "helped"))
     noted.mkdir()
     (noted / "mine").touch()
@@ -105,8 +105,8 @@ def test_owners_of_what_is_there_are_never_forgotten(runs, monkeypatch):
     for number in range(30):
         owners.add(f"{number:02}", "b")
         os.utime(runs.local / "owners" / f"{number:02}", (2e9 + number, 2e9 + number))
-    assert all(owners.of(what) == {"a"} for what in (job, run, text))
-    assert owners.of("29") == {"b"} and len(list((runs.local / "owners").iterdir())) <= 10
+    assert all(owners.owners_of(what) == {"a"} for what in (job, run, text))
+    assert owners.owners_of("29") == {"b"} and len(list((runs.local / "owners").iterdir())) <= 10
 
 
 def test_whose_name_was_just_noted_is_known_whatever_the_clock_says(runs, monkeypatch):
@@ -115,14 +115,14 @@ def test_whose_name_was_just_noted_is_known_whatever_the_clock_says(runs, monkey
         owners.add(f"{number:02}", "a")
         os.utime(runs.local / "owners" / f"{number:02}", (4e9, 4e9))  # a clock that was set back since
     owners.add("03", "b")
-    assert owners.of("03") == {"b"}
+    assert owners.owners_of("03") == {"b"}
 
 
 def test_owners_of_what_somebody_asks_for_just_now_are_known_though_it_is_not_there_yet(monkeypatch):
     monkeypatch.setattr(owners, "MOST", 1)
     for number in range(3):
         owners.add(f"{number:02}", "a")
-    assert all(owners.of(f"{number:02}") == {"a"} for number in range(3))
+    assert all(owners.owners_of(f"{number:02}") == {"a"} for number in range(3))
 
 
 def test_what_ended_before_a_clock_was_set_back_goes_before_what_ends_now(keep_one):
@@ -159,7 +159,7 @@ def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monke
     with monkeypatch.context() as patch:
         patch.setattr(*((runs, "save") if where == "save" else (train.JobProgress, "check")), cancelled)
         worker.work(once=True, slots=1)
-    assert owners.of(key) == {"b"}
+    assert owners.owners_of(key) == {"b"}
     assert queue.state(key).status == ("done" if where == "save" else "queued")
     assert bool(runs.exact(TOY, key)) == (where == "save")
 
@@ -167,7 +167,7 @@ def test_who_asks_for_a_run_while_it_is_given_up_gets_it_and_owns_it(runs, monke
 def of_a_cluster(key: str) -> None:
     """Keep the run of a job as what a worker elsewhere gave back."""
     job, content = Job(key), pack(TENSORS, {**(Job(key).request() or {}), **INFO})
-    home = remote_job.Trip(None, job, remote_job.Worker("", ""), lambda: True, lambda: True)  # pyright: ignore[reportArgumentType]
+    home = remote_job.RemoteJob(None, job, remote_job.Worker("", ""), lambda: True, lambda: True)  # pyright: ignore[reportArgumentType]
     home._keep({"state.json": json.dumps({"status": "done"}).encode(), "run.safetensors": content})
 
 
@@ -185,7 +185,7 @@ def test_nobody_gives_a_run_up_between_the_last_look_and_its_end(runs, monkeypat
     monkeypatch.setattr(Job, "tell", told)
     make(key)
     assert held_at == [True]
-    assert queue.state(key).status == "done" and owners.of(key) == {"a"}
+    assert queue.state(key).status == "done" and owners.owners_of(key) == {"a"}
 
 
 def test_a_run_that_is_deleted_is_its_who_asks_for_it_next(runs, monkeypatch):
@@ -193,7 +193,7 @@ def test_a_run_that_is_deleted_is_its_who_asks_for_it_next(runs, monkeypatch):
     owners.add(header.key, "a")
     monkeypatch.setattr(runs._made, "delete", lambda key: (delete(key), queue.submit(TOY, config(), visitor="b")))
     runs.delete(header, "a")
-    assert owners.of(header.key) == {"b"}
+    assert owners.owners_of(header.key) == {"b"}
 
 
 def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
@@ -207,10 +207,10 @@ def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
 
     monkeypatch.setattr(admission, "fits", fits)
     monkeypatch.setattr(batched_jobs, "_shape", lambda job: ("alike", 2))
-    first = batched_jobs.take(keys[0])
+    first = batched_jobs.take_job(keys[0])
     assert first
     with first.lock:
-        (other,) = batched_jobs.company(first, 1)
+        (other,) = batched_jobs.batch_with(first, 1)
         other.lock.close()
     assert asked == [other.job.key] == keys[1:2]
 
@@ -219,16 +219,16 @@ def test_company_is_taken_by_one_worker_at_a_time(monkeypatch):
 @pytest.mark.parametrize("known", [False, True])
 def test_what_goes_with_nothing_goes_alone(monkeypatch, later, known):
     keys = [queue.submit(TOY, config(seed=seed), later=later) for seed in range(3)]
-    first = batched_jobs.take(keys[0])
+    first = batched_jobs.take_job(keys[0])
     assert first
     with monkeypatch.context() as patch, first.lock:
         if not known:
             patch.setattr(registry, "experiment", {}.__getitem__)
-        assert batched_jobs._shape(first.job) == (None, 1) and batched_jobs.company(first, 1) == []
+        assert batched_jobs._shape(first.job) == (None, 1) and batched_jobs.batch_with(first, 1) == []
 
 
 def test_a_lock_makes_its_folder_for_its_owner_alone(runs):
-    with held(runs.local / "jobs" / "slot-0.lock") as mine:
+    with hold_lock(runs.local / "jobs" / "slot-0.lock") as mine:
         assert mine
     assert [path.stat().st_mode & 0o777 for path in (runs.local, runs.local / "jobs")] == [0o700, 0o700]
 
@@ -259,7 +259,7 @@ def test_who_cannot_cancel_may_try_again(monkeypatch):
         patch.setattr(Job, "tell", full)
         with pytest.raises(OSError, match="no room"):
             queue.cancel(key, visitor="a")
-    assert owners.of(key) == {"a"} and queue.state(key).status == "queued"
+    assert owners.owners_of(key) == {"a"} and queue.state(key).status == "queued"
     assert queue.cancel(key, visitor="a") and queue.state(key).status == "cancelled"
 
 
@@ -272,7 +272,7 @@ def test_an_interrupted_command_leaves_what_visitors_wait_for():
     for key in (theirs, both, mine):
         queue.interrupt(key)
     assert [queue.state(key).status for key in (theirs, both, mine)] == ["queued", "queued", "cancelled"]
-    assert owners.of(both) == {"a"}
+    assert owners.owners_of(both) == {"a"}
 
 
 def test_what_was_cancelled_while_a_worker_looked_does_not_wait_for_memory():

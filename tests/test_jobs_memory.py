@@ -7,7 +7,7 @@ from house import TOY, house
 
 from icl_core import registry
 from icl_core.jobs import admission, queue, spawn, worker
-from icl_core.jobs.folder import Job, held
+from icl_core.jobs.folder import Job, hold_lock
 from icl_core.machine import device
 from pages.ui.controls import training
 
@@ -30,7 +30,7 @@ def ask(seed: int) -> str:
 
 def in_hand(stack: ExitStack, key: str, **state) -> None:
     """As if another worker had it."""
-    stack.enter_context(held(Job(key).folder / "lock"))
+    stack.enter_context(hold_lock(Job(key).folder / "lock"))
     if state:
         Job(key).tell(**state)
 
@@ -64,9 +64,9 @@ def test_who_helps_at_a_run_counts_too(monkeypatch):
         Job(key).phases.mkdir()
         for name in ("a", "b"):
             assert admission.fits(key)
-            others.enter_context(held(Job(key).phases / f"{name}.lock"))
+            others.enter_context(hold_lock(Job(key).phases / f"{name}.lock"))
         (Job(key).phases / "c.lock").touch()  # nobody's
-        others.enter_context(held(Job(key).phases / "d.lock"))
+        others.enter_context(hold_lock(Job(key).phases / "d.lock"))
         assert not admission.fits(key)  # three of three GiB are in hand
 
 

@@ -31,13 +31,13 @@ from icl_core.jobs import (
 )
 from icl_core.jobs.code_version import differs
 from icl_core.jobs.estimate import FIGURES, MADE_HERE, NEAR
-from icl_core.jobs.folder import LONGEST_PAUSE, Job, held, jobs_folder, put_off
-from icl_core.jobs.shared import Shared
+from icl_core.jobs.folder import LONGEST_PAUSE, Job, hold_lock, is_put_off, jobs_folder
+from icl_core.jobs.shared import SharedTrainings
 from icl_core.machine import device
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged
-from icl_core.runs.header import plain
+from icl_core.runs.header import stored_settings
 
 REQUEST = {"experiment": TOY, "config": {"d": 1, "name": "x", "many": [1, 2.5]}, "asked": 1}
 NOW = 1_000_000.0
@@ -142,10 +142,10 @@ def test_a_file_that_does_not_fit_is_set_aside_under_the_name_of_its_job(runs, t
 )
 def test_a_job_is_put_off_until_its_time_but_no_longer_than_any_pause(now, seconds, later):
     """A time beyond that was told by a clock that has been set back."""
-    assert put_off(NOW + seconds) == later and not put_off(0.0)
+    assert is_put_off(NOW + seconds) == later and not is_put_off(0.0)
     key = queue.submit(TOY, config())
     Job(key).tell(status="interrupted", retry_at=NOW + seconds)
-    assert Job(key).due() != later and queue.ready(queue.state(key)) != later
+    assert Job(key).due() != later and queue.is_ready(queue.state(key)) != later
 
 
 def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
@@ -162,7 +162,7 @@ def test_a_job_is_due_when_it_was_asked_for_and_has_not_ended():
 )
 def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(now, tries, pause):
     job = Job(queue.submit(TOY, config()))
-    told = train.put_off(job, tries, OSError(errno.ENOSPC, "No space left on device"))
+    told = train.postponed(job, tries, OSError(errno.ENOSPC, "No space left on device"))
     assert (told["tries"], told["retry_at"], told["status"]) == (tries + 1, NOW + pause, "interrupted")
     assert told["seconds_left"] is None and "the disk is full; the run will be kept" in told["message"]
 
@@ -178,7 +178,7 @@ def test_a_run_without_room_is_tried_again_later_and_later_but_never_too_late(no
 )
 def test_why_nothing_could_be_written_is_said_in_words(monkeypatch, number, free, full):
     monkeypatch.setattr(folder.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
-    said = folder.trouble(OSError(number, "what it says"))
+    said = folder.write_problem(OSError(number, "what it says"))
     assert said == ("the disk is full" if full else f"nothing can be written: [Errno {number}] what it says")
 
 
@@ -204,21 +204,21 @@ def test_what_has_ended_stays_as_it_ended_and_what_nobody_asked_for_stays_unknow
 def test_a_lock_is_held_by_one_and_told_to_all(tmp_path):
     job = Job(queue.submit(TOY, config()))
     assert not job.locked()
-    with held(job.folder / "lock") as mine:
+    with hold_lock(job.folder / "lock") as mine:
         assert mine and mine() and job.locked()
         (job.folder / "lock").unlink()
         assert not mine()
     assert not job.locked()
     (tmp_path / "lock").mkdir()  # no file: it would keep all out for ever, and is set aside
-    with held(tmp_path / "lock") as mine:
+    with hold_lock(tmp_path / "lock") as mine:
         assert mine and mine()
 
 
 def test_asking_changes_a_number_and_a_reserve_shows_that_there_is_room():
-    assert folder.asked() == 0
+    assert folder.request_counter() == 0
     queue.submit(TOY, config())
     os.utime(jobs_folder() / folder.ASKED, ns=(5, 5))
-    assert folder.asked() == 5
+    assert folder.request_counter() == 5
     assert folder.has_room() and (jobs_folder() / "reserve").stat().st_size == 2**16
 
 
@@ -241,12 +241,12 @@ def job(visitor="", turn=1, later=False, status="queued"):
     ids=str,
 )
 def test_a_turn_is_one_after_the_visitors_last_and_never_before_that_being_served(jobs, turn):
-    assert turns.turn("a", False, jobs) == turn
+    assert turns.next_turn("a", False, jobs) == turn
 
 
 def test_a_visitors_runs_are_counted_until_they_have_ended():
     jobs = [job("a"), job("a", later=True), job("a", status="running"), job("a", status="failed"), job("b")]
-    assert (turns.count("a", jobs), turns.count("b", jobs), turns.count("c", jobs)) == (3, 1, 0)
+    assert (turns.count_jobs("a", jobs), turns.count_jobs("b", jobs), turns.count_jobs("c", jobs)) == (3, 1, 0)
 
 
 def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
@@ -254,7 +254,9 @@ def test_what_is_foretold_is_the_weighted_mean_of_the_logarithms(runs):
     experiment, asked, known = registry.experiment(TOY), config(d=10), [(config(d=2), 3.0), (config(d=30), 50.0)]
     for (made, seconds), keep in zip(known, (runs.ship, runs.save), strict=True):
         keep(TOY, made, {}, {"seconds": seconds, "device": device.describe()})
-    apart = [settings_io.distance(experiment.config, plain(asked), plain(made)) for made, _ in known]
+    apart = [
+        settings_io.distance(experiment.config, stored_settings(asked), stored_settings(made)) for made, _ in known
+    ]
     weights = [each / (far + NEAR) ** 2 for each, far in zip((1.0, MADE_HERE), apart, strict=True)]
     logs = [math.log(seconds / experiment.cost(made)) for made, seconds in known]
     pace = math.exp(sum(map(lambda w, log: w * log, weights, logs)) / sum(weights))
@@ -274,7 +276,7 @@ def test_runs_made_together_do_not_count_for_one_that_goes_alone_where_others_ar
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"{}", b'{"seconds": "x"}', b'{"seconds": null}'])
 def test_a_pace_that_cannot_be_read_is_none(content):
     write_whole(jobs_folder() / "pace.json", content)
-    assert estimate.pace() is None
+    assert estimate.machine_pace() is None
 
 
 def test_a_pace_is_measured_anew_after_a_day(monkeypatch):
@@ -286,12 +288,12 @@ def test_a_pace_is_measured_anew_after_a_day(monkeypatch):
             changed = path.stat().st_mtime
             monkeypatch.setattr(estimate.time, "time", lambda changed=changed, age=age: changed + age)
         estimate.measure_pace()
-        assert estimate.pace() == expected
+        assert estimate.machine_pace() == expected
 
 
 def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
     made, identity = Job(queue.submit(TOY, config())), {"experiment": TOY, "version": 1, "config": {}}
-    mine, other = Shared(made, identity), Shared(made, identity)
+    mine, other = SharedTrainings(made, identity), SharedTrainings(made, identity)
     assert mine.untouched(["a", "b"]) == ["a", "b"] and mine.begin("a") and not other.begin("a")
     mine.step("a", 7)
     assert other.untouched(["a", "b"]) == ["b"] and (mine.steps(), other.steps()) == (0, 7)
@@ -302,7 +304,7 @@ def test_a_training_is_begun_by_one_and_its_steps_are_counted_by_the_others():
     for _ in range(2):  # its seconds count once
         assert other.found("a")["x"].sum() == 3 and other.seconds == 2.5
     assert other.steps() == 0
-    assert Shared(made, {**identity, "version": 2}).found("a") is None
+    assert SharedTrainings(made, {**identity, "version": 2}).found("a") is None
 
 
 def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
@@ -332,7 +334,10 @@ def test_what_a_page_is_told_while_a_run_goes_on(monkeypatch):
 def test_what_a_training_took_is_told_with_what_it_made():
     made = Job(queue.submit(TOY, config()))
     identity = job_progress.identity_of(made.request())
-    told, other = job_progress.JobProgress(made, identity, 1, lambda: False, lambda: True), Shared(made, identity)
+    told, other = (
+        job_progress.JobProgress(made, identity, 1, lambda: False, lambda: True),
+        SharedTrainings(made, identity),
+    )
     clock = iter((100.0, 103.5))
     told._clock = lambda: next(clock)
     assert told.take(["a"]).made is None
@@ -355,13 +360,13 @@ def test_the_ends_of_the_oldest_runs_go_first_and_the_newest_stay(monkeypatch):
     monkeypatch.setattr(warm_start, "LARGEST", 25)
     for number in range(4):
         path = jobs_folder() / f"job{number}" / "ends" / "a.safetensors"
-        warm_start.write(path, bytes(10))
+        warm_start.write_end(path, bytes(10))
         if path.exists():
             os.utime(path.parent, (number, number))
     assert sorted(path.parts[-3] for path in jobs_folder().glob("*/ends/*.safetensors")) == ["job2", "job3"]
-    warm_start.write(jobs_folder() / "job4" / "ends" / "a.safetensors", bytes(26))
+    warm_start.write_end(jobs_folder() / "job4" / "ends" / "a.safetensors", bytes(26))
     assert not (jobs_folder() / "job4").exists()
-    warm_start.write(jobs_folder() / "job0" / "ends" / "a.safetensors", bytes(25))
+    warm_start.write_end(jobs_folder() / "job0" / "ends" / "a.safetensors", bytes(25))
     assert [path.parts[-3] for path in jobs_folder().glob("*/ends/*.safetensors")] == ["job0"]
 
 
@@ -394,7 +399,7 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
     assert spawn.ensure_workers(4) == 0  # nothing waits
     for seed in range(3):
         queue.submit(TOY, config(seed=seed))
-    with held(spawn.slot_lock(0)):
+    with hold_lock(spawn.slot_lock(0)):
         # a free worker, which trains nothing, will see one job by itself
         assert spawn.ensure_workers(4) == 2 == len(started)
     assert spawn.ensure_workers(4) == 0  # these may not have taken their slots yet
@@ -405,7 +410,7 @@ def test_so_many_workers_are_started_as_jobs_wait_and_slots_are_free_and_not_twi
 def test_a_worker_is_kept_warm_unless_one_is_there(started, monkeypatch):
     queue.submit(TOY, config())
     monkeypatch.setattr(device, "workers", lambda: 2)
-    with held(spawn.slot_lock(1)):
+    with hold_lock(spawn.slot_lock(1)):
         spawn.warm()
     assert started == []
     spawn.warm()
@@ -416,7 +421,7 @@ def test_a_job_of_what_is_not_here_or_not_yet_waits():
     state = queue.JobState("k", TOY, {}, "queued", version=registry.version(TOY))
     ready = [{}, {"status": "interrupted"}, {"version": 0}]
     waits = [{"status": "running"}, {"status": "done"}, {"version": 2}, {"experiment": "no.such", "version": 1}]
-    assert [queue.ready(queue.replace(state, **each)) for each in (*ready, *waits)] == [True] * 3 + [False] * 4
+    assert [queue.is_ready(queue.replace(state, **each)) for each in (*ready, *waits)] == [True] * 3 + [False] * 4
 
 
 @pytest.mark.parametrize(
@@ -436,7 +441,9 @@ def test_a_run_that_ends_soon_needs_no_other_worker(told, spare):
 def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
     written = []
     monkeypatch.setattr(terminal.tqdm, "write", lambda message, file: written.append((message, file is sys.stderr)))
-    monkeypatch.setattr(scheduler_address, "told", lambda: scheduler_address.Told(refused=["one was refused"]))
+    monkeypatch.setattr(
+        scheduler_address, "read_status", lambda: scheduler_address.ClusterStatus(refused=["one was refused"])
+    )
     states = [
         queue.JobState("a", TOY, {}, "queued", message="z is full"),
         queue.JobState("b", TOY, {}, "interrupted", message="a is full"),
@@ -444,8 +451,8 @@ def test_what_keeps_jobs_waiting_is_said_once_and_in_order(monkeypatch):
         queue.JobState("d", TOY, {}, "queued"),
     ]
     said = set()
-    terminal.say(states, said)
-    terminal.say(states, said)
+    terminal.print_obstacle(states, said)
+    terminal.print_obstacle(states, said)
     assert written == [("a is full", True), ("one was refused", True), ("z is full", True)]
 
 
@@ -488,7 +495,7 @@ def test_a_terminal_waits_for_a_run_and_shows_how_far_it_is(bar, monkeypatch):
     ]
     looked, asked = [], []
     monkeypatch.setattr(queue, "state", lambda key: told.pop(0))
-    monkeypatch.setattr(queue, "look", lambda *of: looked.append(of))
+    monkeypatch.setattr(queue, "watch", lambda *of: looked.append(of))
     monkeypatch.setattr(spawn, "ensure_workers", lambda *of: asked.append(of))
     terminal._watch("k", TOY)
     assert bar == [
@@ -519,13 +526,13 @@ def test_a_run_that_is_there_is_not_asked_for_and_one_that_is_not_is_trained(run
         Job(store.key_of(TOY, config())).tell(status="done")
 
     monkeypatch.setattr(spawn, "ensure_workers", trained)
-    made = terminal.obtain(TOY, config())
+    made = terminal.train_or_load(TOY, config())
     assert made == runs.find(TOY, config()) and bar
     bar.clear()
-    assert terminal.obtain(TOY, config()) == made and not bar
+    assert terminal.train_or_load(TOY, config()) == made and not bar
     monkeypatch.setattr(runs, "find", lambda *of: None)
     with pytest.raises(terminal.Failed, match="the run was made but is no longer in the cache"):
-        terminal.obtain(TOY, config())
+        terminal.train_or_load(TOY, config())
 
 
 def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(bar, monkeypatch, capsys):
@@ -537,7 +544,7 @@ def test_a_terminal_that_is_interrupted_gives_its_run_up_unless_others_want_it(b
         if visitor:
             key = queue.submit(TOY, config(), visitor=visitor)
         with pytest.raises(KeyboardInterrupt):
-            terminal.obtain(TOY, config())
+            terminal.train_or_load(TOY, config())
         key = store.key_of(TOY, config())
         assert queue.state(key).status == status
     said = capsys.readouterr().err
@@ -554,21 +561,21 @@ def test_what_differs_is_said_in_order_and_what_is_missing_as_nothing():
 
 
 def test_what_is_told_of_a_cluster_is_kept_for_its_scheduler_and_what_is_not_that_is_nothing(monkeypatch):
-    news = scheduler_address.Told(3, "so", ["a", "b"])
-    scheduler_address.tell(news)
-    assert scheduler_address.told() == scheduler_address.Told()  # none is in use
+    news = scheduler_address.ClusterStatus(3, "so", ["a", "b"])
+    scheduler_address.write_status(news)
+    assert scheduler_address.read_status() == scheduler_address.ClusterStatus()  # none is in use
     monkeypatch.setenv("ICL_SCHEDULER", " tcp://here ")
     assert scheduler_address.scheduler() == "tcp://here"
-    scheduler_address.tell(news)
-    assert scheduler_address.told() == news and spawn.where() == "on the cluster" and spawn.trainings() == 3
+    scheduler_address.write_status(news)
+    assert scheduler_address.read_status() == news and spawn.where() == "on the cluster" and spawn.trainings() == 3
     good = {"workers": 3, "message": "so", "refused": ["a", "b"]}
-    path = scheduler_address.lock().with_suffix(".json")
+    path = scheduler_address.lock_path().with_suffix(".json")
     assert json.loads(path.read_bytes()) == good
     for bad in ({**good, "workers": "3"}, {**good, "message": 1}, {**good, "refused": [1]}, {"workers": 3}, []):
         path.write_text(json.dumps(bad))
-        assert scheduler_address.told() == scheduler_address.Told() and spawn.trainings() == 1
+        assert scheduler_address.read_status() == scheduler_address.ClusterStatus() and spawn.trainings() == 1
     monkeypatch.setenv("ICL_SCHEDULER", "tcp://there")
-    assert scheduler_address.lock().with_suffix(".json") != path
+    assert scheduler_address.lock_path().with_suffix(".json") != path
 
 
 def test_a_run_goes_on_from_the_ends_of_one_that_differs_in_its_steps_alone():

@@ -3,7 +3,7 @@
 import pytest
 
 from icl_core.contract.knobs import BadSetting, choice, knobs_of, settings, slider, text, toggle, values
-from icl_core.contract.settings_io import differences, from_kept, kept, parse
+from icl_core.contract.settings_io import differences, from_stored, parse, to_stored
 
 
 @settings
@@ -93,7 +93,7 @@ class Renamed:
 
 def test_a_renamed_field_is_read_and_kept_under_its_former_name():
     made = Renamed(learning_rate=0.5)
-    assert kept(made) == {"rate": 0.5, "d": 8} and from_kept(Renamed, kept(made)) == made
+    assert to_stored(made) == {"rate": 0.5, "d": 8} and from_stored(Renamed, to_stored(made)) == made
     assert parse(Renamed, {"rate": "0.5"}) == parse(Renamed, {"learning_rate": "0.5"}) == made
     with pytest.raises(BadSetting, match="learning_rate must be a number"):
-        from_kept(Renamed, {"rate": 7.0, "d": 8})
+        from_stored(Renamed, {"rate": 7.0, "d": 8})

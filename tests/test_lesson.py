@@ -51,7 +51,7 @@ def test_what_a_lesson_fixes_and_hides_is_there(taught):
 
 def test_what_it_hides_or_fixes_no_beat_needs(taught):
     found, experiment, _ = taught
-    beats = {beat.name: beat for beat in experiment.script.beats}
+    beats = {beat.name: beat for beat in experiment.story.beats}
     assert set(found.predict) <= beats.keys() and all(beats[name].ask for name in found.predict)
     for beat in beats.values():
         assert beat.drawer not in found.hidden and not set(beat.view) & found.fixed.keys(), beat.name

@@ -11,7 +11,7 @@ from icl_core import own_matrices, registry, text_counts
 from icl_core.contract.knobs import NotHere
 from icl_core.jobs import folder, queue, spawn, worker
 from icl_core.jobs.folder import Job
-from icl_core.jobs.shared import Shared
+from icl_core.jobs.shared import SharedTrainings
 from icl_core.runs import documents, store
 
 
@@ -69,7 +69,7 @@ def test_a_job_can_be_cancelled_all_the_same(make):
 def test_in_place_of_what_a_training_shared_by_workers_tells(make):
     job = Job(queue.submit(TOY, config()))
     job.phases.mkdir()
-    here, there = Shared(job, {}), Shared(job, {})
+    here, there = SharedTrainings(job, {}), SharedTrainings(job, {})
     make(here._path("a", "step"))
     assert there.steps() == 0 and here.begin("a")
     here.step("a", 7)
@@ -91,11 +91,11 @@ def test_in_place_of_what_a_visitor_gave(make, kind):
     make(path)
     with pytest.raises(NotHere, match="must be as they were kept, got others"):
         kind.load("0" * 16)
-    assert documents.every() == []
+    assert documents.all_documents() == []
 
 
 def test_what_is_larger_than_can_be_given_is_not_read(monkeypatch):
-    path = text_counts.kept_at(documents.keep("text", text_counts.count("to be or not")))
+    path = text_counts.path_of(documents.keep("text", text_counts.count("to be or not")))
     monkeypatch.setattr(text_counts, "LARGEST", path.stat().st_size - 1)
     text_counts._load.cache_clear()
     with pytest.raises(NotHere, match="must be as they were kept"):

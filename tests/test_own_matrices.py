@@ -16,8 +16,8 @@ from icl_core import own_matrices, registry
 from icl_core.contract.claims import ELSEWHERE
 from icl_core.contract.experiment import CannotDraw, Run
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
-from icl_core.contract.settings_io import kept
-from icl_core.own_matrices import LARGEST, load, read, told
+from icl_core.contract.settings_io import to_stored
+from icl_core.own_matrices import LARGEST, describe, load, read
 from icl_core.papers.birth.induction.draw import grafts, probes
 from icl_core.runs import documents, header, store
 
@@ -60,10 +60,10 @@ def test_numbers_of_any_precision_are_taken(dtype):
 def test_what_may_be_left_out_and_what_is_not_read_is_said():
     found = read(save(given(W_K1=None, W_F=None, other=np.zeros(3))))
     assert found.fields == {**SIZES, "layers": 1, "feed_forward": False}
-    said = " ".join(told(found))
+    said = " ".join(describe(found))
     assert "one layer, as there is no W_K¹; no feed-forward layer, as there is no W_F. Not read: other." in said
     run = {**{f"final/{name}": each for name, each in given().items()}, "curve/a": np.zeros(3), "curve/b": np.zeros(3)}
-    assert told(read(save(run)))[-1] == "Not read: the rest of the run's file."
+    assert describe(read(save(run)))[-1] == "Not read: the rest of the run's file."
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_settings_must_be_theirs_and_those_of_a_training_tell_nothing_apart(here
     made = of_file(save(given()))
     assert (made.N, made.T, made.d, made.layers, made.feed_forward) == (N, T, d, 2, True)
     assert made.positions == "all" and of_file(save(given(W_F=None))).positions == "in_context"
-    assert made.updates == 0 and kept(replace(made, seeds=3, steps=600, freeze_W_K1=True)) == kept(made)
+    assert made.updates == 0 and to_stored(replace(made, seeds=3, steps=600, freeze_W_K1=True)) == to_stored(made)
     for wrong, said in (
         ({"d": 128}, "d must be 16, as your matrices have it, got 128"),
         ({"feed_forward": False}, "feed_forward must be True, as your matrices have it, got False"),
@@ -203,7 +203,7 @@ def test_without_them_a_run_is_away_and_with_them_there_again(tmp_path, monkeypa
         found = read(save(given()))
         saved = runs.save(ID, of_file(save(given())), {"curve/step": np.arange(1)}, {"metrics": []})
         assert runs.headers(ID) == [saved]
-        own_matrices.kept_at(found.digest).unlink()
+        own_matrices.path_of(found.digest).unlink()
         assert runs.headers(ID) == [] and runs.load(saved) is None
         documents.keep("matrices", found)
         assert runs.headers(ID) == [saved] and runs.load(saved) is not None

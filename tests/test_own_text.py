@@ -13,10 +13,10 @@ from test_links import opened
 from icl_core import registry, text_counts
 from icl_core.cli import main
 from icl_core.contract.knobs import BadSetting, NotHere, document, knobs_of, settings, slider
-from icl_core.contract.settings_io import differences, from_kept, kept, parse
+from icl_core.contract.settings_io import differences, from_stored, parse, to_stored
 from icl_core.papers.birth.shared.train import task_of
 from icl_core.runs import documents, header, store
-from icl_core.text_counts import LARGEST, count, load, read, told
+from icl_core.text_counts import LARGEST, count, describe, load, read
 
 GERMAN = "Zwölf Boxkämpfer jagen Viktor quer über den großen Sylter Deich, Straße für Straße.\n" * 20
 IDS = ("birth.induction", "birth.transformer", "birth.length", "birth.constructed")
@@ -46,8 +46,8 @@ def test_what_is_left_out_is_named_with_its_number():
     assert dict(found.invisible) == {
         "carriage return": 2, "tab": 1, "byte order mark": 1, "zero width space": 1,
     }  # fmt: skip
-    assert told(found)[1].startswith("Left out, as they cannot be seen: carriage return × 2, ")
-    assert told(count("ab\u00a0cd\u2003e"))[1] == "Counted as a space: other blanks × 2."
+    assert describe(found)[1].startswith("Left out, as they cannot be seen: carriage return × 2, ")
+    assert describe(count("ab\u00a0cd\u2003e"))[1] == "Counted as a space: other blanks × 2."
 
 
 def test_of_a_large_alphabet_the_256_most_frequent_are_kept():
@@ -55,7 +55,7 @@ def test_of_a_large_alphabet_the_256_most_frequent_are_kept():
     found = count(often)
     assert len(found.characters) == 256 == len(found.bigram) and len(found.rare) == 44
     assert found.bigram.sum() == 3 * 256 - 1  # rare ones part what stands beside them
-    assert "has at most 256 different characters, this text has 300. Left out: the 44 rarest, 5%" in told(found)[1]
+    assert "has at most 256 different characters, this text has 300. Left out: the 44 rarest, 5%" in describe(found)[1]
 
 
 def test_an_accent_is_put_together_with_its_letter():
@@ -145,8 +145,8 @@ class Grown:
 
 def test_a_field_that_was_added_is_kept_only_where_it_is_not_the_default():
     own = Grown(given="0123456789abcdef")
-    assert kept(Grown()) == {"d": 8} and kept(own) == {"d": 8, "given": own.given}
-    assert from_kept(Grown, {"d": 8}) == Grown() and from_kept(Grown, kept(own)) == own
+    assert to_stored(Grown()) == {"d": 8} and to_stored(own) == {"d": 8, "given": own.given}
+    assert from_stored(Grown, {"d": 8}) == Grown() and from_stored(Grown, to_stored(own)) == own
     assert differences(own, Grown()) == ["text your own (0123…) (preset: the one here)"]
 
 
@@ -163,7 +163,7 @@ def test_without_its_text_a_run_is_away_and_with_it_there_again(tmp_path, monkey
         config = registry.experiment("birth.induction").config(text=digest, N=20)
         saved = runs.save("birth.induction", config, {"curve/step": np.arange(3)}, {"metrics": []})
         assert runs.headers("birth.induction") == [saved]
-        text_counts.kept_at(digest).unlink()
+        text_counts.path_of(digest).unlink()
         assert runs.headers("birth.induction") == [] and runs.load(saved) is None
         documents.keep("text", count(GERMAN))
         assert runs.headers("birth.induction") == [saved] and runs.load(saved).config == config

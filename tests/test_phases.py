@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from icl_core.contract.experiment import Diverged, Taken
+from icl_core.contract.experiment import Diverged, NextTraining
 from icl_core.training import loop, phases
 from icl_core.training.phases import Phase
 
@@ -28,7 +28,7 @@ class Checkpointed:
         return self.saved
 
     def take(self, trainings):
-        return Taken(trainings[0])
+        return NextTraining(trainings[0])
 
     def give(self, name, made):
         pass

@@ -13,7 +13,7 @@ from house import ROOT, TOY
 from safetensors.numpy import save
 from test_store import INFO, TENSORS
 
-from icl_core.runs.disk import note, private_folder, sweep, write_whole
+from icl_core.runs.disk import delete_drafts, private_folder, write_note, write_whole
 from icl_core.runs.file import Damaged, canonical, digest, pack, read, read_record
 
 RECORD = {"experiment": TOY, "version": 1, "config": {"d": 1.0, "rate": 0.5}, **INFO}
@@ -124,7 +124,7 @@ def test_a_file_is_synced_then_named_then_its_folder_is_synced(tmp_path, monkeyp
 
 def test_files_and_folders_are_for_their_owner_alone(tmp_path):
     write_whole(tmp_path / "b" / "c" / "x", b"content")
-    note(tmp_path / "b" / "y", "some characters")
+    write_note(tmp_path / "b" / "y", "some characters")
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.rglob("*")}
     assert modes == {"b": 0o700, "c": 0o700, "x": 0o600, "y": 0o600}
 
@@ -136,7 +136,7 @@ def test_drafts_of_writers_that_are_gone_are_swept(tmp_path):
     for path in (left, old, fresh, tmp_path / ".hidden", tmp_path / "run.safetensors"):
         path.write_bytes(b"half")
     os.utime(old, (0, 0))
-    sweep(tmp_path)
+    delete_drafts(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {fresh.name, ".hidden", "run.safetensors"}
 
 

@@ -20,7 +20,7 @@ from icl_core.runs.atlas import Mapped, pack_atlas
 from icl_core.runs.cache import RunCache
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, _seal, canonical, pack, read, unpack
-from icl_core.runs.header import key_in, plain
+from icl_core.runs.header import key_of_record, stored_settings
 
 RECORD = {"experiment": TOY, "version": 1, "config": {"rate": 0.5, "d": 2.0}, "metrics": [{"b": 1, "a": 2}]}
 
@@ -37,8 +37,8 @@ def config(**values):
 
 def charted(runs, *configs):
     """An atlas of these runs."""
-    base = plain(config())
-    packed = pack_atlas(TOY, base, [Mapped(plain(each), {"seconds": 1.0}, TENSORS) for each in configs], [])
+    base = stored_settings(config())
+    packed = pack_atlas(TOY, base, [Mapped(stored_settings(each), {"seconds": 1.0}, TENSORS) for each in configs], [])
     write_whole(runs.atlases.path(TOY), packed)
 
 
@@ -207,16 +207,17 @@ def test_a_run_is_read_with_its_tensors_in_order_and_none_can_be_written(tmp_pat
 
 
 def test_settings_are_plain_in_whatever_form_they_come():
-    values = plain(config(seed=3))
+    values = stored_settings(config(seed=3))
     for form in (values, SimpleNamespace(**values), config(seed=3)):
-        assert plain(form) == values and plain(form) is not form
-    assert plain(dataclasses.replace(config(), d=5))["d"] == 5
+        assert stored_settings(form) == values and stored_settings(form) is not form
+    assert stored_settings(dataclasses.replace(config(), d=5))["d"] == 5
 
 
 def test_what_an_atlas_keeps_in_half_precision_comes_in_single_and_cannot_be_written(runs):
     halves = {"final/W": np.linspace(0, 1, 8, dtype=np.float16), "final/a": np.arange(3)}
     write_whole(
-        runs.atlases.path(TOY), pack_atlas(TOY, {}, [Mapped(plain(config(seed=1)), {"seconds": 1.0}, halves)], [])
+        runs.atlases.path(TOY),
+        pack_atlas(TOY, {}, [Mapped(stored_settings(config(seed=1)), {"seconds": 1.0}, halves)], []),
     )
     run = runs.load(runs.find(TOY, config(seed=1)))
     assert run["final/W"].dtype == np.float32 and run["final/a"].dtype == halves["final/a"].dtype
@@ -232,7 +233,7 @@ def test_the_least_size_is_that_of_the_largest_run_that_is_greater_in_nothing(ru
     headers = runs.headers(TOY)
     for header in headers:
         header.path.unlink()
-    assert room.least_size(headers, plain(config(d=6))) == 0  # gone meanwhile
+    assert room.least_size(headers, stored_settings(config(d=6))) == 0  # gone meanwhile
 
 
 def test_of_those_who_asked_the_oldest_are_forgotten_a_tenth_at_a_time(runs, monkeypatch):
@@ -240,7 +241,7 @@ def test_of_those_who_asked_the_oldest_are_forgotten_a_tenth_at_a_time(runs, mon
     for number in range(21):
         owners.add(f"{number:02}", "a")
         os.utime(runs.local / "owners" / f"{number:02}", (number, number))
-    assert owners.of("00") == owners.of("02") == set() and owners.of("03") == {"a"}
+    assert owners.owners_of("00") == owners.owners_of("02") == set() and owners.owners_of("03") == {"a"}
     assert len(list((runs.local / "owners").iterdir())) == 18  # so that not every one that comes makes room
 
 
@@ -291,14 +292,14 @@ def test_what_cannot_be_deleted_stays_its_owners(runs, monkeypatch):
     monkeypatch.setattr(runs._made, "delete", refuse)
     with pytest.raises(PermissionError):
         runs.delete(header, "a")
-    assert owners.of(header.key) == {"a"}
+    assert owners.owners_of(header.key) == {"a"}
 
 
 def test_a_run_of_an_atlas_is_given_away_as_a_file_of_its_own(runs):
     charted(runs, config(), config(seed=1))
     mapped = runs.find(TOY, config(seed=1))
     record, tensors = unpack(runs.content(mapped))
-    assert record["config"] == plain(config(seed=1)) and key_in(record) == mapped.key
+    assert record["config"] == stored_settings(config(seed=1)) and key_of_record(record) == mapped.key
     assert tensors.keys() == TENSORS.keys()
     ours = runs.save(TOY, config(seed=2), TENSORS, INFO)
     assert runs.content(ours) == ours.path.read_bytes()

@@ -12,10 +12,10 @@ import pytest
 os.environ.setdefault("ICL_PAPERS", str(Path(__file__).parent / "papers_extra"))
 
 from icl_core import registry
-from icl_core.contract import story as script
+from icl_core.contract import story as storytelling
 from icl_core.contract.experiment import STAGE, Run
 from icl_core.contract.knobs import knobs_of, values
-from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Script
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Story
 from icl_core.runs import store
 
 IDS = [id for id in registry.experiment_ids() if not id.startswith("toy.")]
@@ -27,26 +27,26 @@ def told(request):
     experiment = registry.experiment(request.param)
     header = store.default().preset(request.param, experiment.presets[0].name)
     run = store.default().load(header) if header else None
-    assert experiment.script is not None and run is not None
+    assert experiment.story is not None and run is not None
     return experiment, run, experiment.view(**experiment.presets[0].view)
 
 
 def test_three_to_six_beats_and_two_questions_are_true_of_the_run(told):
     experiment, run, _ = told
-    beats = experiment.script.beats
-    assert script.told(experiment.script, run) == list(beats)  # none is left out
+    beats = experiment.story.beats
+    assert storytelling.resolve_beats(experiment.story, run) == list(beats)  # none is left out
     assert 3 <= len(beats) <= 6 and len({beat.name for beat in beats}) == len(beats)
     assert sum(beat.ask is not None for beat in beats) >= 2
     for beat in beats:
         assert beat.name.isascii() and " " not in beat.name
-        at = script.snapshot_of(beat, run)
+        at = storytelling.snapshot_of(beat, run)
         assert at is None or 0 <= at < len(run.snapshot_steps)
 
 
 def test_beats_speak_of_what_is_there(told):
     experiment, run, view = told
     drawings = {each.name: each for each in experiment.drawings if each.applies(run.config)}
-    for beat in experiment.script.beats:
+    for beat in experiment.story.beats:
         replace(view, **beat.view)
         assert set(beat.view) <= set(knobs_of(experiment.view)) - {"snapshot"}
         assert set(beat.marks) <= drawings.keys(), beat.name
@@ -57,13 +57,13 @@ def test_beats_speak_of_what_is_there(told):
 
 def test_every_sentence_is_said_of_the_run(told):
     experiment, run, view = told
-    for beat in experiment.script.beats:
-        here = script.seen_at(beat, run, view)
-        texts = [script.said(beat.say, run, here), beat.do, script.said(beat.then, run, here)]
+    for beat in experiment.story.beats:
+        here = storytelling.seen_at(beat, run, view)
+        texts = [storytelling.sentence_of(beat.say, run, here), beat.do, storytelling.sentence_of(beat.then, run, here)]
         if beat.ask:
             assert len(beat.ask.choices) == 3 and len(set(beat.ask.choices)) == 3
             assert beat.ask.right(run, here) in range(3)
-            texts += [beat.ask.ask, script.said(beat.ask.answer, run, here), beat.ask.why]
+            texts += [beat.ask.ask, storytelling.sentence_of(beat.ask.answer, run, here), beat.ask.why]
             assert beat.ask.ask.endswith("?") and beat.ask.why
         assert texts[0] and bool(beat.do) == (beat.done is not None)
         assert all(text == "" or text[-1] in ".?)”" for text in texts), texts
@@ -75,8 +75,8 @@ def test_every_try_leads_to_a_setting_that_can_be(told):
     experiment, _, _ = told
     presets = {preset.name: preset for preset in experiment.presets}
     places = {drawing.place for drawing in experiment.drawings} - {STAGE} | {"View", "Numbers", "Evidence", "Why"}
-    assert experiment.script.tries
-    for each in experiment.script.tries:
+    assert experiment.story.tries
+    for each in experiment.story.tries:
         preset = presets[each.preset] if each.preset else experiment.presets[0]
         config = {name: value for name, value in each.fields.items() if name in knobs_of(experiment.config)}
         replace(preset.config, **config)
@@ -89,9 +89,9 @@ def test_every_try_leads_to_a_setting_that_can_be(told):
 
 
 def test_the_task_comes_in_two_sentences_with_an_example(told):
-    experiment, task = told[0], told[0].script.task
+    experiment, task = told[0], told[0].story.task
     for preset in experiment.presets:
-        say = script.task_of(task, preset.config)
+        say = storytelling.task_of(task, preset.config)
         assert say.count(". ") <= 1 and len(say) <= 260
     assert len(task.example.pieces) >= 2 and any(kind for _, kind in task.example.pieces)
 
@@ -102,7 +102,7 @@ def test_tours_pass_by_what_there_is(paper):
     assert set(found.tour) <= set(found.experiments) and found.highlights
     for name, beat in found.highlights:
         experiment = registry.experiment(f"{paper}.{name}")
-        assert beat in [each.name for each in experiment.script.beats]
+        assert beat in [each.name for each in experiment.story.beats]
 
 
 def _run(losses: list[float]) -> Run:
@@ -114,7 +114,7 @@ def _run(losses: list[float]) -> Run:
     ("at", "index"), [(FIRST, 0), (LAST, 3), (10, 1), (11, 2), (99, 3), (None, None), (lambda run: 20.0, 2)]
 )
 def test_a_beat_plays_to_the_first_snapshot_that_shows_it(at, index):
-    assert script.snapshot_of(Beat("x", "It is.", at), _run([1.0])) == index
+    assert storytelling.snapshot_of(Beat("x", "It is.", at), _run([1.0])) == index
 
 
 @pytest.mark.parametrize(
@@ -127,12 +127,12 @@ def test_a_beat_plays_to_the_first_snapshot_that_shows_it(at, index):
 )  # fmt: skip
 def test_where_something_first_holds_and_from_where_on(holds, at, on):
     steps = [0, 10, 20, 40]
-    assert script.first_at(steps, holds) == at and script.first_from(np.array(steps), np.array(holds)) == on
+    assert storytelling.first_at(steps, holds) == at and storytelling.first_from(np.array(steps), np.array(holds)) == on
 
 
 def test_a_word_that_names_no_step_is_refused():
     with pytest.raises(ValueError, match="got 'end'"):
-        script.step_of(Beat("x", "It is.", "end"), _run([1.0]))
+        storytelling.step_of(Beat("x", "It is.", "end"), _run([1.0]))
 
 
 class Asked:
@@ -148,8 +148,8 @@ class Asked:
 
 def test_what_a_visitor_is_to_do_is_not_done_yet_and_put_back_afterwards(told):
     experiment, _, view = told
-    put_back = {field for beat in experiment.script.beats for field in beat.view}
-    for beat in experiment.script.beats:
+    put_back = {field for beat in experiment.story.beats for field in beat.view}
+    for beat in experiment.story.beats:
         if beat.done is not None:
             asked = Asked(replace(view, **beat.view))
             assert not beat.done(asked), beat.name
@@ -157,18 +157,18 @@ def test_what_a_visitor_is_to_do_is_not_done_yet_and_put_back_afterwards(told):
 
 
 def test_a_beat_whose_rule_finds_nothing_is_left_out():
-    task = registry.experiment("toy.walk").script.task
+    task = registry.experiment("toy.walk").story.task
     rule = lambda run: 10.0 if (run["curve/loss"] < 0.5).any() else None  # noqa: E731
-    story = Script(task, (Beat("a", "First.", FIRST), Beat("b", "Half is gone.", rule)))
-    assert [beat.name for beat in script.told(story, _run([1.0, 0.9]))] == ["a"]
-    assert [beat.name for beat in script.told(story, _run([1.0, 0.4]))] == ["a", "b"]
-    assert script.told(None, _run([1.0])) == []
+    story = Story(task, (Beat("a", "First.", FIRST), Beat("b", "Half is gone.", rule)))
+    assert [beat.name for beat in storytelling.resolve_beats(story, _run([1.0, 0.9]))] == ["a"]
+    assert [beat.name for beat in storytelling.resolve_beats(story, _run([1.0, 0.4]))] == ["a", "b"]
+    assert storytelling.resolve_beats(None, _run([1.0])) == []
 
 
 def test_a_rule_looks_at_a_run_once_and_holds_no_run():
     asked, run, other = [], _run([1.0]), _run([1.0])
     beat = Beat("x", "It is.", lambda run: asked.append(id(run)))  # it finds nothing, which is found once, too
-    assert [script.step_of(beat, each) for each in (run, run, other, other)] == [None] * 4
+    assert [storytelling.step_of(beat, each) for each in (run, run, other, other)] == [None] * 4
     assert asked == [id(run), id(other)]
     gone = weakref.ref(other)
     del other

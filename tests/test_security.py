@@ -28,7 +28,7 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.findings import findings
 from icl_core.jobs import queue, spawn, worker
 from icl_core.jobs.folder import Job
-from icl_core.jobs.shared import Shared
+from icl_core.jobs.shared import SharedTrainings
 from icl_core.runs import documents, owners, store
 from icl_core.runs.file import Damaged
 from icl_core.text_counts import count
@@ -107,8 +107,8 @@ def use_everything() -> None:
     for header in here.headers():
         here.load(header)
     for known in queue.states():
-        queue.partial(known.key)
-    for each in documents.every():
+        queue.partial_curves(known.key)
+    for each in documents.all_documents():
         with suppress(BadSetting):
             documents.KINDS[each.of].load(each.digest)
     with suppress(OSError):
@@ -125,7 +125,7 @@ def fill(runs) -> str:
     runs.ship(TOY, config(steps=30), {"x": np.zeros(2)}, {"seconds": 1.0})
     documents.keep("text", count("abcd"), "a")
     key = queue.submit(TOY, config(steps=40), visitor="a")
-    queue.look(key, "page")
+    queue.watch(key, "page")
     whole = next((runs.local / "runs").glob("*.safetensors"))
     for name in ("checkpoint.safetensors", "live.safetensors", "phases/a.safetensors", "ends/a.safetensors"):
         (Job(key).folder / name).parent.mkdir(exist_ok=True)
@@ -185,7 +185,7 @@ def test_no_name_leads_out_of_the_store(runs, tmp_path, name):
     (tmp_path / "x").mkdir()
     before = sorted(tmp_path.rglob("*"))
     uses = (
-        queue.state, queue.cancel, queue.interrupt, queue.partial, Job, lambda name: owners.add(name, "a"),
+        queue.state, queue.cancel, queue.interrupt, queue.partial_curves, Job, lambda name: owners.add(name, "a"),
         lambda name: owners.add("a", name or "/"), lambda name: transfer.lay_out({f"../{name}": b""}),
     )  # fmt: skip
     for use in uses:
@@ -220,8 +220,8 @@ def fill_by_use(runs) -> str:
     worker.work(once=True, slots=1)
     documents.keep("text", count("abcd"), "a")
     key = queue.submit(TOY, config(steps=40), visitor="a")
-    queue.look(key, "page")
-    shared = Shared(Job(key), Job(key).request())
+    queue.watch(key, "page")
+    shared = SharedTrainings(Job(key), Job(key).request())
     shared.begin("a")
     shared.keep("a", {"x": np.zeros(1)})
     Job(key).give_up("cancelled")

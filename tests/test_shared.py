@@ -10,10 +10,10 @@ from house import TOY, house, wait_for
 from icl_core import registry
 from icl_core.contract.experiment import Cancelled
 from icl_core.jobs import job_progress, queue, worker
-from icl_core.jobs.folder import Job, held
+from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.job_progress import JobProgress, Stopped, identity_of
-from icl_core.jobs.phase_helper import Assisting, NothingLeft, assist
-from icl_core.jobs.shared import Shared
+from icl_core.jobs.phase_helper import HelperProgress, NothingLeft, assist
+from icl_core.jobs.shared import SharedTrainings
 from icl_core.runs import store
 from icl_core.training import phases
 from icl_core.training.loop import State
@@ -38,8 +38,8 @@ def own(job) -> JobProgress:
     return JobProgress(job, identity_of(job.request()), 1, never, lambda: True)
 
 
-def helper(job, stopped=never, wanted=never) -> Assisting:
-    return Assisting(job, Shared(job, identity_of(job.request())), stopped, wanted)
+def helper(job, stopped=never, wanted=never) -> HelperProgress:
+    return HelperProgress(job, SharedTrainings(job, identity_of(job.request())), stopped, wanted)
 
 
 def plan(log: list[tuple[str, str]], who: str, hold: dict[str, threading.Event] | None = None) -> list[Phase]:
@@ -82,7 +82,8 @@ def test_two_workers_do_every_training_once_and_the_run_is_the_same(job):
     thread = threading.Thread(target=first)
     thread.start()
     wait_for(
-        lambda: Shared(job, {}).untouched(NAMES) == ["b", "c", "a and c"], "the run has its first training in hand"
+        lambda: SharedTrainings(job, {}).untouched(NAMES) == ["b", "c", "a and c"],
+        "the run has its first training in hand",
     )
     with pytest.raises(NothingLeft):  # "a" is in hand, and without it the last one cannot begin
         phases.run(plan(log, "helper"), helper(job), lambda made: {})
@@ -98,14 +99,14 @@ def test_what_a_helper_left_is_taken_up_from_its_checkpoint(job):
     stopping = iter([False, False, True])
     with pytest.raises(Stopped):
         phases.run(plan(log, "helper"), helper(job, stopped=lambda: next(stopping, True)), lambda made: {})
-    Shared(job, {}).leave()
+    SharedTrainings(job, {}).leave()
     found = phases.run(plan(log, "own"), own(job), lambda made: {})
     assert log[0] == ("helper", "a") and ("own", "a") in log
     assert found["a"]["start"][0] > 0 and made(found) == alone()
 
 
 def test_a_training_in_hand_is_nobody_elses_and_a_foreign_file_is_none(job):
-    one, other = (Shared(job, identity_of(job.request())) for _ in range(2))
+    one, other = (SharedTrainings(job, identity_of(job.request())) for _ in range(2))
     assert one.begin("a") and not other.begin("a")
     one.step("a", 3)
     assert other.steps() == 3 and one.steps() == 0
@@ -113,13 +114,13 @@ def test_a_training_in_hand_is_nobody_elses_and_a_foreign_file_is_none(job):
     assert not other.begin("a") and other.found("a")["w"].tolist() == [1, 1] and other.seconds == 1.5
     other.found("a")
     assert other.seconds == 1.5 and other.steps() == 0  # counted once
-    assert Shared(job, {**one.identity, "version": 99}).found("a") is None
+    assert SharedTrainings(job, {**one.identity, "version": 99}).found("a") is None
 
 
 @pytest.mark.parametrize("damage", [b"", b"no run", b'{"a":' * 1000])
 def test_what_a_training_made_is_made_again_if_its_file_is_damaged(job, damage):
     """Else all would wait for ever for what nobody makes."""
-    here, there = (Shared(job, identity_of(job.request())) for _ in range(2))
+    here, there = (SharedTrainings(job, identity_of(job.request())) for _ in range(2))
     assert here.begin("a")
     here.give("a", {"w": np.ones(1)}, 0.0)
     assert there.found("a") and not there.begin("a")
@@ -137,7 +138,7 @@ def test_a_helper_that_is_wanted_elsewhere_begins_nothing(job):
 
 
 def test_a_helper_ends_with_a_job_that_is_cancelled(job):
-    with held(job.folder / "lock"):
+    with hold_lock(job.folder / "lock"):
         job.tell(status="running")
         queue.cancel(job.key)
         with pytest.raises(Cancelled):
@@ -164,7 +165,7 @@ def test_a_helper_writes_nothing_for_a_job_that_is_forgotten(job, what):
 def test_an_idle_worker_helps_at_a_run_that_another_has_in_hand_and_goes_when_a_job_waits(job, monkeypatch):
     asked = []
     monkeypatch.setattr(worker, "assist", lambda job, stopped, wanted: asked.append((job.key, wanted())) or 1)
-    with held(job.folder / "lock"):
+    with hold_lock(job.folder / "lock"):
         job.tell(status="running", spare=2)
         assert worker._assist_one(never) and asked == [(job.key, False)]
         queue.submit(TOY, registry.experiment(TOY).config(steps=30))
@@ -183,7 +184,7 @@ def test_a_helped_run_is_kept_as_any_other(job):
 def test_what_is_shown_is_in_the_order_of_the_plan(job):
     """A run that has lost its worker, of which a helper has the first training in hand."""
     seen: list[list[str]] = []
-    other = Shared(job, identity_of(job.request()))
+    other = SharedTrainings(job, identity_of(job.request()))
     assert other.begin("a")
     own_progress, steps = own(job), plan([], "own")
     for live in (True, False):
@@ -222,7 +223,7 @@ def test_the_time_left_is_by_the_steps_that_are_made_here(job, monkeypatch):
 
 
 def test_what_a_checkpoint_holds_of_others_is_not_counted_twice(job):
-    Shared(job, identity_of(job.request())).step("a", 4)  # by a helper
+    SharedTrainings(job, identity_of(job.request())).step("a", 4)  # by a helper
     first = JobProgress(job, identity_of(job.request()), 1, lambda: True, lambda: True)
     with pytest.raises(Stopped):
         first.report(6, 16, 1.0, dict, lambda: {"phase/a/x": np.ones(1), "now/b/step": np.ones(1)})
@@ -235,7 +236,7 @@ def test_what_a_helper_ended_while_nobody_was_here_is_not_counted_twice(job):
     first = JobProgress(job, identity_of(job.request()), 1, lambda: True, lambda: True)
     with pytest.raises(Stopped):
         first.report(150, 500, 1.0, dict, lambda: {"now/c/step": np.ones(1)})  # a hundred of a, fifty of c
-    helper = Shared(job, identity_of(job.request()))
+    helper = SharedTrainings(job, identity_of(job.request()))
     assert helper.begin("b")
     helper.step("b", 100)
     helper.give("b", {"x": np.ones(1)}, 1.0)
@@ -251,7 +252,7 @@ def test_what_a_helper_ended_while_nobody_was_here_is_not_counted_twice(job):
 
 
 def test_what_a_helper_had_begun_does_not_change_the_pace(job, monkeypatch):
-    Shared(job, identity_of(job.request())).step("b", 100)  # of which its checkpoint holds 80
+    SharedTrainings(job, identity_of(job.request())).step("b", 100)  # of which its checkpoint holds 80
     made, clock = own(job), [job_progress.time.monotonic()]
     monkeypatch.setattr(job_progress.time, "monotonic", lambda: clock[0])
     made.enter("a", 0, 400)

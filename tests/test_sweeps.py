@@ -198,7 +198,7 @@ def test_a_run_that_somebody_else_began_and_left_is_asked_for_again(runs, monkey
 
     def leave_once(count=None):
         monkeypatch.setattr(spawn, "ensure_workers", train)
-        queue.leave(key, "a visitor")
+        queue.unwatch(key, "a visitor")
 
     monkeypatch.setattr(spawn, "ensure_workers", leave_once)
     assert main(["sweep", TOY, "--over", "d=2", "--set", "steps=20"]) == 0 and runs.trained == 1

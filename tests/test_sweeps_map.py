@@ -14,8 +14,8 @@ from icl_core.figures.number_text import significant, unit_of
 from icl_core.papers.gdssm.shared import closed_forms
 from icl_core.runs.store import Header
 from icl_core.sweeps import setting_grid
-from icl_core.sweeps.map import Shown, draw
-from icl_core.sweeps.sweep import DONE, FAILED, MISSING, Look, Outcome
+from icl_core.sweeps.map import MapChoice, draw_map
+from icl_core.sweeps.sweep import DONE, FAILED, MISSING, Outcome, SweepStatus
 
 CLAIM = "toy.recovered"
 
@@ -32,7 +32,7 @@ def swept(*words, of=lambda at: 0.5, failed=(), missing=(), id=TOY, claim=CLAIM,
         info = {"metrics": [{"claim": claim, "value": of(cell.at), "error": error}]}
         return Outcome(cell, DONE, header=Header(id, "k", {}, info, "", "local", Path()))
 
-    return found, Look(tuple(outcome(*each) for each in enumerate(found.cells)), 0.0)
+    return found, SweepStatus(tuple(outcome(*each) for each in enumerate(found.cells)), 0.0)
 
 
 def traces(panel):
@@ -42,7 +42,7 @@ def traces(panel):
 
 def test_a_map_leaves_what_is_missing_blank_and_crosses_what_failed():
     found, look = swept("d=2,4,8", "rate=0.1,1", of=lambda at: at["d"] * at["rate"], failed=(5,), missing=(2,))
-    panel = draw(found, look, Shown(CLAIM, "d", "rate"))
+    panel = draw_map(found, look, MapChoice(CLAIM, "d", "rate"))
     drawn = traces(panel)
     wanted = [[0.2, np.nan, 0.8], [2.0, 4.0, np.nan]]  # rates from below, d to the right
     assert np.array_equal(drawn["heatmap"]["z"], np.array(wanted, dtype=np.float32), equal_nan=True)
@@ -60,7 +60,7 @@ def test_a_map_leaves_what_is_missing_blank_and_crosses_what_failed():
 
 def test_a_curve_has_a_band_where_there_are_errors_and_the_setting_on_screen():
     found, look = swept("d=2,5,8", of=lambda at: at["d"] / 10, failed=(1,), error=0.05)
-    panel = draw(found, look, Shown(CLAIM, "d", here=registry.experiment(TOY).config(d=4, seeds=2)))
+    panel = draw_map(found, look, MapChoice(CLAIM, "d", here=registry.experiment(TOY).config(d=4, seeds=2)))
     drawn = traces(panel)
     line = drawn["teacher found"]
     assert np.array_equal(line["y"], [0.2, np.nan, 0.8], equal_nan=True) and list(line["x"]) == [2, 5, 8]
@@ -74,37 +74,37 @@ def test_a_curve_has_a_band_where_there_are_errors_and_the_setting_on_screen():
 def test_the_setting_on_screen_is_marked_where_it_lies_on_the_map(fields, marked):
     found, look = swept("d=2,4,16", "rate=0.1,1")
     here = dataclasses.replace(registry.experiment(TOY).config(), **fields)
-    assert bool(draw(found, look, Shown(CLAIM, "d", "rate", here=here)).figure.layout.get("shapes")) == marked
+    assert bool(draw_map(found, look, MapChoice(CLAIM, "d", "rate", here=here)).figure.layout.get("shapes")) == marked
 
 
 def test_of_more_axes_the_others_stand_still():
     found, look = swept("d=2,3", "rate=0.1,1", "steps=20,30,40", of=lambda at: at["steps"] + at["d"])
-    drawn = traces(draw(found, look, Shown(CLAIM, "steps", "d", {"rate": 1.0})))
+    drawn = traces(draw_map(found, look, MapChoice(CLAIM, "steps", "d", {"rate": 1.0})))
     assert np.array_equal(drawn["heatmap"]["z"], [[22, 32, 42], [23, 33, 43]])
     assert [found.cells[index].at["rate"] for index in drawn["runs"]["customdata"]] == 6 * [1.0]
-    assert np.array_equal(traces(draw(found, look, Shown(CLAIM, "d")))["teacher found"]["y"], [22, 23])
+    assert np.array_equal(traces(draw_map(found, look, MapChoice(CLAIM, "d")))["teacher found"]["y"], [22, 23])
 
 
 def test_names_and_single_values_can_be_axes():
     id, claim = "birth.induction", "recall-W_O2"
     found, look = swept("triggers=random,fixed", "freeze_W_F=false,true", "d=64", id=id, claim=claim)
-    panel = draw(found, look, Shown(claim, "triggers", "freeze_W_F"))
+    panel = draw_map(found, look, MapChoice(claim, "triggers", "freeze_W_F"))
     assert panel.figure.layout["xaxis"]["ticktext"] == ["random", "fixed"]
     assert panel.figure.layout["yaxis"]["ticktext"] == ["off", "on"]
-    line = traces(draw(found, look, Shown(claim, "triggers")))
+    line = traces(draw_map(found, look, MapChoice(claim, "triggers")))
     assert all(trace["mode"] in ("markers", "none") for trace in line.values())
-    traces(draw(found, look, Shown(claim, "d")))
+    traces(draw_map(found, look, MapChoice(claim, "d")))
 
 
 def test_of_equal_numbers_the_colour_bar_has_one():
     found, look = swept("d=2,4,8", "rate=0.1,1", missing=range(1, 6))
-    bar = draw(found, look, Shown(CLAIM, "d", "rate")).figure.layout["coloraxis"]
+    bar = draw_map(found, look, MapChoice(CLAIM, "d", "rate")).figure.layout["coloraxis"]
     assert bar["colorbar"]["ticktext"] == ["0.5"] and bar["cmin"] < 0.5 < bar["cmax"]
 
 
 def test_small_numbers_share_a_unit_and_long_ones_are_shortened_to_fit():
     found, look = swept("d=2,4,8", "rate=0.1,1", of=lambda at: 1e-4 * at["d"] * at["rate"])
-    panel = draw(found, look, Shown(CLAIM, "d", "rate"))
+    panel = draw_map(found, look, MapChoice(CLAIM, "d", "rate"))
     drawn = traces(panel)
     assert list(drawn["numbers"]["text"]) == ["20", "40", "80", "200", "400"]
     assert list(drawn["numbers on strong"]["text"]) == ["800"]
@@ -112,10 +112,13 @@ def test_small_numbers_share_a_unit_and_long_ones_are_shortened_to_fit():
     assert bar["title"]["text"].replace("\N{NO-BREAK SPACE}", " ") == "teacher found, in units of 10⁻⁶"
     assert bar["ticktext"] == ["20", "410", "800"] and panel.title.startswith("Teacher found: from 2·10⁻⁵ (")
     found, look = swept("d=2,3,4,5,6,7,8,9", "rate=0.1,1", of=lambda at: 0.12345 * at["d"] if at["d"] < 9 else -150)
-    texts = list(traces(draw(found, look, Shown(CLAIM, "d", "rate")))["numbers"]["text"])
+    texts = list(traces(draw_map(found, look, MapChoice(CLAIM, "d", "rate")))["numbers"]["text"])
     assert texts[:3] == ["0.25", "0.37", "0.49"]  # each as long as fits
     found, look = swept("d=2,3", "rate=0.1,1", of=lambda at: 5 if at["d"] == 2 else 5e7)  # no unit serves both
-    assert "units" not in draw(found, look, Shown(CLAIM, "d", "rate")).figure.layout["coloraxis"]["colorbar"]["title"]
+    assert (
+        "units"
+        not in draw_map(found, look, MapChoice(CLAIM, "d", "rate")).figure.layout["coloraxis"]["colorbar"]["title"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,7 +142,7 @@ def test_a_unit_serves_all_or_there_is_none(values, unit):
 def test_a_sweep_that_has_measured_nothing_is_an_empty_map():
     found, look = swept("d=2,4,8", "rate=0.1,1", missing=range(6))
     for y in ("rate", ""):
-        panel = draw(found, look, Shown(CLAIM, "d", y))
+        panel = draw_map(found, look, MapChoice(CLAIM, "d", y))
         assert (panel.title == "Teacher found: no number yet" and "blank" in panel.caption) or not y
         traces(panel)
 
@@ -147,16 +150,16 @@ def test_a_sweep_that_has_measured_nothing_is_an_empty_map():
 def test_theory_is_the_experiments_own_formula():
     id, claim = "gdssm.corrections", "corrected-gain"
     found, look = swept("f=2,5,10", "N=2,10,20", id=id, claim=claim)
-    line = traces(draw(found, look, Shown(claim, "N", fixed={"f": 5})))["closed form"]
+    line = traces(draw_map(found, look, MapChoice(claim, "N", fixed={"f": 5})))["closed form"]
     wanted = [1 - closed_forms.best_loss(5, N) / closed_forms.zero_loss(5) for N in range(2, 21)]
     assert np.allclose(line["y"], wanted) and list(line["x"]) == list(range(2, 21))
-    contours = traces(draw(found, look, Shown(claim, "f", "N")))["closed form"]
+    contours = traces(draw_map(found, look, MapChoice(claim, "f", "N")))["closed form"]
     assert contours["z"].shape == (19, 9)
     assert contours["z"][0, 0] == pytest.approx(1 - closed_forms.best_loss(2, 2) / closed_forms.zero_loss(2))
     claims = {each.id: each for each in registry.experiment(id).claims}
     for theory in registry.experiment(id).theory:  # at the paper's size it is the claim's own number
         assert theory.of(registry.experiment(id).config()) == claims[theory.claim].bound
-    assert "closed form" not in traces(draw(found, look, Shown("a2-transposes", "N")))
+    assert "closed form" not in traces(draw_map(found, look, MapChoice("a2-transposes", "N")))
 
 
 def test_a_number_of_its_own_has_contours_over_every_map_and_stops_where_a_setting_is_refused(monkeypatch):
@@ -164,11 +167,11 @@ def test_a_number_of_its_own_has_contours_over_every_map_and_stops_where_a_setti
     laboratory = dataclasses.replace(registry.experiment("birth.laboratory"), theory=(own,))
     monkeypatch.setattr(registry, "experiment", lambda name: laboratory)
     found, look = swept("d=32,64,128", "N=16,32,64", id="birth.laboratory", claim="frequent-first")
-    panel = draw(found, look, Shown("frequent-first", "d", "N"))
+    panel = draw_map(found, look, MapChoice("frequent-first", "d", "N"))
     contours = traces(panel)["N over d squared"]
     assert contours["z"][0, 0] == pytest.approx(16 / 32**2) and np.isnan(contours["z"][-1, 0])  # N = 64, d = 32
     assert panel.caption.endswith("Dotted: N over d squared, by theory.")
-    assert "N over d squared" not in traces(draw(found, look, Shown("frequent-first", "d")))
+    assert "N over d squared" not in traces(draw_map(found, look, MapChoice("frequent-first", "d")))
 
 
 @pytest.mark.parametrize("id", registry.experiment_ids())

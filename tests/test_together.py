@@ -177,9 +177,9 @@ def test_runs_that_are_made_as_one_equal_those_made_alone_bit_for_bit(name):
     base, varied = EXPERIMENTS[name]
     configs = [replace(experiment.presets[0].config, **{**base, **each}) for each in varied]
     device.set_threads(1)  # and the precision of products, as in a worker
-    assert experiment.together is not None and experiment.together.most(configs[0]) >= len(configs)
-    assert len({experiment.together.alike(config) for config in configs}) == 1
-    made = dict(experiment.together.run(configs, [Recorder() for _ in configs]))
+    assert experiment.batching is not None and experiment.batching.most(configs[0]) >= len(configs)
+    assert len({experiment.batching.alike(config) for config in configs}) == 1
+    made = dict(experiment.batching.run(configs, [Recorder() for _ in configs]))
     for index, config in enumerate(configs):
         lone, run = experiment.run(config, Recorder()), made[index]
         assert not isinstance(run, Exception), run

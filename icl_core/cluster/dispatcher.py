@@ -20,8 +20,8 @@ from pathlib import Path
 import psutil
 
 from icl_core.jobs import scheduler_address, worker
-from icl_core.jobs.folder import held, jobs_folder
-from icl_core.jobs.scheduler_address import Told
+from icl_core.jobs.folder import hold_lock, jobs_folder
+from icl_core.jobs.scheduler_address import ClusterStatus
 from icl_core.runs.disk import private_folder
 
 CONNECT = 10.0  # seconds in which a scheduler must answer
@@ -54,7 +54,7 @@ def dispatch(server: int | None = None) -> None:
     """Hand out what waits until nothing has for some seconds and `server`, a process, has ended. SIGTERM and Ctrl-C
     stop every job at a checkpoint. Does nothing where another process does this."""
     private_folder(jobs_folder())
-    with held(scheduler_address.lock()) as mine:
+    with hold_lock(scheduler_address.lock_path()) as mine:
         if mine:
             asyncio.run(_connected(_signals(), lambda: _lives(server)))
 
@@ -66,10 +66,10 @@ async def _connected(stopped: Callable[[], bool], waited_for: Callable[[], bool]
         try:
             from distributed import Client
 
-            from icl_core.cluster.pool import Crew
+            from icl_core.cluster.pool import WorkerPool
 
             async with Client(address, asynchronous=True, timeout=CONNECT, name="icl") as client:
-                if await Crew(client, stopped, waited_for).work():
+                if await WorkerPool(client, stopped, waited_for).work():
                     return
             found = time.monotonic()
         except ImportError as problem:
@@ -80,9 +80,9 @@ async def _connected(stopped: Callable[[], bool], waited_for: Callable[[], bool]
 
 
 def _say(message: str) -> None:
-    if scheduler_address.told().message != message:
+    if scheduler_address.read_status().message != message:
         print(message, file=sys.stderr)
-    scheduler_address.tell(Told(message=message))
+    scheduler_address.write_status(ClusterStatus(message=message))
 
 
 def _signals() -> Callable[[], bool]:

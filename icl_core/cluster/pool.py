@@ -11,20 +11,20 @@ from typing import Any
 from distributed import Client, KilledWorker
 
 from icl_core.cluster import remote_worker
-from icl_core.cluster.remote_job import Lost, Trip, Worker
+from icl_core.cluster.remote_job import RemoteJob, Worker, WorkerLost
 from icl_core.jobs import queue, scheduler_address
 from icl_core.jobs.code_version import code, differs, source_mtimes
-from icl_core.jobs.folder import Job, asked, has_room, held
-from icl_core.jobs.scheduler_address import Told
+from icl_core.jobs.folder import Job, has_room, hold_lock, request_counter
+from icl_core.jobs.scheduler_address import ClusterStatus
 from icl_core.jobs.worker import IDLE, forget_old
 
 TICK = 1.0  # seconds between looks at the cluster
 AGAIN = 60.0  # seconds after which a worker that was refused is asked again
 ENDING = 30.0  # seconds in which jobs must have stopped
-GONE = (Lost, remote_worker.Moved, KilledWorker, CancelledError, asyncio.CancelledError)
+GONE = (WorkerLost, remote_worker.Moved, KilledWorker, CancelledError, asyncio.CancelledError)
 
 
-class Crew:
+class WorkerPool:
     """One connection's workers. `stopped` tells whether to end at checkpoints, `waited_for` whether to stay when there
     is nothing to do."""
 
@@ -47,7 +47,7 @@ class Crew:
         try:
             while self._client.status == "running":
                 over = self._stopped() or source_mtimes() != self._source  # the next process reads it anew
-                heard, ready = asked(), [] if over else _ready()
+                heard, ready = request_counter(), [] if over else _ready()
                 idle = time.monotonic() - busy_at
                 if (over and (not self._trips or (self._stopped() and idle > ENDING))) or self._done(idle):
                     return True
@@ -109,7 +109,7 @@ class Crew:
         refused, message = [told for _, told in self._refused.values()], ""
         if not self._there and not self._meeting:
             message = refused[0] if refused else f"the scheduler {scheduler_address.scheduler()} has no workers yet"
-        scheduler_address.tell(Told(len(self._there), message, refused))
+        scheduler_address.write_status(ClusterStatus(len(self._there), message, refused))
 
     async def _hand_out(self, ready: list[Job]) -> None:
         """Give the first jobs to the workers that have nothing to do, for us or for others."""
@@ -124,9 +124,9 @@ class Crew:
     async def _trip(self, job: Job, worker: Worker) -> None:
         there = lambda: self._there.get(worker.address) == worker.me  # noqa: E731
         try:
-            with held(job.folder / "lock") as mine:
+            with hold_lock(job.folder / "lock") as mine:
                 if mine and job.due():
-                    await Trip(self._client, job, worker, mine, there).make(self._code, self._stopped)
+                    await RemoteJob(self._client, job, worker, mine, there).make(self._code, self._stopped)
         except GONE:
             self._there.pop(worker.address, None)  # it is asked again if it is still there
         except Exception as problem:  # a fault of that machine: those of experiments are told as the job's
@@ -140,11 +140,11 @@ class Crew:
     async def _sleep(self, heard: int) -> None:
         """Until a worker is free or somebody asks for a run; a while at most, for what comes without asking."""
         end = time.monotonic() + TICK
-        while time.monotonic() < end and asked() == heard and not self._woken.is_set():
+        while time.monotonic() < end and request_counter() == heard and not self._woken.is_set():
             await asyncio.sleep(0.05)
         self._woken.clear()
 
 
 def _ready() -> list[Job]:
     """What waits and is in nobody's hand, in the order of the queue."""
-    return [Job(known.key) for known in queue.states() if queue.ready(known) and not Job(known.key).locked()]
+    return [Job(known.key) for known in queue.states() if queue.is_ready(known) and not Job(known.key).locked()]

@@ -18,17 +18,17 @@ from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import warm_start
 from icl_core.jobs.folder import Job, queue_lock
 from icl_core.jobs.reading import CANCELLED, is_state
-from icl_core.jobs.train import given_up, put_off
+from icl_core.jobs.train import postponed, tell_cancelled
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import IDENTITY, Damaged, unpack
-from icl_core.runs.header import info_of, key_in
+from icl_core.runs.header import info_of, key_of_record
 
 LOOK = 0.2  # seconds between looks whether somebody cancelled
 NEWS = 2  # parcels that may lie in a queue: a worker whose news are not fetched waits with the next
 
 
-class Lost(Exception):
+class WorkerLost(Exception):
     """The worker is gone, with what it had in hand since its last news."""
 
 
@@ -40,7 +40,7 @@ class Worker:
     me: str
 
 
-class Trip:
+class RemoteJob:
     """A job on its way. `mine` tells whether we still have its lock, `there` whether the worker is still that one."""
 
     def __init__(
@@ -79,7 +79,7 @@ class Trip:
                     self._relay(transfer.unpack(news.result()))
                     news = asyncio.ensure_future(queue.get())
                 if not self._there():
-                    raise Lost
+                    raise WorkerLost
                 await self._ask(remote_worker.STOP if stopped() or not self._mine() else self.job.cancelled())
         finally:
             news.cancel()
@@ -133,7 +133,7 @@ class Trip:
         if last is None:
             return
         if last["status"] in CANCELLED:
-            return given_up(self.job, self._mine)
+            return tell_cancelled(self.job, self._mine)
         with suppress(OSError):
             self.job.tell(**last)
 
@@ -143,17 +143,17 @@ class Trip:
         if status := self.job.cancelled():
             return {"status": status}
         record, tensors = unpack(outcome.pop(transfer.RUN, b""))
-        if key_in(record) != self.job.key:
-            raise Damaged(f"expected the run {self.job.key}, got {key_in(record)}")
+        if key_of_record(record) != self.job.key:
+            raise Damaged(f"expected the run {self.job.key}, got {key_of_record(record)}")
         try:
             header = store.default().save(record["experiment"], self._request["config"], tensors, info_of(record))
         except BadSetting as problem:
             return {**last, "status": "failed", "message": str(problem)}
         except OSError as problem:
-            return {**last, **put_off(self.job, self.job.state().get("tries", 0), problem)}
+            return {**last, **postponed(self.job, self.job.state().get("tries", 0), problem)}
         for name, content in outcome.items():
             if name.startswith("ends/") and self._is_ours(content):
-                warm_start.write(self.job.ends / os.path.basename(name), content)
+                warm_start.write_end(self.job.ends / os.path.basename(name), content)
         with suppress(OSError), queue_lock():  # nobody gives it up, or asks for it again, meanwhile
             if status := self.job.cancelled():
                 store.default().discard(header)

@@ -48,7 +48,7 @@ def outward(job: Job) -> Files:
 def _needed(job: Job) -> Iterator[Path]:
     request = job.request() or {}
     yield from (job.folder / STATE, job.checkpoint)
-    yield from (each.path for each in documents.every() if documents.uses(request["config"], each))
+    yield from (each.path for each in documents.all_documents() if documents.is_used_by(request["config"], each))
     for folder in jobs_folder().glob("*/ends"):
         if _goes_on(request, Job(folder.parent.name).request() or {}):
             yield from folder.glob("*.safetensors")

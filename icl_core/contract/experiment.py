@@ -18,9 +18,9 @@ from icl_core.contract.diagram import Diagram
 from icl_core.contract.explanation import Map
 from icl_core.contract.figure import Figure
 from icl_core.contract.lesson import Lesson
-from icl_core.contract.progress import Cancelled, Diverged, Progress, Taken  # noqa: F401 (all that is needed, in one place)
+from icl_core.contract.progress import Cancelled, Diverged, NextTraining, Progress  # noqa: F401 (all that is needed, in one place)
 from icl_core.contract.run import Run, Tensors, compact, names  # noqa: F401
-from icl_core.contract.story import Script
+from icl_core.contract.story import Story
 
 
 class CannotDraw(Exception):
@@ -55,7 +55,7 @@ class Drawing:
     texts in both.
     `moving`: it changes with the view's `snapshot`; on the stage it then has the same traces at every snapshot.
     `live`: it can draw a run that is still going (its curves so far, no snapshots). `wide`: it needs both columns.
-    `applies`: whether there is such a thing to draw under a config. `cells`: its maps, with how their numbers are made.
+    `applies`: whether there is such a thing to draw under a config. `explanations`: its maps, with how their numbers are made.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Drawing:
     wide: bool = False
     moving: bool = True
     applies: Callable[[Any], bool] = lambda config: True
-    cells: Callable[[Run, Any], Sequence[Map]] | None = None
+    explanations: Callable[[Run, Any], Sequence[Map]] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ class Preset:
 
 
 @dataclass(frozen=True)
-class Together:
+class Batching:
     """How several runs are made as one tensor program: those of one sweep that differ in a rate, say.
 
     alike  what the configs of runs that can go together have in common
@@ -143,8 +143,8 @@ class Experiment:
     upgrade    the tensors of a run that was kept in an older form to those of today's
     milestones the training steps at which parts of the mechanism are first seen in a run, by their short names
     goes_on    whether a run of this config is the beginning of one of more `steps`: no rate depends on their number
-    together   how several runs are made as one, if they can be
-    script     what is told of the first preset's run: task, beats with questions, tries
+    batching   how several runs are made as one, if they can be
+    story      what is told of the first preset's run: task, beats with questions, tries
     diagram    the model of a config: what flows into what, with its matrices in place
     theory     what it gives for a config, which sweeps draw beside what was measured
     atlas      grids of shipped runs
@@ -165,8 +165,8 @@ class Experiment:
     upgrade: Callable[[Tensors], Tensors] = lambda tensors: tensors
     milestones: Callable[[Run], Mapping[str, float]] = lambda run: {}
     goes_on: Callable[[Any], bool] = lambda config: False
-    together: Together | None = None
-    script: Script | None = None
+    batching: Batching | None = None
+    story: Story | None = None
     diagram: Callable[[Any], Diagram] | None = None
     theory: tuple[Theory, ...] = ()
     atlas: Atlas | None = None

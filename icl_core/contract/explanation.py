@@ -1,6 +1,6 @@
 """How a number on a map is made: values only, which the page shows.
 
-A drawing of the stage tells in `Drawing.cells` what its maps hold and of which terms the number in any cell is made.
+A drawing of the stage tells in `Drawing.explanations` what its maps hold and of which terms the number in any cell is made.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -24,7 +24,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Rival:
+class Competitor:
     """A cell with which another one shares a softmax: its score, its share."""
 
     name: str
@@ -33,7 +33,7 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Explained:
+class Explanation:
     """How the number of a cell is made.
 
     title   which cell it is
@@ -50,7 +50,7 @@ class Explained:
     terms: tuple[Term, ...]
     joined: str = SUM
     share: float | None = None
-    rivals: tuple[Rival, ...] = ()
+    rivals: tuple[Competitor, ...] = ()
     beside: tuple[Term, ...] = ()
 
     @property
@@ -69,7 +69,7 @@ class Map:
     sides: tuple[str, str]
     rows: Sequence[str]
     columns: Sequence[str]
-    explain: Callable[[int, int], Explained]
+    explain: Callable[[int, int], Explanation]
 
     @property
     def strongest(self) -> tuple[int, int]:
@@ -94,9 +94,9 @@ def largest(terms: Iterable[Term], rest: str, most: int = MOST) -> tuple[Term, .
     return (*found[: most - 1], Term(f"{len(small)} {rest}", sum(term.value for term in small)))
 
 
-def softmax(names: Sequence[str], scores: np.ndarray, at: int) -> tuple[float, tuple[Rival, ...]]:
+def softmax(names: Sequence[str], scores: np.ndarray, at: int) -> tuple[float, tuple[Competitor, ...]]:
     """The share of the cell `at` among all of `names`, and the cells with the largest scores [names]."""
     shares = np.exp(scores - scores.max())
     shares = shares / shares.sum()
     first = np.argsort(-scores, kind="stable")[:RIVALS]
-    return float(shares[at]), tuple(Rival(names[int(i)], float(scores[i]), float(shares[i])) for i in first)
+    return float(shares[at]), tuple(Competitor(names[int(i)], float(scores[i]), float(shares[i])) for i in first)

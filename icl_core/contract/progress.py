@@ -8,7 +8,7 @@ from icl_core.contract.run import Tensors
 
 
 @dataclass(frozen=True)
-class Taken:
+class NextTraining:
     """A training that comes next: to be done here, from `resumed` if that holds anything, or `made` elsewhere."""
 
     name: str
@@ -24,7 +24,7 @@ class Progress(Protocol):
         """The state last given to `report`, if an earlier process was killed; else None."""
         ...
 
-    def take(self, trainings: Sequence[str]) -> "Taken":
+    def take(self, trainings: Sequence[str]) -> "NextTraining":
         """Which of the trainings of a run, by the names of all that can be begun, comes next. Where several processes
         share them it waits until there is one."""
         ...

@@ -10,7 +10,7 @@ from icl_core.contract.knobs import BadSetting, Knob, knobs_of, values
 _SEED_WEIGHT = 0.01
 
 
-def kept(instance: Any) -> dict[str, Any]:
+def to_stored(instance: Any) -> dict[str, Any]:
     """The field values as files keep them: those of fields added later only where they are not the default."""
     here = {name: (knob, getattr(instance, name)) for name, knob in knobs_of(type(instance)).items()}
     return {
@@ -18,7 +18,7 @@ def kept(instance: Any) -> dict[str, Any]:
     }
 
 
-def from_kept(settings_class: type, kept: Mapping[str, Any]) -> Any:
+def from_stored(settings_class: type, kept: Mapping[str, Any]) -> Any:
     """The settings that a file keeps. Raises `BadSetting` or `TypeError` if they are none of today's."""
     fields = {knob.was or name: name for name, knob in knobs_of(settings_class).items()}
     return settings_class(**{fields.get(was, was): value for was, value in kept.items()})
@@ -31,7 +31,7 @@ def parse(settings_class: type, raw: Mapping[str, str], base: Any = None) -> Any
     Raises `BadSetting` for an unknown field, an unreadable or out-of-range value, or a refused combination.
     """
     known = knobs_of(settings_class)
-    raw = {today(known, name): text for name, text in raw.items()}
+    raw = {current_name(known, name): text for name, text in raw.items()}
     unknown = [name for name in raw if name not in known]
     if unknown:
         raise BadSetting(f"there is no setting {unknown[0]!r:.80}; the settings are {', '.join(known)}")
@@ -50,7 +50,7 @@ def _fitted(known: Mapping[str, Knob], others: Mapping[str, Any], named: Mapping
     return found
 
 
-def today(known: Mapping[str, Knob], name: str) -> str:
+def current_name(known: Mapping[str, Knob], name: str) -> str:
     """The field that is called `name`, or was once."""
     return next((field for field, knob in known.items() if knob.was == name and name not in known), name)
 

@@ -102,7 +102,7 @@ class Try:
 
 
 @dataclass(frozen=True)
-class Script:
+class Story:
     """What an experiment tells: its task, the beats of its first preset, what to try."""
 
     task: Task
@@ -110,7 +110,7 @@ class Script:
     tries: tuple[Try, ...] = ()
 
 
-def said(what: Said, run: Run, view: Any) -> str:
+def sentence_of(what: Said, run: Run, view: Any) -> str:
     """The sentence of a run."""
     return what if isinstance(what, str) else what(run, view)
 
@@ -154,9 +154,9 @@ def first_from(steps: Iterable[float], holds: Iterable[bool]) -> float | None:
     return None if found is None else float(found)
 
 
-def told(script: Script | None, run: Run) -> list[Beat]:
+def resolve_beats(story: Story | None, run: Run) -> list[Beat]:
     """The beats that are true of a run, in their order."""
-    beats = script.beats if script else ()
+    beats = story.beats if story else ()
     return [beat for beat in beats if beat.at is None or step_of(beat, run) is not None]
 
 

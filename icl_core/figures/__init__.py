@@ -20,12 +20,51 @@ from icl_core.figures.line_plots import bars, curves, references, spectrum
 from icl_core.figures.number_text import significant
 from icl_core.figures.series import Curve, dots, mean_of
 from icl_core.figures.stage_maps import small_attention, small_map, small_maps
-from icl_core.figures.style import COLOURS, CONFIG, characters, colour, enlarged, largest, themed, written
-from icl_core.figures.sweep_plots import Expected, Spot, swept_curve, swept_map
+from icl_core.figures.style import (
+    COLOURS,
+    CONFIG,
+    colour,
+    enlarged,
+    largest_magnitude,
+    number_text,
+    themed,
+    visible_characters,
+)
+from icl_core.figures.sweep_plots import Expected, GridCell, swept_curve, swept_map
 
 __all__ = [
-    "COLOURS", "CONFIG", "Bowl", "Curve", "Expected", "Predictions", "Scale", "Spot", "Track", "attention",
-    "attention_pair", "bars", "characters", "colour", "contours", "curves", "dots", "enlarged", "heatmap", "largest",
-    "maps", "mean_of", "paths", "references", "significant", "small_attention", "small_map", "small_maps", "spectrum",
-    "swept_curve", "swept_map", "themed", "triple", "written",
+    "COLOURS",
+    "CONFIG",
+    "Bowl",
+    "Curve",
+    "Expected",
+    "GridCell",
+    "Predictions",
+    "Scale",
+    "Track",
+    "attention",
+    "attention_pair",
+    "bars",
+    "colour",
+    "contours",
+    "curves",
+    "dots",
+    "enlarged",
+    "heatmap",
+    "largest_magnitude",
+    "maps",
+    "mean_of",
+    "number_text",
+    "paths",
+    "references",
+    "significant",
+    "small_attention",
+    "small_map",
+    "small_maps",
+    "spectrum",
+    "swept_curve",
+    "swept_map",
+    "themed",
+    "triple",
+    "visible_characters",
 ]  # fmt: skip

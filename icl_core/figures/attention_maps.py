@@ -7,8 +7,19 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures.map_grid import AXIS, BAR, TITLE, Subplot, frame, heat, labelled, linked, sequential, subplots
-from icl_core.figures.style import COLOURS, MONO, PAPER, axis, characters, layout
+from icl_core.figures.map_grid import (
+    AXIS,
+    BAR,
+    TITLE,
+    Subplot,
+    category_axis,
+    frame,
+    heat_trace,
+    link_map,
+    sequential,
+    subplots,
+)
+from icl_core.figures.style import COLOURS, MONO, PAPER, axis, layout, visible_characters
 
 Box = tuple[int, int, str]  # query and key, from 0; "trigger", "correct output" or "other output"
 SYMBOLS = {"trigger": "square-open", "correct output": "square-open-dot", "other output": "square-x-open"}
@@ -31,7 +42,7 @@ class Predictions:
 def positions(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
     """For each position its name, as the pointer shows it, and its label: the character, with its position if
     there are too many to write."""
-    shown = [token.replace("<", "&lt;") for token in characters(tokens)]
+    shown = [token.replace("<", "&lt;") for token in visible_characters(tokens)]
     full = [f"{index + 1} '{token}'" for index, token in enumerate(shown)]
     many = len(shown) > WRITTEN
     return full, [f"{index + 1} {token}" for index, token in enumerate(shown)] if many else shown
@@ -40,7 +51,7 @@ def positions(tokens: Sequence[str]) -> tuple[list[str], list[str]]:
 def tokens_held(tokens: Sequence[str]) -> tuple[dict[str, list[Any]], dict[str, list[Any]]]:
     """What queries and keys are, for `linked`: a token of the sequence, hence a position and a character; a key is also
     the character before it, with which layer 1 marks it."""
-    shown = characters(tokens)
+    shown = visible_characters(tokens)
     every = {"token": positions(tokens)[0], "position": [str(index + 1) for index in range(len(shown))]}
     return every | {"character": shown}, every | {"character before": ["", *shown[:-1]], "character": shown}
 
@@ -53,8 +64,8 @@ def add_attention(
     weights = np.array(weights, dtype=np.float32)
     weights[np.triu_indices(len(weights), 1)] = np.nan
     full, shown = positions(tokens)
-    drawn = heat(weights, full, full, "query %{y} attends to key %{x}: %{z:.4f}", subplot, scale)
-    figure.add_trace(linked(drawn, *tokens_held(tokens)))
+    drawn = heat_trace(weights, full, full, "query %{y} attends to key %{x}: %{z:.4f}", subplot, scale)
+    figure.add_trace(link_map(drawn, *tokens_held(tokens)))
     frame(figure, subplot, (full, shown, "query"), (full, shown, "key"), 16 if len(full) > WRITTEN else most)
     if boxes:
         listed = {""} | {trace.get("name") for trace in figure.data if trace.get("showlegend")}
@@ -106,7 +117,7 @@ def add_strip(figure: Figure, tokens: Sequence[str], predictions: Predictions, s
     figure.add_trace(_guesses(full, predictions).update(subplot.axes))
     end = subplot.end
     title = "token, likeliest next above (hollow: wrong)"
-    x = labelled(full, shown, 16 if len(full) > WRITTEN else LETTERS, title)
+    x = category_axis(full, shown, 16 if len(full) > WRITTEN else LETTERS, title)
     y = axis("probability", range=[0, 1.02], tickvals=[0, 0.5, 1], domain=subplot.y, anchor=f"x{end}", automargin=False)
     figure.update_layout({f"xaxis{end}": x | {"anchor": f"y{end}", "range": [-0.6, len(full) - 0.4]}, f"yaxis{end}": y})
 
@@ -114,7 +125,7 @@ def add_strip(figure: Figure, tokens: Sequence[str], predictions: Predictions, s
 def _guesses(full: Sequence[str], predictions: Predictions) -> Trace:
     """The bars over the positions named `full`."""
     blue, right, known = COLOURS["trained"], np.asarray(predictions.right, bool), np.asarray(predictions.known, bool)
-    guesses = list(zip(characters(predictions.tokens), right, strict=True))
+    guesses = list(zip(visible_characters(predictions.tokens), right, strict=True))
     marker = {"color": [blue if each else PAPER for each in right], "line": {"color": blue, "width": 1.2}}
     marker["opacity"] = np.where(known, 1, 0.35)
     trace = Trace("bar", x=full, y=np.asarray(predictions.probability, np.float32), marker=marker, showlegend=False)

@@ -56,14 +56,17 @@ class Scale:
     def axis(self, **more: Any) -> dict[str, Any]:
         """The axis as a layout takes it, with some of the values written."""
         stride = -(-len(self.values) // MOST)
-        ticks = {"tickvals": list(self.places[::stride]), "ticktext": [said(value) for value in self.values[::stride]]}
+        ticks = {
+            "tickvals": list(self.places[::stride]),
+            "ticktext": [value_text(value) for value in self.values[::stride]],
+        }
         title = self.title + " (log scale)" * (self.log and self.numeric)
         found = axis(title, showgrid=False, range=[self.edges[0], self.edges[-1]], **ticks, **more)
         del found["title"]["standoff"]  # a title between two ticks would stand on their line
         return found
 
 
-def said(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value as it stands on an axis."""
     if isinstance(value, bool):
         return "on" if value else "off"

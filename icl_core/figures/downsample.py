@@ -7,7 +7,7 @@ import numpy as np
 SIDE = 68  # cells along a side: a few more than 64, so that an alphabet of 65 is not coarsened
 
 
-def coarse(
+def block_means_of(
     matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str]
 ) -> tuple[np.ndarray, Sequence[str], Sequence[str]]:
     """A matrix [rows, columns] and its labels; with more than 68 a side as means over square blocks."""

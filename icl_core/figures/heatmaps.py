@@ -6,8 +6,20 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures.map_grid import AXIS, BAR, TITLE, Subplot, diverging, frame, heat, held, linked, names, subplots
-from icl_core.figures.style import LINE, PAPER, largest, layout, written
+from icl_core.figures.map_grid import (
+    AXIS,
+    BAR,
+    TITLE,
+    Subplot,
+    distinct_names,
+    diverging,
+    frame,
+    heat_trace,
+    link_map,
+    row_identities,
+    subplots,
+)
+from icl_core.figures.style import LINE, PAPER, largest_magnitude, layout, number_text
 
 Labels = Sequence[str] | None  # None: positions from 1
 WIDE, TALLEST = 900, 400  # pixels that the maps of a row share, and of a map's height at most
@@ -23,10 +35,10 @@ def add_map(
     subplot: Subplot, most: int = 12, scale: str = "coloraxis",
 ) -> None:  # fmt: skip
     """Adds a matrix [rows, columns] with its axes; only the first of a row of maps has the rows' title on it."""
-    rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
+    rows, columns = (distinct_names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
     hover = f"{titles[0] or 'row'} %{{y}}<br>{titles[1] or 'column'} %{{x}}<br>{value_name} %{{z:.3g}}"
-    sides = (held(title, each, size) for title, each, size in zip(titles, labels, matrix.shape, strict=True))
-    figure.add_trace(linked(heat(matrix, rows, columns, hover, subplot, scale), *sides))
+    sides = (row_identities(title, each, size) for title, each, size in zip(titles, labels, matrix.shape, strict=True))
+    figure.add_trace(link_map(heat_trace(matrix, rows, columns, hover, subplot, scale), *sides))
     row_title = titles[0] if subplot.x[0] == 0 else ""
     frame(figure, subplot, (rows, rows, row_title), (columns, columns, titles[1]), most)
 
@@ -41,7 +53,7 @@ def heatmap(
     """
     matrix = np.asarray(matrix, dtype=np.float32)
     height = BAR + AXIS + int(min(400, max(90, 560 * matrix.shape[0] / matrix.shape[1])))
-    scale = diverging(limit or largest(matrix), value_name, 1 + 8 / (height - BAR - AXIS))
+    scale = diverging(limit or largest_magnitude(matrix), value_name, 1 + 8 / (height - BAR - AXIS))
     figure = Figure(layout=layout(height, {"t": BAR, "b": AXIS - 10}, coloraxis=scale))
     add_map(figure, matrix, (row_labels, column_labels), (row_title, column_title), value_name, Subplot(), 16)
     return figure
@@ -57,7 +69,7 @@ def triple(
     values = [np.asarray(matrix, dtype=np.float32) for matrix in (trained, constructed)]
     values.append(values[0] - values[1] if difference is None else np.asarray(difference, dtype=np.float32))
     height, plot = 450, 450 - BAR - TITLE - AXIS
-    scale = diverging(limit or largest(*values), value_name, 1 + (TITLE + 8) / plot)
+    scale = diverging(limit or largest_magnitude(*values), value_name, 1 + (TITLE + 8) / plot)
     figure = Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}, coloraxis=scale))
     for matrix, subplot in zip(values, subplots(titles, 3, plot), strict=True):
         add_map(figure, matrix, (row_labels, column_labels), (row_title, column_title), value_name, subplot)
@@ -78,7 +90,11 @@ def maps(
     values = [np.asarray(matrix, dtype=np.float32) for matrix in matrices]
     columns, width, tall = _room(values, columns, written)
     rows = -(-len(values) // columns)
-    plot, limit, top = rows * tall + (rows - 1) * (AXIS + TITLE), limit or largest(*values), BAR + TITLE + PUSHED
+    plot, limit, top = (
+        rows * tall + (rows - 1) * (AXIS + TITLE),
+        limit or largest_magnitude(*values),
+        BAR + TITLE + PUSHED,
+    )
     scale = diverging(limit, value_name, 1 + (TITLE + 8) / plot)
     figure = Figure(layout=layout(top + plot + AXIS - 10, {"t": top, "b": AXIS - 10}, coloraxis=scale))
     for matrix, subplot in zip(values, subplots(titles, columns, plot), strict=True):
@@ -86,7 +102,7 @@ def maps(
         add_map(figure, matrix, labels, (row_title, column_title), value_name, subplot)
         if written:
             cell = min(width / matrix.shape[1], tall / matrix.shape[0])
-            figure.add_trace(numbers(matrix, labels, limit, cell, subplot))
+            figure.add_trace(cell_numbers(matrix, labels, limit, cell, subplot))
     return figure
 
 
@@ -95,29 +111,31 @@ def _room(values: Sequence[np.ndarray], columns: int, written: bool) -> tuple[in
     longest = max((max(each.shape) for each in values), default=0)
     if not longest or (written and longest > WRITTEN):
         raise ValueError(f"matrices must have cells, and at most {WRITTEN} a side if written, got {longest} a side")
-    columns = across(len(values), columns, longest if written else 0)
+    columns = maps_a_row(len(values), columns, longest if written else 0)
     width = WIDE * (1 - SIDE * (columns - 1)) / columns
     return columns, width, int(min(TALLEST, width * max(each.shape[0] / each.shape[1] for each in values)))
 
 
-def across(count: int, columns: int, longest: int) -> int:
+def maps_a_row(count: int, columns: int, longest: int) -> int:
     """How many of `count` maps stand side by side: at most `columns`, and so few that the numbers in `longest` cells
     a row are legible (0: no numbers)."""
     fits = int(WIDE * (1 + SIDE) / (CELL * longest + WIDE * SIDE)) if longest else columns
     return max(1, min(columns, count, fits))
 
 
-def strong(matrix: np.ndarray, limit: float) -> np.ndarray:
+def is_dark_cell(matrix: np.ndarray, limit: float) -> np.ndarray:
     """Which cells have a colour so far from the background's that a number on it takes the background's, a bool."""
     return np.abs(matrix) > STRONG * limit
 
 
-def numbers(matrix: np.ndarray, labels: tuple[Labels, Labels], limit: float, cell: float, subplot: Subplot) -> Trace:
+def cell_numbers(
+    matrix: np.ndarray, labels: tuple[Labels, Labels], limit: float, cell: float, subplot: Subplot
+) -> Trace:
     """The numbers of a matrix [rows, columns] whose cells are `cell` pixels wide, as text over them."""
-    rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
+    rows, columns = (distinct_names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
     filled = np.argwhere(np.isfinite(matrix))
-    colours = [PAPER if each else LINE for each in strong(matrix, limit)[tuple(filled.T)]]
-    texts = [written(number, 2) for number in matrix[tuple(filled.T)]]
+    colours = [PAPER if each else LINE for each in is_dark_cell(matrix, limit)[tuple(filled.T)]]
+    texts = [number_text(number, 2) for number in matrix[tuple(filled.T)]]
     font = {"size": int(np.clip(cell / 3.7, 9, 15)), "color": colours}
     shared = {"mode": "text", "hoverinfo": "skip", "showlegend": False, **subplot.axes}
     x, y = [columns[column] for _, column in filled], [rows[row] for row, _ in filled]

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures.series import Curve, around, cursor, drawn, extent, ranged
+from icl_core.figures.series import Curve, axis_range, curve_traces, extent, moving_marker, value_range
 from icl_core.figures.style import DASHES, INK, PAPER, TICKS, axis, colour, layout, legend, note
 
 Line = tuple[str, float, str]  # label, value, kind
@@ -28,16 +28,18 @@ def curves(
     labels above the plot. `at` is the current step: a thin vertical with a dot on every curve."""
     plot = height - 94
     xs = x_range or extent([np.asarray(curve.x, dtype=float) for curve in series], log_x, 0.0)
-    ys = widened(y_range or around(series, log_y, [value for _, value, _ in lines]), lines, log_y, plot)
+    ys = make_room_for_labels(
+        y_range or value_range(series, log_y, [value for _, value, _ in lines]), lines, log_y, plot
+    )
     top, named = _named(marks, xs, log_x, plot)
     figure = Figure(layout=layout(height + top, {"t": top + 38, "b": 56}, hovermode="x unified"))
-    figure.add_traces([trace for curve in series for trace in drawn(curve, log_y)])
+    figure.add_traces([trace for curve in series for trace in curve_traces(curve, log_y)])
     if at is not None:
-        figure.add_trace(cursor(series, at, ys))
+        figure.add_trace(moving_marker(series, at, ys))
     across = references(lines, log_y, ys)
     return figure.update_layout(
-        xaxis=axis(x_title + " (log scale)" * log_x, showgrid=False, **ranged(xs, log_x)),
-        yaxis=axis(y_title + " (log scale)" * log_y, **ranged(ys, log_y)),
+        xaxis=axis(x_title + " (log scale)" * log_x, showgrid=False, **axis_range(xs, log_x)),
+        yaxis=axis(y_title + " (log scale)" * log_y, **axis_range(ys, log_y)),
         shapes=across["shapes"] + named["shapes"],
         annotations=across["annotations"] + named["annotations"],
         legend=legend(1 + (top + 4) / plot),
@@ -45,7 +47,7 @@ def curves(
     )
 
 
-def widened(limits: Range, lines: Sequence[Line], log: bool, pixels: int) -> Range:
+def make_room_for_labels(limits: Range, lines: Sequence[Line], log: bool, pixels: int) -> Range:
     """`limits` of an axis `pixels` long, so wide that the labels of the lines inside stand inside too."""
     low, high = np.log10(limits) if log else limits
     room = LEVEL * (high - low) / pixels

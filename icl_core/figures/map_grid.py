@@ -61,7 +61,7 @@ def subplots(titles: Sequence[str], columns: int, pixels: float, side: float = 0
     return found
 
 
-def names(labels: Sequence[str] | None, count: int) -> list[str]:
+def distinct_names(labels: Sequence[str] | None, count: int) -> list[str]:
     """A different name for each of `count` rows or columns: equal labels get their position; None is 1, 2, 3, …"""
     if labels is None:
         return [str(position + 1) for position in range(count)]
@@ -71,19 +71,21 @@ def names(labels: Sequence[str] | None, count: int) -> list[str]:
     return clean if len(set(clean)) == count else [f"{index + 1} {label}" for index, label in enumerate(clean)]
 
 
-def held(kind: str, labels: Sequence[str] | None, count: int, block: int = 1) -> dict[str, list[Any]]:
+def row_identities(kind: str, labels: Sequence[str] | None, count: int, block: int = 1) -> dict[str, list[Any]]:
     """What the rows or columns of a map are, for `linked`; None is 1, 2, 3, … Of blocks, all that each holds."""
     every = [str(position + 1) for position in range(count)] if labels is None else list(labels)
     return {kind: every if block == 1 else [every[start : start + block] for start in range(0, count, block)]}
 
 
-def linked(trace: Trace, rows: dict[str, list[Any]], columns: dict[str, list[Any]]) -> Trace:
+def link_map(trace: Trace, rows: dict[str, list[Any]], columns: dict[str, list[Any]]) -> Trace:
     """A map that tells the browser what its rows and columns are, so that the same one is marked in every map that has
     it (links.js): of each kind, the most exact first, a label a row."""
     return trace.update(meta={"rows": rows, "columns": columns})
 
 
-def labelled(every: Sequence[str], shown: Sequence[str], most: int, title: str = "", **more: Any) -> dict[str, Any]:
+def category_axis(
+    every: Sequence[str], shown: Sequence[str], most: int, title: str = "", **more: Any
+) -> dict[str, Any]:
     """An axis of categories `every`, of which at most `most` are written, as `shown`."""
     count = len(every)
     stride = next((stride for stride in STRIDES if count <= stride * most), count)
@@ -101,8 +103,8 @@ def labelled(every: Sequence[str], shown: Sequence[str], most: int, title: str =
 def map_axes(subplot: Subplot, rows: Side, columns: Side, down: int, across: int) -> dict[str, Any]:
     """A map's axes, as the layout names them, with at most `down` and `across` labels; the first row on top."""
     end = subplot.end
-    x = labelled(columns[0], columns[1], across, columns[2], anchor=f"y{end}", domain=subplot.x)
-    y = labelled(rows[0], rows[1], down, rows[2], anchor=f"x{end}", domain=subplot.y)
+    x = category_axis(columns[0], columns[1], across, columns[2], anchor=f"y{end}", domain=subplot.x)
+    y = category_axis(rows[0], rows[1], down, rows[2], anchor=f"x{end}", domain=subplot.y)
     x["range"], y["range"] = [-0.5, len(columns[0]) - 0.5], [len(rows[0]) - 0.5, -0.5]
     y |= {"scaleanchor": f"x{end}", "constraintoward": "top"}
     return {f"xaxis{end}": x, f"yaxis{end}": y}
@@ -118,7 +120,7 @@ def frame(figure: Figure, subplot: Subplot, rows: Side, columns: Side, most: int
         figure.add_annotation(**subplot.heading())
 
 
-def heat(
+def heat_trace(
     matrix: np.ndarray, rows: Sequence[str], columns: Sequence[str], hover: str, subplot: Subplot, scale: str
 ) -> Trace:
     """The trace of a map: matrix [rows, columns] in single precision, which halves what the browser is sent."""

@@ -17,7 +17,7 @@ RADIUS, TIP = 17, 9  # of a sum's circle; of an arrow's head
 PICTURE = 38  # pixels along a picture's longer side
 
 
-def scheme(diagram: Diagram, titles: Mapping[str, str], pictures: Mapping[str, str]) -> str:
+def model_svg_text(diagram: Diagram, titles: Mapping[str, str], pictures: Mapping[str, str]) -> str:
     """The SVG. A box whose name is in `titles` is a button of that title; `pictures` are images by box."""
     boxes = {box.name: box for box in diagram.boxes}
     arrows = "".join(_arrow(each, boxes) for each in diagram.arrows)

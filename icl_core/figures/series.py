@@ -56,7 +56,7 @@ def mean_of(seeds: Any) -> np.ndarray:
     return np.where(known.any(0), np.where(known, y, 0).sum(0) / np.maximum(known.sum(0), 1), np.nan)
 
 
-def drawn(curve: Curve, log_y: bool = False, **where: Any) -> list[Trace]:
+def curve_traces(curve: Curve, log_y: bool = False, **where: Any) -> list[Trace]:
     """The traces of one curve: its band, an edge if it is pale, its line. `where` names the axes."""
     x, y = np.asarray(curve.x, dtype=float), curve.mean()
     shared = {"legendgroup": curve.name, **where}
@@ -83,7 +83,7 @@ def _band(curve: Curve, x: np.ndarray, log_y: bool, silent: dict[str, Any]) -> l
     return [polygon.update(fill="toself", fillcolor=colour(curve.kind), opacity=0.2)]
 
 
-def cursor(series: Sequence[Curve], at: float, y_range: tuple[float, float], **where: Any) -> Trace:
+def moving_marker(series: Sequence[Curve], at: float, y_range: tuple[float, float], **where: Any) -> Trace:
     """The moving marker: a thin vertical at x = `at`, with a dot where each curve crosses it. y_range in data units."""
     crossings = [np.interp(at, np.asarray(curve.x, dtype=float), curve.mean()) for curve in series]
     y = np.array([y_range[0], *crossings, y_range[1]], dtype=np.float32)
@@ -106,7 +106,7 @@ def extent(arrays: Iterable[np.ndarray], log: bool, pad: float) -> tuple[float, 
     return (float(10**low), float(10**high)) if log else (float(low), float(high))
 
 
-def around(series: Sequence[Curve], log_y: bool, more: Sequence[float] = ()) -> tuple[float, float]:
+def value_range(series: Sequence[Curve], log_y: bool, more: Sequence[float] = ()) -> tuple[float, float]:
     """The y range that holds the curves' means and bands, and `more` values."""
     edges = [edge for curve in series for edge in (curve.mean(), *(curve.spread() or ()))]
     if log_y:  # the part of a band that the log axis cannot hold does not count
@@ -114,7 +114,7 @@ def around(series: Sequence[Curve], log_y: bool, more: Sequence[float] = ()) -> 
     return extent([*edges, np.array(more, dtype=float)], log_y, 0.05)
 
 
-def ranged(limits: tuple[float, float], log: bool) -> dict[str, Any]:
+def axis_range(limits: tuple[float, float], log: bool) -> dict[str, Any]:
     """`limits` in data units as an axis' type and range, which on a log axis is in powers of ten."""
     if not log:
         return {"type": "linear", "range": list(limits)}

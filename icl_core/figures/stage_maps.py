@@ -7,10 +7,19 @@ import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures.attention_maps import SYMBOLS, Box, Predictions, positions, tokens_held
-from icl_core.figures.downsample import block_of, coarse
-from icl_core.figures.heatmaps import numbers
-from icl_core.figures.map_grid import NONE_TO_ALL, Subplot, diverging, heat, held, linked, map_axes, names
-from icl_core.figures.style import COLOURS, FAINT, INK, MONO, TEXT, TICKS, characters, colourscale, layout
+from icl_core.figures.downsample import block_means_of, block_of
+from icl_core.figures.heatmaps import cell_numbers
+from icl_core.figures.map_grid import (
+    NONE_TO_ALL,
+    Subplot,
+    distinct_names,
+    diverging,
+    heat_trace,
+    link_map,
+    map_axes,
+    row_identities,
+)
+from icl_core.figures.style import COLOURS, FAINT, INK, MONO, TEXT, TICKS, colourscale, layout, visible_characters
 
 Labels = Sequence[str] | None  # None: positions from 1
 BESIDE = (" ", "  ", "   ")  # the names of the columns in which predictions stand
@@ -28,15 +37,17 @@ def small_map(
     """A matrix [rows, columns] in square cells from -limit to limit, with labels and titles of its rows and columns; a
     large one as means over blocks of cells. `kinds`: what its rows and columns are (`linked`), if not their titles."""
     matrix = np.asarray(matrix, dtype=np.float32)
-    sides = [held(*each, block_of(matrix)) for each in zip(kinds or titles, labels, matrix.shape, strict=True)]
-    rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
+    sides = [
+        row_identities(*each, block_of(matrix)) for each in zip(kinds or titles, labels, matrix.shape, strict=True)
+    ]
+    rows, columns = (distinct_names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
     scale = diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])}
-    matrix, rows, columns = coarse(matrix, rows, columns)
+    matrix, rows, columns = block_means_of(matrix, rows, columns)
     shown = [[each.split("–")[-1] for each in names] if "–" in names[0] else names for names in (rows, columns)]
     across = min(MOST, PLOT // (8 * (1 + max(map(len, shown[1])))))
     figure = Figure(layout=layout(300, MARGIN, coloraxis=scale, showlegend=False))
     hover = f"{titles[0]} %{{y}}<br>{titles[1]} %{{x}}<br>{value} %{{z:.3g}}"
-    figure.add_trace(linked(heat(matrix, rows, columns, hover, Subplot(), "coloraxis"), *sides))
+    figure.add_trace(link_map(heat_trace(matrix, rows, columns, hover, Subplot(), "coloraxis"), *sides))
     labelled = (rows, shown[0], titles[0]), (columns, shown[1], titles[1])
     return figure.update_layout(map_axes(Subplot(), *labelled, MOST, across), xaxis=NEAR)
 
@@ -52,8 +63,8 @@ def small_attention(
     bar = {"showscale": False} if guesses else {"colorbar": _bar("attention", [0, 0.5, 1])}
     scale = {"colorscale": colourscale(NONE_TO_ALL), "cmin": 0, "cmax": 1, **bar}
     figure = Figure(layout=layout(300, MARGIN, coloraxis=scale, showlegend=False))
-    drawn = heat(weights, full, full, "query %{y} looks at %{x}: %{z:.2f}", Subplot(), "coloraxis")
-    figure.add_trace(linked(drawn, *tokens_held(tokens)))
+    drawn = heat_trace(weights, full, full, "query %{y} looks at %{x}: %{z:.2f}", Subplot(), "coloraxis")
+    figure.add_trace(link_map(drawn, *tokens_held(tokens)))
     figure.add_traces(_outlines(boxes, full))
     columns = (full, shown)
     if guesses is not None:
@@ -78,7 +89,7 @@ def _outlines(boxes: Sequence[Box], full: Sequence[str]) -> list[Trace]:
 
 def _guessed(rows: Sequence[str], guesses: Predictions) -> Trace:
     """The likeliest next character of each row; where the model could know it, with a mark for right or wrong."""
-    letters, judged = characters(guesses.tokens), zip(guesses.right, guesses.known, strict=True)
+    letters, judged = visible_characters(guesses.tokens), zip(guesses.right, guesses.known, strict=True)
     marks, colours = zip(*((("✓" if right else "✗"), COLOURS["trained"] if right else INK) if known else ("", FAINT)
                            for right, known in judged), strict=True)  # fmt: skip
     texts = [f"{letter} {mark}".strip() for letter, mark in zip(letters, marks, strict=True)]
@@ -108,12 +119,16 @@ def small_maps(
     figure.update_layout(coloraxis=diverging(limit) | {"showscale": True, "colorbar": _bar(value, [-limit, 0, limit])})
     for index, (title, matrix) in enumerate(matrices.items()):
         matrix = np.asarray(matrix, dtype=np.float32)
-        rows, columns = (names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
+        rows, columns = (distinct_names(each, size) for each, size in zip(labels, matrix.shape, strict=True))
         subplot = Subplot(index + 1, (index * sides, min(1.0, (index + 1) * sides - BETWEEN)), title=title)
-        drawn = heat(matrix, rows, columns, f"%{{y}}, %{{x}}: {value} %{{z:.3g}}", subplot, "coloraxis")
-        figure.add_trace(linked(drawn, held(titles[0], rows, len(rows)), held(titles[1], columns, len(columns))))
+        drawn = heat_trace(matrix, rows, columns, f"%{{y}}, %{{x}}: {value} %{{z:.3g}}", subplot, "coloraxis")
+        figure.add_trace(
+            link_map(
+                drawn, row_identities(titles[0], rows, len(rows)), row_identities(titles[1], columns, len(columns))
+            )
+        )
         if written:
-            figure.add_trace(numbers(matrix, (rows, columns), limit, WRITTEN, subplot))
+            figure.add_trace(cell_numbers(matrix, (rows, columns), limit, WRITTEN, subplot))
         across = max(2, LETTERS // len(matrices) // (1 + max(map(len, columns))))
         down = (rows, rows if index == 0 else [""] * len(rows), titles[0] if index == 0 else "")
         figure.update_layout(map_axes(subplot, down, (columns, columns, titles[1]), MOST, across))

@@ -14,7 +14,7 @@ def domains(layout: Mapping[str, Any]) -> dict[str, Any]:
     return {name: axis["domain"] for name, axis in layout.items() if "axis" in name and "domain" in axis}
 
 
-class Sent(BaseFigure):
+class StreamlitFigure(BaseFigure):
     """A figure ready to be sent: of plain dictionaries Streamlit would build plotly's objects first, which takes
     forty times as long. `fills`: it is as high as its box."""
 

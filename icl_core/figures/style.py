@@ -92,12 +92,12 @@ def note(text: str, x: float, y: float, **more: Any) -> dict[str, Any]:
     return {"text": text, "x": x, "y": y, "xref": "paper", "yref": "paper", "showarrow": False} | more
 
 
-def characters(chars: Sequence[str]) -> list[str]:
+def visible_characters(chars: Sequence[str]) -> list[str]:
     """The characters as shown on axes: a space as ␣, a newline as ↵, a tab as ⇥."""
     return [char.translate({32: "␣", 10: "↵", 9: "⇥"}) for char in chars]
 
 
-def written(value: float, places: int = 3) -> str:
+def number_text(value: float, places: int = 3) -> str:
     """A number as a title shows it: with a true minus sign, a dash where there is none."""
     if not np.isfinite(value):
         return "–"
@@ -109,7 +109,7 @@ def colourscale(colours: Sequence[str]) -> list[list[Any]]:
     return [[index / (len(colours) - 1), each] for index, each in enumerate(colours)]
 
 
-def largest(*matrices: np.ndarray) -> float:
+def largest_magnitude(*matrices: np.ndarray) -> float:
     """The largest finite |value| in any of the matrices, for a scale that they share; 1 if there is none."""
     tops = [np.abs(matrix[np.isfinite(matrix)]).max(initial=0) for matrix in map(np.asarray, matrices)]
     return float(max(tops, default=0)) or 1.0

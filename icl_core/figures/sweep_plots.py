@@ -33,7 +33,7 @@ HIT = 26  # pixels around a run's place that can be clicked on
 
 
 @dataclass(frozen=True, eq=False)
-class Spot:
+class GridCell:
     """A run that is, or is to be, at a value of one scale or two. `value` NaN: there is none; `failed`: there will be
     none. `told` is what the pointer shows, `key` what a click gives."""
 
@@ -56,7 +56,7 @@ class Expected:
 
 
 def swept_curve(
-    scale: Scale, spots: Sequence[Spot], name: str, expected: Sequence[Expected] = (), here: Any = None
+    scale: Scale, spots: Sequence[GridCell], name: str, expected: Sequence[Expected] = (), here: Any = None
 ) -> Figure:
     """Values with a band of their errors over one scale; theory dotted; `here` is the setting on screen."""
     x, values = scale.places, np.array([spot.value for spot in spots])
@@ -79,7 +79,7 @@ def swept_curve(
 
 
 def swept_map(
-    x: Scale, y: Scale, spots: Sequence[Spot], name: str, expected: Sequence[Expected] = (),
+    x: Scale, y: Scale, spots: Sequence[GridCell], name: str, expected: Sequence[Expected] = (),
     here: tuple[Any, Any] | None = None,
 ) -> Figure:  # fmt: skip
     """Values over two scales, `spots` row by row; what is missing is blank, what failed crossed; contours of theory."""
@@ -175,7 +175,7 @@ def _contours(each: Expected, x: Scale, y: Scale) -> Trace:
     return Trace("contour", z=each.values.astype(np.float32), **where, **look, **drawn)
 
 
-def _crosses(spots: Sequence[Spot], x: np.ndarray, y: np.ndarray) -> Trace:
+def _crosses(spots: Sequence[GridCell], x: np.ndarray, y: np.ndarray) -> Trace:
     """A cross for each run that failed."""
     failed = np.array([spot.failed for spot in spots], dtype=bool)
     marker = {"symbol": "x-thin", "size": 13, "line": {"color": INK, "width": 3}}
@@ -184,7 +184,7 @@ def _crosses(spots: Sequence[Spot], x: np.ndarray, y: np.ndarray) -> Trace:
     return Trace(x=x[failed], y=y[failed], name="failed", **look).update(showlegend=False, cliponaxis=False)
 
 
-def _hits(spots: Sequence[Spot], x: np.ndarray, y: np.ndarray) -> Trace:
+def _hits(spots: Sequence[GridCell], x: np.ndarray, y: np.ndarray) -> Trace:
     """What the pointer finds at each run's place: unseen, with what is told of it and the key that a click gives."""
     unseen = {"size": HIT, "opacity": 0, "color": FAINT, "symbol": "square"}
     told = {"text": [spot.told for spot in spots], "hovertemplate": "%{text}<extra></extra>"}

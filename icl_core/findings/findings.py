@@ -83,10 +83,10 @@ def measure(experiment: Experiment, run: Run) -> list[dict[str, Any]]:
 
     with device.exact():
         measured = experiment.metrics(run)
-    return records(experiment, measured, run.config)
+    return records_of(experiment, measured, run.config)
 
 
-def records(experiment: Experiment, metrics: Iterable[Metric], config: Any) -> list[dict[str, Any]]:
+def records_of(experiment: Experiment, metrics: Iterable[Metric], config: Any) -> list[dict[str, Any]]:
     """The same of metrics that were measured already, with their verdicts at `config`."""
     declared = {claim.id: claim for claim in experiment.claims}
     return [
@@ -161,7 +161,7 @@ class Summary:
     @property
     def verdict(self) -> str:
         """ "not run" if no run is at the claim's setting."""
-        return min((finding.verdict for finding in self.here), key=rank, default=NOT_RUN)
+        return min((finding.verdict for finding in self.here), key=verdict_rank, default=NOT_RUN)
 
 
 def summaries(findings: Iterable[Finding]) -> list[Summary]:
@@ -174,7 +174,7 @@ def summaries(findings: Iterable[Finding]) -> list[Summary]:
         at = [f for f in group if f.verdict not in (ELSEWHERE, NOT_RUN)]
         here = [f for f in at if f.header and f.header.origin == "shipped"] or at
         made.append(Summary(tuple(here), tuple(f for f in group if f.verdict in (ELSEWHERE, NOT_RUN))))
-    return sorted(made, key=lambda summary: rank(summary.verdict))
+    return sorted(made, key=lambda summary: verdict_rank(summary.verdict))
 
 
 def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
@@ -185,14 +185,14 @@ def counts(store: Store) -> Mapping[str, Mapping[str, Mapping[str, int]]]:
         for record in header.info.get("metrics", ()) if header.origin != "local" else ():
             key, verdict = (header.experiment, record["claim"], record["kind"]), record.get("verdict", NOT_RUN)
             verdict = NOT_RUN if verdict == ELSEWHERE else verdict  # an older form has none
-            worst[key] = min(worst.get(key, NOT_RUN), verdict, key=rank)
+            worst[key] = min(worst.get(key, NOT_RUN), verdict, key=verdict_rank)
     found = defaultdict(lambda: defaultdict(Counter))
     for (experiment_id, _, kind), verdict in worst.items():
         found[experiment_id.partition(".")[0]][kind][verdict] += 1
     return found
 
 
-def rank(verdict: str) -> int:
+def verdict_rank(verdict: str) -> int:
     """Failing first, what is kept last, what has no verdict behind it."""
     return RANK.index(verdict) if verdict in RANK else len(RANK)
 

@@ -6,9 +6,9 @@ Nobody overtakes one that waits for this: it would wait for ever. On GPUs each w
 from typing import Any
 
 from icl_core import registry
-from icl_core.contract.settings_io import from_kept
+from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import queue
-from icl_core.jobs.folder import Job, held
+from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.reading import WAITING
 
 WAITS = "it needs more memory than is left beside what is in training"
@@ -41,7 +41,7 @@ def needed(job: Job) -> int:
     request: dict[str, Any] = job.request() or {}
     try:
         config = registry.experiment(request["experiment"]).config
-        return device.estimated(lambda: from_kept(config, request["config"]))
+        return device.estimated(lambda: from_stored(config, request["config"]))
     except (KeyError, ValueError, TypeError):
         return 0
 
@@ -59,5 +59,5 @@ def _trainings(job: Job) -> int:
 
 
 def _is_held(lock: Any) -> bool:
-    with held(lock) as mine:
+    with hold_lock(lock) as mine:
         return not mine

@@ -20,7 +20,7 @@ from icl_core.jobs.folder import jobs_folder
 from icl_core.jobs.reading import plain_file, read_json
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
-from icl_core.runs.header import Header, plain, typed_config
+from icl_core.runs.header import Header, stored_settings, typed_config
 
 FIGURES = 0.7  # seconds from the question to a worker, and from the run to its figures
 NEAR = 0.03  # a distance between settings that makes little difference
@@ -43,7 +43,7 @@ def estimates(experiment_id: str, configs: Sequence[Any], alone: bool = False) -
     known = [header for header in known if header.info.get("device") == device.describe()] or known
     if alone:
         known = [header for header in known if header.info.get("together", 1) == 1] or known
-    mine = pace()
+    mine = machine_pace()
     logs = [math.log(_seconds(experiment, header, mine)) for header in known]
     return [_estimate(experiment, config, known, logs) for config in configs]
 
@@ -51,7 +51,7 @@ def estimates(experiment_id: str, configs: Sequence[Any], alone: bool = False) -
 def _estimate(experiment: Experiment, config: Any, known: Sequence[Header], logs: Sequence[float]) -> float | None:
     if not known:
         return None
-    values = plain(config)
+    values = stored_settings(config)
     weights = [_weight(experiment, values, header) for header in known]
     weighed = sum(weight * log for weight, log in zip(weights, logs, strict=True))
     return FIGURES + math.exp(weighed / sum(weights)) * experiment.cost(config)
@@ -75,7 +75,7 @@ def _cost(cost: Callable[[Any], float], config: Any) -> float:
     return cost(config)
 
 
-def pace() -> float | None:
+def machine_pace() -> float | None:
     """CPU seconds that `device.pace` took here when a worker last asked; None if none has."""
     told = read_json(jobs_folder() / "pace.json", _is_pace, "what a pace measured here is")
     return float(told["seconds"]) if told else None

@@ -17,7 +17,7 @@ class GpuLost(Exception):
     """Nothing can be computed on the GPU in this process any more: the worker must end."""
 
 
-def kind(problem: BaseException) -> str:
+def fault_kind(problem: BaseException) -> str:
     """MEMORY where it ran out, on a GPU or a CPU; GPU where a kernel failed, after which its process computes nothing
     any more; empty for everything else."""
     import torch
@@ -34,7 +34,7 @@ def first_line(problem: BaseException) -> str:
     return f"{problem}".partition("\n")[0][:_LONGEST]
 
 
-def shortage(config: Any, said: str) -> str:
+def memory_message(config: Any, said: str) -> str:
     """Gives back what memory this process can, and tells what was expected, what was asked for and which batch would
     fit. `said` is the problem's own first line."""
     from icl_core.machine import device

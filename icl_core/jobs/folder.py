@@ -18,10 +18,19 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from icl_core.jobs.reading import CANCELLED, ENDED, drop, is_request, is_state, plain_file, read_json, set_odd_aside
+from icl_core.jobs.reading import (
+    CANCELLED,
+    ENDED,
+    delete_file,
+    is_request,
+    is_state,
+    plain_file,
+    read_json,
+    set_odd_aside,
+)
 from icl_core.runs import store
-from icl_core.runs.disk import identity, note, private_folder, write_whole
-from icl_core.runs.header import key_in
+from icl_core.runs.disk import file_identity, private_folder, write_note, write_whole
+from icl_core.runs.header import key_of_record
 
 ASKED = "asked"  # a file that is touched whenever somebody asks for a run
 FULL = "the disk is full"
@@ -34,7 +43,7 @@ def jobs_folder() -> Path:
     return store.default().local / "jobs"
 
 
-def asked() -> int:
+def request_counter() -> int:
     """A number that changes whenever somebody asks for a run."""
     with suppress(OSError):
         return (jobs_folder() / ASKED).stat().st_mtime_ns
@@ -60,7 +69,7 @@ class Job:
 
     def _is_mine(self, value: Any) -> bool:
         """Whether it asks for the run of this job: the key tells what was asked, and that nothing of it has changed."""
-        return is_request(value) and ("version" not in value or key_in(value) == self.key)
+        return is_request(value) and ("version" not in value or key_of_record(value) == self.key)
 
     def state(self) -> dict[str, Any]:
         """What the last worker wrote; a job that none has touched, or nobody can tell, is queued."""
@@ -69,16 +78,16 @@ class Job:
     def due(self) -> bool:
         """Whether there is something to do now: it was asked for, has not ended and was not put off."""
         told = self.state()
-        return self.request() is not None and told["status"] not in ENDED and not put_off(told.get("retry_at", 0.0))
+        return self.request() is not None and told["status"] not in ENDED and not is_put_off(told.get("retry_at", 0.0))
 
     def ask(self, request: dict[str, Any]) -> None:
         """Queue the job, anew if it has ended, but for what it has `kept`. Nothing is asked before it is on the disk;
         raises `OSError`."""
         write_whole(self.folder / "request.json", json.dumps(request).encode())
         for path in (self.cancel, self.live):
-            drop(path)
+            delete_file(path)
         if not self.state().get("kept"):
-            drop(self.checkpoint)
+            delete_file(self.checkpoint)
             shutil.rmtree(self.phases, ignore_errors=True)
         if (self.folder / "state.json").exists():
             self.tell(status="queued")
@@ -102,17 +111,17 @@ class Job:
             write_whole(*told)
         except OSError:
             for path in (*needless, self.live, jobs_folder() / "reserve"):
-                drop(path)
+                delete_file(path)
             write_whole(*told)
         for path in needless:
-            drop(path)
+            delete_file(path)
         for folder in (self.watched, *([] if kept else [self.phases])) if ended else ():
             shutil.rmtree(folder, ignore_errors=True)
 
     def give_up(self, status: str) -> None:
         """Ask the worker that is at it to end it with that status, one of CANCELLED. Raises `OSError`."""
         set_odd_aside(self.cancel)
-        note(self.cancel, status)
+        write_note(self.cancel, status)
 
     def cancelled(self) -> str:
         """The status with which its worker was asked to end it; empty if it was not."""
@@ -124,17 +133,17 @@ class Job:
 
     def locked(self) -> bool:
         """Whether a worker is at it."""
-        with held(self.folder / "lock") as mine:
+        with hold_lock(self.folder / "lock") as mine:
             return not mine
 
 
-def put_off(retry_at: float) -> bool:
+def is_put_off(retry_at: float) -> bool:
     """Whether that time is still to come. One beyond the longest pause was told by a clock that has been set back."""
     return 0 < retry_at - time.time() <= LONGEST_PAUSE
 
 
 @contextmanager
-def held(path: Path) -> Iterator[Callable[[], bool] | None]:
+def hold_lock(path: Path) -> Iterator[Callable[[], bool] | None]:
     """The lock at `path` for the length of a `with`: a function that tells whether it still is the lock of that path,
     which it is not once somebody has removed the file. None at once if another has it, or it cannot be taken."""
     with suppress(OSError):  # else the lock itself makes it, for everybody to look into
@@ -144,8 +153,8 @@ def held(path: Path) -> Iterator[Callable[[], bool] | None]:
         yield None
         return
     try:
-        taken = identity(path)
-        yield lambda: taken is not None and identity(path) == taken
+        taken = file_identity(path)
+        yield lambda: taken is not None and file_identity(path) == taken
     finally:
         lock.release()
 
@@ -181,7 +190,7 @@ def has_room() -> bool:
     return False
 
 
-def trouble(problem: OSError) -> str:
+def write_problem(problem: OSError) -> str:
     """Why a file could not be written, in words. A database on a full disk tells of faults of many names."""
     full = problem.errno in (errno.ENOSPC, errno.EDQUOT) or disk_full(2**20)
     return FULL if full else f"nothing can be written: {problem}"

@@ -12,7 +12,7 @@ _NOT_ASKED = {"watched", "lock", "phases", "ends"}  # a folder of these alone
 _UNASKED = 60.0  # seconds after which a folder that only somebody's look has made is nobody's
 
 
-def old(ended: Mapping[str, str]) -> None:
+def forget_ended(ended: Mapping[str, str]) -> None:
     """Drop all but the latest of these jobs, which have ended: their status by key. Under the queue's lock: nobody asks
     for one meanwhile."""
     failed = [key for key, status in ended.items() if status == "failed"]
@@ -24,7 +24,7 @@ def old(ended: Mapping[str, str]) -> None:
                 shutil.rmtree(Job(key).folder, ignore_errors=True)
 
 
-def unasked() -> None:
+def forget_unrequested() -> None:
     """Drop the folders in which nothing is asked for: a page looked, and its request was refused, or a helper left
     something for a job that was forgotten. Under the queue's lock."""
     with suppress(OSError):

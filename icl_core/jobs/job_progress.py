@@ -11,10 +11,10 @@ from typing import Any
 import psutil
 
 from icl_core import registry
-from icl_core.contract.experiment import Cancelled, Taken, Tensors
-from icl_core.jobs.folder import Job, trouble
+from icl_core.contract.experiment import Cancelled, NextTraining, Tensors
+from icl_core.jobs.folder import Job, write_problem
 from icl_core.jobs.reading import plain_file
-from icl_core.jobs.shared import Shared
+from icl_core.jobs.shared import SharedTrainings
 from icl_core.jobs.warm_start import Ends
 from icl_core.runs import store
 from icl_core.runs.disk import write_whole
@@ -31,7 +31,7 @@ class Stopped(Exception):
     """The worker was asked to end; the checkpoint is written."""
 
 
-class Lost(Exception):
+class LeaseLost(Exception):
     """Somebody removed the lock of the job; another worker may have it by now."""
 
 
@@ -65,7 +65,7 @@ class JobProgress:
         self.together = 1  # runs that this process makes as one
         self._trouble, self._step, self._phase, self._spare = "", 0, ("", 0, 0), 0
         self._entered = False  # and nothing reported since
-        self._shared, self._ends = Shared(job, identity), Ends(identity)
+        self._shared, self._ends = SharedTrainings(job, identity), Ends(identity)
         self._before = 0.0  # seconds of computing by earlier workers
         self._state: Tensors | None = None
         self._read_checkpoint()
@@ -80,7 +80,7 @@ class JobProgress:
         """The state of the last checkpoint."""
         return self._state
 
-    def take(self, trainings: Sequence[str]) -> Taken:
+    def take(self, trainings: Sequence[str]) -> NextTraining:
         """See `Progress` in the contract."""
         while True:
             self.check()
@@ -89,12 +89,12 @@ class JobProgress:
                 made = self._shared.found(name)
                 if made is not None:
                     self._step += theirs - self._shared.steps()  # they count as ours from here on
-                    return Taken(name, made)
+                    return NextTraining(name, made)
             for name in trainings:
                 if self._shared.begin(name):
                     self._given -= theirs - self._shared.steps()  # where it goes on is counted at the first report
                     self._spare, self._taken_at = len(self._shared.untouched(trainings)), self._clock()
-                    return Taken(name, resumed=self._shared.part(name))
+                    return NextTraining(name, resumed=self._shared.part(name))
             self._spare = 0
             self.enter("waiting for other cores")
             time.sleep(LOOK)
@@ -148,7 +148,7 @@ class JobProgress:
     def check(self) -> None:
         """Raise `Cancelled` if somebody asked for that, `Lost` if the job is no longer ours."""
         if not self._mine():
-            raise Lost
+            raise LeaseLost
         if self.job.cancelled():
             raise Cancelled("the run was cancelled")
 
@@ -193,7 +193,7 @@ class JobProgress:
             self._write(self.job.checkpoint, state)
             self._trouble = ""
         except OSError as problem:
-            self._trouble = f"{trouble(problem)}; the training goes on, but stopping it now would lose some steps"
+            self._trouble = f"{write_problem(problem)}; the training goes on, but stopping it now would lose some steps"
 
     def _write(self, path: Path, tensors: Tensors) -> int:
         circumstances = {"step": self._step, "total": self.total, "loss": self.loss, "threads": self.threads}

@@ -11,7 +11,7 @@ Told = TypeVar("Told")
 _seen: dict[Path, dict[str, tuple[Hashable, Any]]] = {}  # by folder and key, what was read and when it was written
 
 
-def every(folder: Path, read: Callable[[str], Told | None], settled: Callable[[Told], bool]) -> list[Told]:
+def list_jobs(folder: Path, read: Callable[[str], Told | None], settled: Callable[[Told], bool]) -> list[Told]:
     """What `read` tells of the job of each key in the folder, but for None; read anew where a file has changed, or
     where what was read can change without one: it is not `settled`."""
     before, now = _seen.get(folder, {}), {}

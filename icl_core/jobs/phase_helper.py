@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from icl_core import registry
-from icl_core.contract.experiment import Cancelled, Taken, Tensors
-from icl_core.contract.settings_io import from_kept
+from icl_core.contract.experiment import Cancelled, NextTraining, Tensors
+from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import faults
 from icl_core.jobs.folder import Job
 from icl_core.jobs.job_progress import CHECKPOINT, FIRST_CHECKPOINT, LOOK, THREADS, Stopped, identity_of
-from icl_core.jobs.shared import Shared
+from icl_core.jobs.shared import SharedTrainings
 from icl_core.jobs.warm_start import Ends
 from icl_core.machine import malloc
 
@@ -20,10 +20,12 @@ class NothingLeft(Exception):
     """All trainings of the run are done or in hand."""
 
 
-class Assisting:
+class HelperProgress:
     """The `Progress` of a worker that helps at a job. It shows nothing: the job's own worker does."""
 
-    def __init__(self, job: Job, shared: Shared, stopped: Callable[[], bool], wanted: Callable[[], bool]) -> None:
+    def __init__(
+        self, job: Job, shared: SharedTrainings, stopped: Callable[[], bool], wanted: Callable[[], bool]
+    ) -> None:
         from icl_core.machine import device  # imports torch
 
         self.job, self.shared, self.trained = job, shared, 0
@@ -36,18 +38,18 @@ class Assisting:
         """What is there lies with the trainings."""
         return None
 
-    def take(self, trainings: Sequence[str]) -> Taken:
+    def take(self, trainings: Sequence[str]) -> NextTraining:
         """See `Progress` in the contract. Raises `NothingLeft` also once this worker is wanted elsewhere."""
         self._check()
         for name in trainings:
             made = self.shared.found(name)
             if made is not None:
-                return Taken(name, made)
+                return NextTraining(name, made)
         for name in self.shared.untouched(trainings):
             if not self._wanted() and self.shared.begin(name):
                 self._name, self._began = name, self._clock()
                 self._checkpoint_at = time.monotonic() + FIRST_CHECKPOINT
-                return Taken(name, resumed=self.shared.part(name))
+                return NextTraining(name, resumed=self.shared.part(name))
         raise NothingLeft
 
     def give(self, name: str, made: Tensors) -> None:
@@ -93,7 +95,7 @@ class Assisting:
             raise Cancelled
 
 
-@malloc.bounded()
+@malloc.bounded_heap()
 def assist(job: Job, stopped: Callable[[], bool], wanted: Callable[[], bool]) -> int:
     """Train what the run of `job` has left, until nothing is or this worker is `wanted` elsewhere; the number of
     trainings. What goes wrong here goes wrong with the job's own worker, too, and is told by that one. Raises `GpuLost`
@@ -105,14 +107,14 @@ def assist(job: Job, stopped: Callable[[], bool], wanted: Callable[[], bool]) ->
     try:
         experiment = registry.experiment(request["experiment"])
         device.set_threads(THREADS)
-        shared = Shared(job, identity_of(request))
-        progress = Assisting(job, shared, stopped, wanted)
-        experiment.run(from_kept(experiment.config, request["config"]), progress)
+        shared = SharedTrainings(job, identity_of(request))
+        progress = HelperProgress(job, shared, stopped, wanted)
+        experiment.run(from_stored(experiment.config, request["config"]), progress)
     except (NothingLeft, Cancelled, Stopped):
         pass
     except Exception as problem:
         traceback.print_exc()
-        fault = faults.kind(problem)
+        fault = faults.fault_kind(problem)
     if shared:
         shared.leave()
     if fault == faults.GPU:

@@ -16,11 +16,11 @@ import psutil
 from icl_core import registry
 from icl_core.contract.experiment import Run
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.settings_io import from_kept
+from icl_core.contract.settings_io import from_stored
 from icl_core.jobs import forget, listing, scheduler_address, turns
 from icl_core.jobs.estimate import estimate_seconds
-from icl_core.jobs.folder import ASKED, FULL, Job, disk_full, held, jobs_folder, put_off, queue_lock
-from icl_core.jobs.reading import CANCELLED, ENDED, TOLD, WAITING, drop, plain_file
+from icl_core.jobs.folder import ASKED, FULL, Job, disk_full, hold_lock, is_put_off, jobs_folder, queue_lock
+from icl_core.jobs.reading import CANCELLED, ENDED, TOLD, WAITING, delete_file, plain_file
 from icl_core.jobs.state import JobState
 from icl_core.machine import limits
 from icl_core.runs import owners, store
@@ -40,8 +40,8 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
     never keep and for what a `visitor` of a page may not ask for, `OSError` if the request cannot be written.
     """
     limits.check_writable()
-    config = from_kept(registry.experiment(experiment_id).config, store.plain(config))
-    values = store.plain(config)
+    config = from_stored(registry.experiment(experiment_id).config, store.stored_settings(config))
+    values = store.stored_settings(config)
     key = store.key_of(experiment_id, values)
     store.default().check_room(store.default().least_size(experiment_id, values))
     if visitor:
@@ -50,19 +50,19 @@ def submit(experiment_id: str, config: Any, later: bool = False, visitor: str = 
     with queue_lock():
         known, others = _state(key), states()
         # workers forget, too, but not while they are busy, for hours maybe; a look costs as much as there are folders
-        forget.old({each.key: each.status for each in others if each.status in CANCELLED and each.key != key})
-        place = {"visitor": visitor, "turn": turns.turn(visitor, later, others), "later": later}
+        forget.forget_ended({each.key: each.status for each in others if each.status in CANCELLED and each.key != key})
+        place = {"visitor": visitor, "turn": turns.next_turn(visitor, later, others), "later": later}
         if store.default().exact(experiment_id, key) is None and (known is None or known.ended):
             if visitor:
-                limits.check_queued(turns.count(visitor, others))
-            owners.forget(key)
+                limits.check_queued(turns.count_jobs(visitor, others))
+            owners.remove_all(key)
             owners.add(key, visitor)
             what = {"experiment": experiment_id, "version": version, "config": values}
             Job(key).ask({**what, "asked": time.time_ns(), **place})
             (jobs_folder() / ASKED).touch(mode=0o600)  # wakes the worker that is waiting
         elif known is not None and not known.ended:
             owners.add(key, visitor)
-            drop(Job(key).cancel)
+            delete_file(Job(key).cancel)
             if known.status in WAITING and (later, place["turn"]) < (known.later, known.turn):
                 Job(key).move(**place)  # it comes with the first turn of those who want it
     return key
@@ -79,23 +79,23 @@ def state(key: str) -> JobState | None:
 def states() -> list[JobState]:
     """All jobs in the order of the queue: by turns, in each the oldest request first; behind them those for `later`."""
     found, waiting = [], 0
-    why = scheduler_address.told().message or (FULL if disk_full() else "")
-    for _, known in sorted(listing.every(jobs_folder(), _asked, _settled), key=itemgetter(0)):
-        waiting += ready(known)
+    why = scheduler_address.read_status().message or (FULL if disk_full() else "")
+    for _, known in sorted(listing.list_jobs(jobs_folder(), _asked, _settled), key=itemgetter(0)):
+        waiting += is_ready(known)
         found.append(_placed(known, max(waiting, 1), why) if known.status in WAITING else known)
     if len(_PLACES) > 2 * waiting + 100:
         _PLACES.clear()
     return found
 
 
-def ready(job: JobState) -> bool:
+def is_ready(job: JobState) -> bool:
     """Whether a worker of this version may take the job now. One of a version that is yet to come here trains itself
     the jobs that were asked for by it."""
     try:
         version = registry.version(job.experiment)
     except BadSetting:  # there is no such experiment
         version = 0
-    return job.status in WAITING and not put_off(job.retry_at) and job.version <= version
+    return job.status in WAITING and not is_put_off(job.retry_at) and job.version <= version
 
 
 def _placed(known: JobState, position: int, why: str) -> JobState:
@@ -134,13 +134,13 @@ def _state(key: str) -> JobState | None:
     return JobState(**known, **{name: request[name] for name in (*IDENTITY, *_PLACE) if name in request}, key=key)
 
 
-def partial(key: str) -> Run | None:
+def partial_curves(key: str) -> Run | None:
     """The curves so far of a run that is still going, at most about a second old; None if there are none."""
     if not plain_file(Job(key).live):
         return None
     try:
         record, tensors = read(Job(key).live)
-        config = from_kept(registry.experiment(record["experiment"]).config, record["config"])
+        config = from_stored(registry.experiment(record["experiment"]).config, record["config"])
         info = {name: record[name] for name in ("version", "step", "total", "loss")}
     except (OSError, Damaged, ValueError, TypeError, KeyError):  # KeyError: it is the file of a run
         return None
@@ -154,33 +154,33 @@ def cancel(key: str, status: str = CANCELLED[0], visitor: str | None = None) -> 
     limits.check_writable()
     job = Job(key)
     with queue_lock():  # nobody else asks for it meanwhile, and no worker says that it waits
-        if visitor is not None and job.state()["status"] in ENDED and owners.may(key, visitor):
+        if visitor is not None and job.state()["status"] in ENDED and owners.is_allowed(key, visitor):
             return True  # too late: what came of it is theirs, and they may delete it
-        if others := owners.others(key, visitor):
+        if others := owners.other_owners(key, visitor):
             job.move(visitor=min(others))  # whose it is now, in the same place
-            owners.leave(key, visitor)
+            owners.remove(key, visitor)
             return False
-        with held(job.folder / "lock") as mine:
+        with hold_lock(job.folder / "lock") as mine:
             if not mine:
                 if job.folder.is_dir():
                     job.give_up(status)
             elif job.request() and job.state()["status"] not in ENDED:
                 job.tell(status=status)
-        owners.leave(key, visitor)
+        owners.remove(key, visitor)
     return True
 
 
-def look(key: str, who: str) -> None:
+def watch(key: str, who: str) -> None:
     """Note that the page or terminal called `who` watches the job."""
     with suppress(OSError):
         private_folder(Job(key).watched)
         (Job(key).watched / who).touch(mode=0o600)
 
 
-def leave(key: str, who: str, visitor: str | None = None) -> None:
+def unwatch(key: str, who: str, visitor: str | None = None) -> None:
     """`who` watches the job no more. Where nobody else does it is given up, as by `cancel`."""
     with suppress(OSError, BadSetting):
-        drop(Job(key).watched / who)
+        delete_file(Job(key).watched / who)
         if not any(time.time() - path.stat().st_mtime < WATCHED for path in Job(key).watched.glob("*")):
             cancel(key, CANCELLED[1], visitor)
 
@@ -194,5 +194,5 @@ def interrupt(key: str) -> None:
             process = psutil.Process(int(known.pid))
             if abs(process.create_time() - known.born) < 1:  # not one that took over the number
                 process.terminate()
-    elif known is not None and known.status == "queued" and owners.may(key, ""):
+    elif known is not None and known.status == "queued" and owners.is_allowed(key, ""):
         cancel(key, visitor="")

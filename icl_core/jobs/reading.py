@@ -12,7 +12,7 @@ from typing import Any
 
 from icl_core.machine import limits
 from icl_core.runs import store
-from icl_core.runs.disk import odd
+from icl_core.runs.disk import is_odd
 
 WAITING = ("queued", "interrupted")
 CANCELLED = ("cancelled", "left")  # by a visitor; by nobody's watching it any more
@@ -53,13 +53,13 @@ def plain_file(path: Path) -> bool:
 
 def set_odd_aside(path: Path) -> bool:
     """Whether a link, a pipe or a folder lay there, which no file of a job is. It is set aside."""
-    found = odd(path)
+    found = is_odd(path)
     if found:
         _set_aside(path, "a file")
     return found
 
 
-def drop(path: Path) -> None:
+def delete_file(path: Path) -> None:
     """Delete the file if there is one; a folder of that name is set aside."""
     if path.is_dir():
         _set_aside(path, "a file")

@@ -17,7 +17,7 @@ from icl_core.runs.disk import write_whole
 
 
 @dataclass(frozen=True)
-class Told:
+class ClusterStatus:
     """How many trainings the cluster can do at once; `message`, if nothing can be trained there now, why; and a
     sentence for each of its machines that was refused."""
 
@@ -31,25 +31,25 @@ def scheduler() -> str:
     return os.environ.get("ICL_SCHEDULER", "").strip()
 
 
-def choose(address: str) -> None:
+def choose_scheduler(address: str) -> None:
     """Have this process, and those that it starts, hand its trainings to that scheduler."""
     os.environ["ICL_SCHEDULER"] = address
 
 
-def lock() -> Path:
+def lock_path() -> Path:
     """The lock that the process holds which hands jobs to the scheduler, as long as it lives."""
     return _path("lock")
 
 
-def told() -> Told:
+def read_status() -> ClusterStatus:
     """What was last told of the cluster in use; nothing if none is."""
     found = read_json(_path("json"), _is_told, "what is told of a cluster") if scheduler() else None
-    return Told(**found) if found else Told()
+    return ClusterStatus(**found) if found else ClusterStatus()
 
 
-def tell(news: Told) -> None:
+def write_status(news: ClusterStatus) -> None:
     """Say how the cluster is, unless that has been said. A full disk costs no more than the message."""
-    if news != told():
+    if news != read_status():
         with suppress(OSError):
             write_whole(_path("json"), json.dumps(asdict(news)).encode())
 
@@ -62,7 +62,7 @@ def _path(ending: str) -> Path:
 def _is_told(value: Any) -> bool:
     return (
         isinstance(value, dict)
-        and value.keys() == Told.__dataclass_fields__.keys()
+        and value.keys() == ClusterStatus.__dataclass_fields__.keys()
         and isinstance(value["workers"], int)
         and isinstance(value["message"], str)
         and isinstance(value["refused"], list)

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 from icl_core.contract.experiment import Tensors
-from icl_core.jobs.folder import Job, held
+from icl_core.jobs.folder import Job, hold_lock
 from icl_core.jobs.reading import plain_file, set_odd_aside
-from icl_core.runs.disk import note, private_folder, write_whole
+from icl_core.runs.disk import private_folder, write_note, write_whole
 from icl_core.runs.file import Damaged, pack, read
 
 
-class Shared:
+class SharedTrainings:
     """What one of the workers sees and does. `identity` is what a file must agree with: see `JobProgress`. A file that
     cannot be written costs only that another worker trains the same again."""
 
@@ -49,7 +49,7 @@ class Shared:
         with suppress(OSError):
             private_folder(self.folder)
         lock = self._path(name, "lock")
-        mine = self._mine.enter_context(held(lock)) is not None or not os.access(lock, os.W_OK)
+        mine = self._mine.enter_context(hold_lock(lock)) is not None or not os.access(lock, os.W_OK)
         if mine and self._read(self._path(name, "safetensors")) is None:  # nothing made of it, or nothing that is whole
             self.step(name, 0)
             self._merged.add(name)
@@ -62,7 +62,7 @@ class Shared:
         path = self._path(name, "step")
         set_odd_aside(path)
         with suppress(OSError):
-            note(path, str(step))
+            write_note(path, str(step))
 
     def steps(self) -> int:
         """The steps made of trainings that other workers have in hand."""

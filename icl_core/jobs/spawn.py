@@ -9,7 +9,7 @@ from pathlib import Path
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, scheduler_address
-from icl_core.jobs.folder import has_room, held, jobs_folder, queue_lock
+from icl_core.jobs.folder import has_room, hold_lock, jobs_folder, queue_lock
 from icl_core.jobs.reading import set_odd_aside
 from icl_core.machine import limits
 
@@ -37,7 +37,7 @@ def ensure_workers(count: int | None = None) -> int:
     if limits.read_only():
         return 0
     known = queue.states()
-    waiting = sum(map(queue.ready, known)) + sum(map(_spare, known))
+    waiting = sum(map(queue.is_ready, known)) + sum(map(_spare, known))
     running = len({job.pid for job in known if job.status == "running"})  # workers: some make several as one
     if not waiting or not os.access(jobs_folder(), os.W_OK):
         return 0
@@ -71,7 +71,7 @@ def warm() -> None:
 
 def trainings(count: int | None = None) -> int:
     """How many trainings can go on at once: as many as were asked for, or as there are workers for."""
-    return max(1, scheduler_address.told().workers) if scheduler_address.scheduler() else _slots(count)
+    return max(1, scheduler_address.read_status().workers) if scheduler_address.scheduler() else _slots(count)
 
 
 def where() -> str:
@@ -100,11 +100,11 @@ def _spare(job: queue.JobState) -> int:
 
 def slot_lock(slot: int) -> Path:
     """The lock that a worker holds as long as it lives; slot n trains on the n-th GPU, if there are several."""
-    return scheduler_address.lock() if scheduler_address.scheduler() else jobs_folder() / f"slot-{slot}.lock"
+    return scheduler_address.lock_path() if scheduler_address.scheduler() else jobs_folder() / f"slot-{slot}.lock"
 
 
 def _taken(slot: int) -> bool:
-    with held(slot_lock(slot)) as mine:
+    with hold_lock(slot_lock(slot)) as mine:
         return not mine
 
 

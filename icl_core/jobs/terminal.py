@@ -9,7 +9,7 @@ from typing import Any
 from tqdm import tqdm
 
 from icl_core.jobs import queue, scheduler_address, spawn
-from icl_core.jobs.folder import trouble
+from icl_core.jobs.folder import write_problem
 from icl_core.jobs.reading import CANCELLED, WAITING
 from icl_core.runs import store
 from icl_core.runs.store import Header
@@ -21,14 +21,14 @@ class Failed(Exception):
     """The training did not come to its end; the message says why."""
 
 
-def obtain(experiment_id: str, config: Any) -> Header:
+def train_or_load(experiment_id: str, config: Any) -> Header:
     """The run of `config`, trained if need be with a progress bar on stderr. Raises `Failed`; Ctrl-C cancels."""
     header = store.default().find(experiment_id, config)
     if header is None:
         try:
             key = queue.submit(experiment_id, config)
         except OSError as problem:
-            raise Failed(f"the training cannot start: {trouble(problem)}") from problem
+            raise Failed(f"the training cannot start: {write_problem(problem)}") from problem
         try:
             _watch(key, experiment_id)
         except KeyboardInterrupt:
@@ -46,8 +46,8 @@ def _watch(key: str, experiment_id: str) -> None:
     with tqdm(desc=experiment_id, unit="step", file=sys.stderr, disable=None) as bar:  # None: no bar into a file
         while (known := queue.state(key)) is not None and not known.ended:
             spawn.ensure_workers()
-            queue.look(key, f"terminal-{os.getpid()}")
-            say([known], said)
+            queue.watch(key, f"terminal-{os.getpid()}")
+            print_obstacle([known], said)
             bar.total = known.total or None
             loss = known.status if math.isnan(known.loss) else f"loss {known.loss:.4g}"
             bar.set_postfix_str(loss, refresh=False)
@@ -59,11 +59,11 @@ def _watch(key: str, experiment_id: str) -> None:
         raise Failed(f"the training {ended}{known.message}")
 
 
-def say(known: list[queue.JobState], said: set[str]) -> None:
+def print_obstacle(known: list[queue.JobState], said: set[str]) -> None:
     """Say what keeps a job waiting, a full disk for one, or a machine from training it, unless it is among `said`.
     Also where no bar is drawn."""
     waits = {state.message for state in known if state.status in WAITING and state.message}
-    for message in sorted({*waits, *scheduler_address.told().refused} - said):
+    for message in sorted({*waits, *scheduler_address.read_status().refused} - said):
         tqdm.write(message, file=sys.stderr)
         said.add(message)
 
@@ -80,7 +80,7 @@ def watch_all(keys: list[str], workers: int | None) -> None:
             known = [state for key in keys if (state := queue.state(key)) is not None]
             ended = sum(state.ended for state in known)
             running = [state for state in known if state.status == "running"]
-            say(known, said)
+            print_obstacle(known, said)
             words = (f"{state.experiment} {state.step / max(state.total, 1):.0%}" for state in running)
             bar.set_postfix_str(", ".join(words), refresh=False)
             bar.update(ended - bar.n)

@@ -13,13 +13,13 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.experiment import Cancelled, Diverged, Experiment, Run, Tensors
 from icl_core.contract.knobs import BadSetting
-from icl_core.contract.settings_io import from_kept
+from icl_core.contract.settings_io import from_stored
 from icl_core.findings import findings
 from icl_core.jobs import faults
 from icl_core.jobs.code_version import PACKAGES
-from icl_core.jobs.estimate import pace
-from icl_core.jobs.folder import LONGEST_PAUSE, Job, queue_lock, trouble
-from icl_core.jobs.job_progress import THREADS, JobProgress, Lost, Stopped, identity_of
+from icl_core.jobs.estimate import machine_pace
+from icl_core.jobs.folder import LONGEST_PAUSE, Job, queue_lock, write_problem
+from icl_core.jobs.job_progress import THREADS, JobProgress, LeaseLost, Stopped, identity_of
 from icl_core.jobs.reading import plain_file
 from icl_core.machine import malloc
 from icl_core.runs import store
@@ -29,7 +29,7 @@ FIRST_PAUSE = 15.0  # seconds until a run for which there is no room is tried ag
 
 
 @dataclass(frozen=True, eq=False)
-class Begun:
+class BegunJob:
     """A job that is to be trained now."""
 
     job: Job
@@ -38,13 +38,13 @@ class Begun:
     progress: JobProgress
 
 
-@malloc.bounded()
+@malloc.bounded_heap()
 def train_job(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> None:
     """One job from request to its end, whatever that is. Raises `GpuLost` where the worker can do no other."""
 
     def work() -> dict[str, Any] | None:
-        begun = begin(job, stopped, mine)
-        return end(begun, begun.experiment.run(begun.config, begun.progress)) if begun else {"status": "done"}
+        begun = begin_job(job, stopped, mine)
+        return finish_job(begun, begun.experiment.run(begun.config, begun.progress)) if begun else {"status": "done"}
 
     conclude(job, mine, work)
 
@@ -55,19 +55,19 @@ def conclude(job: Job, mine: Callable[[], bool], work: Callable[[], dict[str, An
     fault = ""
     try:
         last = work()
-    except Lost:
+    except LeaseLost:
         return
     except Stopped:
         last = {**job.state(), "status": "interrupted", "seconds_left": None, "deaths": 0}
     except Cancelled:
-        given_up(job, mine)
+        tell_cancelled(job, mine)
         return
     except (Diverged, BadSetting) as problem:
         traceback.print_exc()
         last = {"status": "failed", "message": str(problem)}
     except Exception as problem:  # whatever an experiment does wrong is the job's failure, not the worker's
         traceback.print_exc()
-        fault, said = faults.kind(problem), faults.first_line(problem)
+        fault, said = faults.fault_kind(problem), faults.first_line(problem)
         last = {"status": "failed", "message": f"{type(problem).__name__}: {problem}"}
     if fault:  # out of the block: what the training held is freed by now
         last = _faulty(job, fault, said)
@@ -78,19 +78,19 @@ def conclude(job: Job, mine: Callable[[], bool], work: Callable[[], dict[str, An
         raise faults.GpuLost
 
 
-def given_up(job: Job, mine: Callable[[], bool]) -> None:
+def tell_cancelled(job: Job, mine: Callable[[], bool]) -> None:
     """Tell that a job was cancelled; it waits anew if it was asked for again meanwhile."""
     with suppress(OSError), queue_lock():  # untold, it is cancelled by the next worker
         if mine():
             job.tell(status=job.cancelled() or "queued")
 
 
-def begin(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> Begun | None:
+def begin_job(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> BegunJob | None:
     """The job as it was asked for, on its way; None if its run is there."""
     request = job.request() or {}
     experiment_id = request["experiment"]
     experiment = registry.experiment(experiment_id)
-    config = from_kept(experiment.config, request["config"])
+    config = from_stored(experiment.config, request["config"])
     if store.key_of(experiment_id, config) != job.key:
         raise BadSetting(f"{experiment_id} has changed since this run was asked for; ask for it again")
     if store.default().exact(experiment_id, job.key):
@@ -102,10 +102,10 @@ def begin(job: Job, stopped: Callable[[], bool], mine: Callable[[], bool]) -> Be
     _count_deaths(job, progress)
     progress.tell()
     device.set_threads(progress.threads)
-    return Begun(job, experiment, config, progress)
+    return BegunJob(job, experiment, config, progress)
 
 
-def end(begun: Begun, tensors: Tensors) -> dict[str, Any] | None:
+def finish_job(begun: BegunJob, tensors: Tensors) -> dict[str, Any] | None:
     """Measure and keep the run of a job, and tell that it is done; the state that could not be told, or is another."""
     job, progress = begun.job, begun.progress
     progress.enter("computing the metrics")
@@ -116,7 +116,7 @@ def end(begun: Begun, tensors: Tensors) -> dict[str, Any] | None:
         asked = progress.identity
         header = store.default().save(asked["experiment"], asked["config"], tensors, info)
     except OSError as problem:
-        return put_off(job, progress.tries, problem)
+        return postponed(job, progress.tries, problem)
     reached = {"step": progress.total, "total": progress.total, "loss": progress.loss, "seconds": info["seconds"]}
     last = {"status": "done", "message": info.get("message", ""), **reached}
     with suppress(OSError), queue_lock():  # nobody gives it up, or asks for it again, meanwhile
@@ -137,17 +137,17 @@ def _faulty(job: Job, fault: str, said: str) -> dict[str, Any]:
         message = f"the GPU was lost: {said}"
         return {**job.state(), "status": "running", "seconds_left": None, "message": message, "fault": message}
     request = job.request() or {}
-    config = from_kept(registry.experiment(request["experiment"]).config, request["config"])
+    config = from_stored(registry.experiment(request["experiment"]).config, request["config"])
     kept = plain_file(job.checkpoint)
     goes_on = ". The last checkpoint is kept: the same run, asked for again, goes on from there" if kept else ""
-    return {"status": "failed", "message": faults.shortage(config, said) + goes_on, "kept": kept}
+    return {"status": "failed", "message": faults.memory_message(config, said) + goes_on, "kept": kept}
 
 
-def put_off(job: Job, tries: int, problem: OSError) -> dict[str, Any]:
+def postponed(job: Job, tries: int, problem: OSError) -> dict[str, Any]:
     """The state of a job whose run could not be kept. Its checkpoint stays; it is tried again, later and later."""
     pause = min(FIRST_PAUSE * 2.0 ** min(tries, 64), LONGEST_PAUSE)  # it may have waited for days
     later = {"tries": tries + 1, "retry_at": time.time() + pause}
-    message = f"{trouble(problem)}; the run will be kept once there is room"
+    message = f"{write_problem(problem)}; the run will be kept once there is room"
     return {**job.state(), "status": "interrupted", "seconds_left": None, "message": message, **later}
 
 
@@ -171,7 +171,7 @@ def _measured(experiment: Experiment, run: Run) -> dict[str, Any]:
     try:
         return {"metrics": findings.measure(experiment, run)}
     except Exception as problem:  # a fault of the experiment, which may be mended without training again
-        if faults.kind(problem) == faults.GPU:
+        if faults.fault_kind(problem) == faults.GPU:
             raise
         traceback.print_exc()
         return {"metrics": [], "message": f"the metrics failed: {type(problem).__name__}: {problem}"}
@@ -184,6 +184,6 @@ def _info(progress: JobProgress) -> dict[str, Any]:
         "threads": progress.threads,
         "seconds": round(progress.seconds(), 3),
         **({"together": progress.together} if progress.together > 1 else {}),
-        "pace": pace(),
+        "pace": machine_pace(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }

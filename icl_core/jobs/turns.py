@@ -27,7 +27,7 @@ class Job(Protocol):
     def ended(self) -> bool: ...
 
 
-def turn(visitor: str, later: bool, jobs: Iterable[Job]) -> int:
+def next_turn(visitor: str, later: bool, jobs: Iterable[Job]) -> int:
     """The turn of what `visitor` asks for now."""
     beside = [job for job in jobs if not job.ended and job.later == later]
     served = [job.turn for job in beside if job.status not in WAITING]
@@ -35,6 +35,6 @@ def turn(visitor: str, later: bool, jobs: Iterable[Job]) -> int:
     return max(now, *(job.turn + 1 for job in beside if job.visitor == visitor), 1)
 
 
-def count(visitor: str, jobs: Sequence[Job]) -> int:
+def count_jobs(visitor: str, jobs: Sequence[Job]) -> int:
     """How many runs that wait or train are this visitor's."""
     return sum(job.visitor == visitor and not job.ended for job in jobs)

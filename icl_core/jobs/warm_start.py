@@ -15,7 +15,7 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract.experiment import Tensors
 from icl_core.contract.knobs import BadSetting, knobs_of
-from icl_core.contract.settings_io import from_kept
+from icl_core.contract.settings_io import from_stored
 from icl_core.jobs.folder import Job, jobs_folder
 from icl_core.jobs.reading import plain_file
 from icl_core.runs import store
@@ -38,13 +38,16 @@ class Ends:
         """Keep the state in which a training ended; `state` gives it."""
         if config := self._going_on():
             path = _path(_folder(self._identity["experiment"], config), training)
-            write(path, pack(state(), self._identity))
+            write_end(path, pack(state(), self._identity))
 
     def earlier(self, training: str) -> Tensors:
         """The state in which that training of the longest shorter run ended; empty if there is none."""
         name, config = self._identity["experiment"], self._going_on()
         for known in shorter(name, config) if config else ():
-            path, wanted = _path(_folder(name, known), training), {**self._identity, "config": store.plain(known)}
+            path, wanted = (
+                _path(_folder(name, known), training),
+                {**self._identity, "config": store.stored_settings(known)},
+            )
             if plain_file(path):
                 with suppress(OSError, Damaged):
                     record, tensors = read(path)
@@ -55,11 +58,11 @@ class Ends:
     def _going_on(self) -> Any:
         """The job's settings, if a run of these can be part of a longer one."""
         experiment = registry.experiment(self._identity["experiment"])
-        config = from_kept(experiment.config, self._identity["config"])
+        config = from_stored(experiment.config, self._identity["config"])
         return config if experiment.goes_on(config) else None
 
 
-def write(path: Path, content: bytes) -> None:
+def write_end(path: Path, content: bytes) -> None:
     """Keep the file of an end, if there is room."""
     with suppress(OSError):
         if len(content) <= LARGEST:
@@ -88,7 +91,7 @@ def longer(experiment_id: str, config: Any) -> list[Any]:
     return found
 
 
-def left_by(experiment_id: str, config: Any) -> bool:
+def has_end(experiment_id: str, config: Any) -> bool:
     """Whether the run of `config` was made here, to its end, and left what a longer one goes on from."""
     job = Job(store.key_of(experiment_id, config))
     done = registry.experiment(experiment_id).goes_on(config) and job.state()["status"] == "done"

@@ -13,11 +13,11 @@ import psutil
 
 from icl_core import registry
 from icl_core.jobs import admission, forget, queue, spawn
-from icl_core.jobs.batched_jobs import company, take, train_together
+from icl_core.jobs.batched_jobs import batch_with, take_job, train_together
 from icl_core.jobs.code_version import source_mtimes
 from icl_core.jobs.estimate import measure_pace
 from icl_core.jobs.faults import GpuLost
-from icl_core.jobs.folder import Job, asked, has_room, held, queue_lock
+from icl_core.jobs.folder import Job, has_room, hold_lock, queue_lock, request_counter
 from icl_core.jobs.phase_helper import assist
 from icl_core.jobs.train import train_job
 from icl_core.machine import limits
@@ -48,7 +48,7 @@ def work(once: bool = False, slots: int | None = None, server: int | None = None
         idle_since = time.monotonic()
         stack.enter_context(suppress(GpuLost))  # this process is of no more use; the next worker goes on
         while not stopped() and source_mtimes() == code:
-            heard = asked()
+            heard = request_counter()
             if made := _work_one(stopped, slots):
                 taken += made
                 idle_since = time.monotonic()
@@ -82,13 +82,13 @@ def _served(server: int | None) -> Callable[[], bool]:
 def _sleep(heard: int, stopped: Callable[[], bool]) -> None:
     """Until somebody asks for a run; a second at most, for what comes without asking."""
     end = time.monotonic() + 1.0
-    while time.monotonic() < end and asked() == heard and not stopped():
+    while time.monotonic() < end and request_counter() == heard and not stopped():
         time.sleep(0.05)
 
 
 def _take_slot(stack: ExitStack, slots: int) -> bool:
     for slot in range(slots):
-        if stack.enter_context(held(spawn.slot_lock(slot))):
+        if stack.enter_context(hold_lock(spawn.slot_lock(slot))):
             if slots > 1:
                 from icl_core.machine import device
 
@@ -114,19 +114,19 @@ def _signals() -> Iterator[Callable[[], bool]]:
 
 def _work_one(stopped: Callable[[], bool], slots: int) -> int:
     """Train the first job that waits, with those that go together with it; how many there were."""
-    for known in filter(queue.ready, queue.states()):
+    for known in filter(queue.is_ready, queue.states()):
         first = None
         with suppress(OSError), queue_lock():  # two that look at once would both find room
             if not admission.fits(known.key):
                 admission.say_that_it_waits(known)
                 return 0
-            first = take(known.key)
+            first = take_job(known.key)
         if first:  # between the look and the lock another worker may have done it
             with ExitStack() as stack:
                 stack.enter_context(first.lock)
                 if not has_room():
                     return 0
-                jobs = [first, *company(first, slots)]
+                jobs = [first, *batch_with(first, slots)]
                 for other in jobs[1:]:
                     stack.enter_context(other.lock)
                 with suppress(OSError):
@@ -146,7 +146,7 @@ def _give_back() -> None:
 
 def _assist_one(stopped: Callable[[], bool]) -> bool:
     """Help at a run that another worker has in hand, until a job waits; whether there was anything to do."""
-    wanted = lambda: any(map(queue.ready, queue.states()))  # noqa: E731
+    wanted = lambda: any(map(queue.is_ready, queue.states()))  # noqa: E731
     busy = [
         known for known in queue.states() if known.status == "running" and known.spare and admission.fits(known.key)
     ]
@@ -156,5 +156,5 @@ def _assist_one(stopped: Callable[[], bool]) -> bool:
 def forget_old() -> None:
     """Drop all but the latest jobs that have ended."""
     with suppress(OSError), queue_lock():
-        forget.old({known.key: known.status for known in queue.states() if known.ended})
-        forget.unasked()
+        forget.forget_ended({known.key: known.status for known in queue.states() if known.ended})
+        forget.forget_unrequested()

@@ -12,7 +12,7 @@ def cache_folder() -> Path:
     return Path(os.environ.get("ICL_CACHE_DIR") or ARTIFACTS / "cache")
 
 
-def read_kept(path: Path, largest: int) -> bytes:
+def read_regular_file(path: Path, largest: int) -> bytes:
     """The bytes of a file that is kept here. Raises `OSError`, and `ValueError` for what is no file of ours: a pipe or
     a device, whose reader would wait or read for ever, or more than `largest` bytes."""
     status = path.stat()

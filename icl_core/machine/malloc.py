@@ -26,14 +26,14 @@ class _Told(ctypes.Structure):
 
 
 @contextmanager
-def bounded() -> Iterator[None]:
+def bounded_heap() -> Iterator[None]:
     """Meanwhile, this process holds at most `SHARE` times what it has had in use at once, and `SPARE`, but for what is
     taken between two looks and what is no malloc's. Where malloc does not tell what is in use (all but glibc from 2.33
     on), or no thread can be started to look, it is left alone: a run may then take more than its settings say."""
     over = threading.Event()
     watch = threading.Thread(target=_watch, args=(over,), daemon=True)
     with suppress(RuntimeError):
-        if in_use() is not None:
+        if allocated_bytes() is not None:
             watch.start()
     try:
         yield
@@ -47,20 +47,20 @@ def _watch(over: threading.Event) -> None:
     most = 0
     while not over.wait(_LOOK):
         with suppress(OSError, psutil.Error):
-            most = look(most)
+            most = trim_if_due(most)
 
 
-def look(most: int) -> int:
+def trim_if_due(most: int) -> int:
     """Trim if more is held than what was in use at `most` so far, or is now, allows for; what counts as that from now
     on: what cannot be given back is in use."""
-    most = max(most, in_use() or 0)
-    if held() > SHARE * most + SPARE:
+    most = max(most, allocated_bytes() or 0)
+    if resident_bytes() > SHARE * most + SPARE:
         trim()
-        most = max(most, int(held() / SHARE))
+        most = max(most, int(resident_bytes() / SHARE))
     return most
 
 
-def in_use() -> int | None:
+def allocated_bytes() -> int | None:
     """Bytes that malloc has given out; None where it does not tell."""
     ask = getattr(_libc(), "mallinfo2", None)
     if ask is None:
@@ -70,7 +70,7 @@ def in_use() -> int | None:
     return told.uordblks + told.hblkhd
 
 
-def held() -> int:
+def resident_bytes() -> int:
     """Bytes of this process's memory that are no file's. Of libraries the system takes back what it likes."""
     info = psutil.Process().memory_info()
     return info.rss - getattr(info, "shared", 0)

@@ -15,7 +15,7 @@ import numpy as np
 from icl_core import registry
 from icl_core.contract.run import Tensors, thinned
 from icl_core.runs.file import Damaged, Record, digest, pack, read, read_record
-from icl_core.runs.header import Header, header_of, key_in, new_record
+from icl_core.runs.header import Header, header_of, key_of_record, new_record
 from icl_core.runs.headers import stamp
 
 ORIGIN = "atlas"
@@ -98,7 +98,7 @@ class Atlases:
         """The form of a run's tensors and these, floats in single precision; None if the file is damaged or gone."""
         try:
             record, pool = _content(header.path, stamp(header.path))
-            cell = next(each for each in record["cells"] if key_in(each) == header.key)
+            cell = next(each for each in record["cells"] if key_of_record(each) == header.key)
             found = {name: pool[place] for name, place in cell["at"].items()}
         except Damaged as problem:
             self._tell(f"{header.path} is ignored: {problem}.")
@@ -129,8 +129,10 @@ def _listed(path: Path, experiment_id: str, changed: tuple[int, int]) -> tuple[H
     if record["experiment"] != experiment_id:
         raise Damaged(f"expected the atlas of {experiment_id}, got that of {record['experiment']}")
     cells = [{name: cell[name] for name in cell if name != "at"} for cell in record.pop("cells")]
-    whole = header_of(record, key_in(record), ORIGIN, path)
-    return whole, {key: header_of(cell, key, ORIGIN, path) for key, cell in zip(map(key_in, cells), cells, strict=True)}
+    whole = header_of(record, key_of_record(record), ORIGIN, path)
+    return whole, {
+        key: header_of(cell, key, ORIGIN, path) for key, cell in zip(map(key_of_record, cells), cells, strict=True)
+    }
 
 
 @lru_cache(maxsize=4)

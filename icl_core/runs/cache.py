@@ -16,7 +16,7 @@ import diskcache
 from diskcache.core import MODE_BINARY
 
 from icl_core.runs.bytes_disk import Refused, checked_key, create, within
-from icl_core.runs.disk import identity, odd, write_whole
+from icl_core.runs.disk import file_identity, is_odd, write_whole
 
 FAILED = (sqlite3.Error, diskcache.Timeout)
 _DAMAGED = ("SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR")  # the last: its schema makes no sense
@@ -139,7 +139,9 @@ class RunCache:
             return database.execute(question, given).fetchall()
 
     def _odd(self) -> bool:
-        return any(map(odd, (self.database, *(self.folder / f"cache.db-{each}" for each in ("journal", "wal", "shm")))))
+        return any(
+            map(is_odd, (self.database, *(self.folder / f"cache.db-{each}" for each in ("journal", "wal", "shm"))))
+        )
 
     def _check(self) -> None:
         if self._odd():
@@ -170,21 +172,21 @@ class RunCache:
         try:
             yield
         except (*FAILED, OSError) as problem:
-            self._tell(f"The cache of runs in {self.folder} could not be changed: {told(problem)}.")
+            self._tell(f"The cache of runs in {self.folder} could not be changed: {problem_text(problem)}.")
             self.close()
 
     def _open(self) -> diskcache.Cache:
         """The database; opened anew if it is no longer the one that was opened, when its folder was removed, say."""
         self._check()
-        if self._cache is None or self._opened != identity(self.database):
+        if self._cache is None or self._opened != file_identity(self.database):
             self.close()
             self.begun |= not self.database.exists() or not self.database.stat().st_size
             self._cache = create(self.folder, self.limit)
-            self._opened = identity(self.database)
+            self._opened = file_identity(self.database)
         return self._cache
 
 
-def told(problem: Exception) -> str:
+def problem_text(problem: Exception) -> str:
     """The problem in words; diskcache's Timeout has none."""
     return str(problem) or "its database did not let us write"
 

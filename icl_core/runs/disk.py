@@ -29,7 +29,7 @@ def write_whole(path: Path, content: bytes) -> None:
     _sync_folder(path.parent)  # the name, too, must be on the disk
 
 
-def note(path: Path, text: str) -> None:
+def write_note(path: Path, text: str) -> None:
     """Write a few characters for their owner alone, not synced. A link in that place is not followed: `OSError`."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0)
     with open(path, "w", encoding="utf-8", opener=lambda name, _: os.open(name, flags, 0o600)) as file:
@@ -46,7 +46,7 @@ def private_folder(folder: Path) -> Path:
     return folder
 
 
-def sweep(folder: Path) -> None:
+def delete_drafts(folder: Path) -> None:
     """Delete the drafts in `folder` whose writer was killed."""
     for path in folder.glob(".*"):
         match = _DRAFT.fullmatch(path.name)
@@ -55,7 +55,7 @@ def sweep(folder: Path) -> None:
                 path.unlink()
 
 
-def odd(path: Path) -> bool:
+def is_odd(path: Path) -> bool:
     """Whether a link, a pipe, on which a reader would wait for ever, or a folder lies there: no file of ours is one."""
     with suppress(OSError):
         return not stat.S_ISREG(path.lstat().st_mode)
@@ -68,7 +68,7 @@ def unwritable(folder: Path) -> Path | None:
     return None if os.path.isdir(there) and os.access(there, os.R_OK | os.W_OK | os.X_OK) else there
 
 
-def identity(path: Path) -> tuple[int, int] | None:
+def file_identity(path: Path) -> tuple[int, int] | None:
     """What tells the file from a later one of the same name; None if there is none."""
     with suppress(OSError):
         found = path.stat()

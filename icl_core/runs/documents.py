@@ -71,10 +71,10 @@ def keep_file(of: str, path: Path) -> list[str]:
 
 
 def _check_room(size: int, visitor: str) -> None:
-    kept = every()
+    kept = all_documents()
     _check("all texts and matrices", [*(each.size for each in kept), size], store.default().limit // SHARE)
     if visitor:
-        mine = [each.size for each in kept if visitor in owners.of(each.digest)]
+        mine = [each.size for each in kept if visitor in owners.owners_of(each.digest)]
         limit = room.size_limit(os.environ.get(limits.GIVEN) or GIVEN, limits.GIVEN)
         _check("your texts and matrices", [*mine, size], limit)
 
@@ -88,7 +88,7 @@ def _check(what: str, sizes: list[int], limit: int) -> None:
         )
 
 
-def every() -> list[Document]:
+def all_documents() -> list[Document]:
     """All that are kept, damaged ones too, the newest first."""
     return sorted(_every(), key=lambda each: -each.given)
 
@@ -107,12 +107,12 @@ def delete(document: Document, visitor: str | None = None) -> None:
     """Delete it, unless others gave it than `visitor`; None is whoever is at the machine. Runs that use it are away
     until it is given again. Raises `OSError` if it cannot be deleted, `BadSetting` where the visitor may not."""
     limits.check_writable()
-    if owners.others(document.digest, visitor):
-        return owners.leave(document.digest, visitor)
+    if owners.other_owners(document.digest, visitor):
+        return owners.remove(document.digest, visitor)
     document.path.unlink(missing_ok=True)
-    owners.forget(document.digest)
+    owners.remove_all(document.digest)
 
 
-def uses(config: Mapping[str, Any], document: Document) -> bool:
+def is_used_by(config: Mapping[str, Any], document: Document) -> bool:
     """Whether settings, by field, ask for it."""
     return document.digest in config.values()

@@ -11,23 +11,23 @@ from typing import Any
 from icl_core import registry
 from icl_core.contract import settings_io
 from icl_core.contract.knobs import BadSetting, NotHere, knobs_of
-from icl_core.contract.settings_io import from_kept
+from icl_core.contract.settings_io import from_stored
 from icl_core.runs.file import IDENTITY, Damaged, Record, canonical
 
 # How tensors are named and packed. `Experiment.upgrade` brings those of a lower form, or of none, up to this one.
 FORM = 2
 
 
-def plain(config: Any) -> dict[str, Any]:
+def stored_settings(config: Any) -> dict[str, Any]:
     """The settings as files keep them, be they a settings instance, a mapping or a namespace."""
     if isinstance(config, Mapping):
         return dict(config)
-    return vars(config).copy() if isinstance(config, SimpleNamespace) else settings_io.kept(config)
+    return vars(config).copy() if isinstance(config, SimpleNamespace) else settings_io.to_stored(config)
 
 
 def key_of(experiment_id: str, config: Any) -> str:
     """The key of `config` with the experiment's version of today; `BadSetting` for an unknown experiment."""
-    return key_in(new_record(experiment_id, config, {}))
+    return key_of_record(new_record(experiment_id, config, {}))
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Header:
 
     @cached_property
     def _typed(self) -> Any:
-        return from_kept(registry.experiment(self.experiment).config, self.config)
+        return from_stored(registry.experiment(self.experiment).config, self.config)
 
     @cached_property
     def _gives(self) -> bool:
@@ -63,7 +63,7 @@ def typed_config(header: Header) -> Any:
     try:
         if not header._gives:
             return header._typed
-        return from_kept(registry.experiment(header.experiment).config, header.config)
+        return from_stored(registry.experiment(header.experiment).config, header.config)
     except NotHere:
         raise
     except (TypeError, BadSetting) as problem:
@@ -73,10 +73,10 @@ def typed_config(header: Header) -> Any:
 def new_record(experiment_id: str, config: Any, info: Mapping[str, Any]) -> Record:
     """What a run's file says beside the tensors."""
     version = {"version": registry.version(experiment_id)}
-    return {**version, **info, "form": FORM, "experiment": experiment_id, "config": plain(config)}
+    return {**version, **info, "form": FORM, "experiment": experiment_id, "config": stored_settings(config)}
 
 
-def key_in(record: Mapping[str, Any]) -> str:
+def key_of_record(record: Mapping[str, Any]) -> str:
     """The key of the run that a file says it is: 20 hexadecimal digits of a hash of all that decides its content."""
     named = canonical({name: record[name] for name in IDENTITY})
     return hashlib.sha256(named.encode()).hexdigest()[:20]
@@ -89,7 +89,7 @@ def info_of(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def header_of(record: Mapping[str, Any], key: str, origin: str, path: Path) -> Header:
     """The header in `record`; raises `Damaged` unless it is the run called `key`."""
-    made = key_in(record)
+    made = key_of_record(record)
     if made != key:
         raise Damaged(f"expected the run {key}, got {made} ({record['experiment']} version {record['version']})")
     return Header(record["experiment"], key, record["config"], info_of(record), record["digest"], origin, path)

@@ -13,10 +13,10 @@ from filelock import FileLock
 
 from icl_core.contract.knobs import BadSetting
 from icl_core.machine import limits
-from icl_core.runs.cache import FAILED, RunCache, told
-from icl_core.runs.disk import odd, private_folder, sweep, unwritable
+from icl_core.runs.cache import FAILED, RunCache, problem_text
+from icl_core.runs.disk import delete_drafts, is_odd, private_folder, unwritable
 from icl_core.runs.file import Damaged, Record, pack, read_record
-from icl_core.runs.header import Header, header_of, key_in
+from icl_core.runs.header import Header, header_of, key_of_record
 from icl_core.runs.room import too_large
 
 
@@ -59,7 +59,7 @@ class LocalRuns:
     def save(self, record: Record, tensors: Mapping[str, np.ndarray]) -> Header:
         """Keep a run. Raises `BadSetting` if it is larger than the limit, `OSError` if it cannot be written, and as
         `pack`."""
-        key, content = key_in(record), pack(tensors, record)
+        key, content = key_of_record(record), pack(tensors, record)
         if refused := too_large(len(content), self._cache.limit):
             raise BadSetting(refused)
         if refused := self.unwritable():
@@ -69,7 +69,9 @@ class LocalRuns:
                 self._renew()
             path = self._cache.put(key, content)
         except FAILED as problem:
-            raise OSError(f"the run {key} could not be written to {self._cache.folder}: {told(problem)}") from problem
+            raise OSError(
+                f"the run {key} could not be written to {self._cache.folder}: {problem_text(problem)}"
+            ) from problem
         return header_of(read_record(path), key, "local", path)
 
     def use(self, key: str) -> None:
@@ -101,7 +103,7 @@ class LocalRuns:
     def _renew(self) -> None:
         """Set a damaged index aside and make it anew from the files."""
         lock = self.folder / "index.lock"
-        if odd(lock):
+        if is_odd(lock):
             self._moved(lock)
         with FileLock(lock, mode=0o600):
             if self._cache.damaged():  # else another process was quicker
@@ -116,7 +118,7 @@ class LocalRuns:
         """Take in whole runs that the index lacks, after a kill, say; set damaged ones aside; sweep drafts."""
         self._mended = True
         if not self.unwritable():
-            sweep(self._cache.folder)
+            delete_drafts(self._cache.folder)
             self._cache.adopt(self._whole)
             self._cache.begun = False
 

@@ -29,33 +29,33 @@ def add(what: str, visitor: str) -> None:
         _make_room(folder.parent, what)
 
 
-def of(what: str) -> set[str]:
+def owners_of(what: str) -> set[str]:
     """The visitors who want it."""
     with suppress(OSError):
         return {"" if path.name == _HERE else path.name for path in _folder(what).iterdir()}
     return set()
 
 
-def may(what: str, visitor: str | None) -> bool:
+def is_allowed(what: str, visitor: str | None) -> bool:
     """Whether `visitor` may give it up; None is whoever is at the machine."""
-    return visitor is None or visitor in of(what)
+    return visitor is None or visitor in owners_of(what)
 
 
-def others(what: str, visitor: str | None) -> set[str]:
+def other_owners(what: str, visitor: str | None) -> set[str]:
     """For whom it stays if `visitor` gives it up. Whoever is at the machine, None, decides for all. Raises `BadSetting`
     for somebody who has not asked for it."""
-    if not may(what, visitor):
+    if not is_allowed(what, visitor):
         raise BadSetting("only who asked for it, or whoever is at the machine, can cancel or delete it")
-    return set() if visitor is None else of(what) - {visitor}
+    return set() if visitor is None else owners_of(what) - {visitor}
 
 
-def leave(what: str, visitor: str | None) -> None:
+def remove(what: str, visitor: str | None) -> None:
     """`visitor` wants it no more. To be said once it has ended: what cannot be ended is still theirs to end."""
     if visitor is not None:
         (_folder(what) / _checked(visitor or _HERE)).unlink(missing_ok=True)
 
 
-def forget(what: str) -> None:
+def remove_all(what: str) -> None:
     """Nobody wants it any more: it is gone, or begins anew."""
     shutil.rmtree(_folder(what), ignore_errors=True)
 

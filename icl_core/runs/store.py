@@ -21,7 +21,17 @@ from icl_core.runs import owners, room
 from icl_core.runs.atlas import ORIGIN, Atlases
 from icl_core.runs.disk import write_whole
 from icl_core.runs.file import Damaged, pack, read, read_record
-from icl_core.runs.header import FORM, Header, header_of, info_of, key_in, key_of, new_record, plain, typed_config
+from icl_core.runs.header import (
+    FORM,
+    Header,
+    header_of,
+    info_of,
+    key_of,
+    key_of_record,
+    new_record,
+    stored_settings,
+    typed_config,
+)
 from icl_core.runs.headers import Headers
 from icl_core.runs.local import LocalRuns
 
@@ -51,12 +61,12 @@ class Store:
 
     def least_size(self, experiment_id: str, config: Any) -> int:
         """Bytes that a run of `config` takes at least, by the runs that are known; 0 if none tells."""
-        return room.least_size(self.headers(experiment_id), plain(config))
+        return room.least_size(self.headers(experiment_id), stored_settings(config))
 
     def find(self, experiment_id: str, config: Any) -> Header | None:
         """The run of `config`; if there is none, the smallest that holds its seeds among more of them; else that of the
         atlas, which is thinned."""
-        values = plain(config)
+        values = stored_settings(config)
         key = key_of(experiment_id, values)
         if found := self.exact(experiment_id, key):
             return found
@@ -79,7 +89,7 @@ class Store:
 
     def nearest(self, experiment_id: str, config: Any) -> Header | None:
         """The known run whose settings differ least from `config`; None if the experiment has no run at all."""
-        settings, values = registry.experiment(experiment_id).config, plain(config)
+        settings, values = registry.experiment(experiment_id).config, stored_settings(config)
 
         def apart(header: Header) -> tuple[float, int, str]:
             return settings_io.distance(settings, values, header.config), _ORIGINS.index(header.origin), header.key
@@ -146,7 +156,7 @@ class Store:
     def ship(self, experiment_id: str, config: Any, tensors: Tensors, info: Mapping[str, Any]) -> Header:
         """Write a run into artifacts/. For the build alone."""
         record = new_record(experiment_id, config, info)
-        key = key_in(record)
+        key = key_of_record(record)
         path = self._headers.shipped_path(experiment_id, key)
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, pack(tensors, record))
@@ -159,10 +169,10 @@ class Store:
         if header.origin != "local":
             raise ValueError(f"the run to delete must be local, got the {header.origin} run {header.key}")
         limits.check_writable()
-        if owners.others(header.key, visitor):
-            return owners.leave(header.key, visitor)
-        asked = owners.of(header.key)
-        owners.forget(header.key)  # first: whoever asks for it once it is gone is its owner
+        if owners.other_owners(header.key, visitor):
+            return owners.remove(header.key, visitor)
+        asked = owners.owners_of(header.key)
+        owners.remove_all(header.key)  # first: whoever asks for it once it is gone is its owner
         try:
             self._made.delete(header.key)
         except OSError:

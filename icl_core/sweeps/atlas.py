@@ -29,7 +29,7 @@ def configs(experiment_id: str) -> list[Any]:
     return list(dict.fromkeys(cell.config for each in grids(experiment_id) for cell in each.cells if cell.config))
 
 
-def ready(experiment_id: str, config: Any) -> dict[str, list[Any]]:
+def ready_values(experiment_id: str, config: Any) -> dict[str, list[Any]]:
     """Of every knob that the atlas has an axis for, the values at which it has the run of `config` otherwise."""
     known = store.default().atlases.headers(experiment_id)
     found: dict[str, list[Any]] = {}
@@ -49,7 +49,7 @@ def _key(experiment_id: str, config: Any, field: str, value: Any) -> str:
         return ""
 
 
-def header(experiment_id: str, key: str) -> Header | None:
+def atlas_header(experiment_id: str, key: str) -> Header | None:
     """The run that an atlas takes: one of the atlas that is there, so that it stays as it is, else a whole one."""
     kept = store.default()
     return kept.atlases.headers(experiment_id).get(key) or kept.exact(experiment_id, key)
@@ -63,12 +63,12 @@ def write(experiment_id: str, settings: Sequence[Any]) -> None:
     if planned is None or not settings:
         path.unlink(missing_ok=True)
         return
-    headers = [header(experiment_id, store.key_of(experiment_id, config)) for config in settings]
+    headers = [atlas_header(experiment_id, store.key_of(experiment_id, config)) for config in settings]
     runs = [_mapped(each) for each in headers]
     measured = [(config, _values(run)) for config, run in zip(settings, runs, strict=True)]
     base = planned.grids[0][0]
-    metrics = findings.records(registry.experiment(experiment_id), planned.findings(measured), base)
-    content = pack_atlas(experiment_id, settings_io.kept(base), runs, metrics)
+    metrics = findings.records_of(registry.experiment(experiment_id), planned.findings(measured), base)
+    content = pack_atlas(experiment_id, settings_io.to_stored(base), runs, metrics)
     if not path.exists() or path.read_bytes() != content:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)

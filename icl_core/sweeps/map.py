@@ -13,17 +13,17 @@ from icl_core import figures, registry
 from icl_core.contract.claims import Claim
 from icl_core.contract.experiment import Panel
 from icl_core.contract.knobs import BadSetting, values
-from icl_core.figures import Expected, Scale, Spot
-from icl_core.figures.axis_scale import said
+from icl_core.figures import Expected, GridCell, Scale
+from icl_core.figures.axis_scale import value_text
 from icl_core.sweeps.setting_grid import Axis, Grid
-from icl_core.sweeps.sweep import DONE, FAILED, Look, Outcome
+from icl_core.sweeps.sweep import DONE, FAILED, Outcome, SweepStatus
 
 FINE = {1: 81, 2: 25}  # points at which theory is drawn, along one axis or each of two
 WORDS = {"done": "not measured at this setting", "missing": "not asked for", "waiting": "waiting", "running": "running"}
 
 
 @dataclass(frozen=True)
-class Shown:
+class MapChoice:
     """What a map shows: a `metric`, by its claim's id, against the knob `x`, and `y` unless it is empty; every other
     axis at its value in `fixed`, or else at its first. `here` is the setting on screen, which is marked."""
 
@@ -34,7 +34,7 @@ class Shown:
     here: Any = None
 
 
-def draw(grid: Grid, look: Look, shown: Shown) -> Panel:
+def draw_map(grid: Grid, look: SweepStatus, shown: MapChoice) -> Panel:
     """The map of a sweep as far as it is. A spot's key is the index of its cell in the grid."""
     claim = next(each for each in registry.experiment(grid.experiment).claims if each.id == shown.metric)
     fixed = {axis.field: shown.fixed.get(axis.field, axis.values[0]) for axis in _others(grid, shown)}
@@ -52,11 +52,11 @@ def draw(grid: Grid, look: Look, shown: Shown) -> Panel:
     )
 
 
-def _others(grid: Grid, shown: Shown) -> list[Axis]:
+def _others(grid: Grid, shown: MapChoice) -> list[Axis]:
     return [axis for axis in grid.axes if axis.field not in (shown.x, shown.y)]
 
 
-def _sliced(grid: Grid, look: Look, shown: Shown, fixed: Mapping[str, Any]) -> list[tuple[int, Outcome]]:
+def _sliced(grid: Grid, look: SweepStatus, shown: MapChoice, fixed: Mapping[str, Any]) -> list[tuple[int, Outcome]]:
     """The cells on the map, with their indices, row by row: `y` the slower, `x` the faster."""
     on = [(i, each) for i, each in enumerate(look.outcomes) if fixed.items() <= dict(each.cell.at).items()]
     order = [grid.axis(name).values for name in (shown.y, shown.x) if name]
@@ -64,13 +64,13 @@ def _sliced(grid: Grid, look: Look, shown: Shown, fixed: Mapping[str, Any]) -> l
     return sorted(on, key=lambda item: [at.index(item[1].cell.at[name]) for at, name in zip(order, names, strict=True)])
 
 
-def _spot(index: int, outcome: Outcome, shown: Shown, claim: Claim) -> Spot:
+def _spot(index: int, outcome: Outcome, shown: MapChoice, claim: Claim) -> GridCell:
     record = outcome.measured.get(claim.id, {})
     value, error = (np.nan if (number := record.get(name)) is None else number for name in ("value", "error"))
     at = tuple(outcome.cell.at[name] for name in (shown.x, shown.y) if name)
-    where = ", ".join(f"{name} = {said(each)}" for name, each in outcome.cell.at.items())
+    where = ", ".join(f"{name} = {value_text(each)}" for name, each in outcome.cell.at.items())
     told = _with_error(value, error) if record else _why_not(outcome)
-    return Spot(at, value, error, outcome.status == FAILED, f"{where}<br>{told}", index)
+    return GridCell(at, value, error, outcome.status == FAILED, f"{where}<br>{told}", index)
 
 
 def _with_error(value: float, error: float) -> str:
@@ -95,7 +95,7 @@ def _by_factors(values: Sequence[float]) -> bool:
     return len(values) > 2 and bool(ratios.std() / ratios.mean() < gaps.std() / gaps.mean())
 
 
-def _here(grid: Grid, shown: Shown, fixed: Mapping[str, Any]) -> tuple[Any, Any] | None:
+def _here(grid: Grid, shown: MapChoice, fixed: Mapping[str, Any]) -> tuple[Any, Any] | None:
     """Where the setting on screen is, if it lies on the map: all that the map does not show is as in the sweep."""
     if shown.here is None:
         return None
@@ -113,7 +113,7 @@ def _within(axis: Axis, value: Any) -> bool:
     return value in axis.values or (axis.knob.kind == "slider" and axis.values[0] < value < axis.values[-1])
 
 
-def _line(grid: Grid, shown: Shown, fixed: Mapping[str, Any], x: Scale) -> list[Expected]:
+def _line(grid: Grid, shown: MapChoice, fixed: Mapping[str, Any], x: Scale) -> list[Expected]:
     if not x.numeric or len(x.values) < 2:
         return []
     base, at, found = replace(grid.base, **fixed), tuple(x.between(FINE[1])), []
@@ -124,7 +124,7 @@ def _line(grid: Grid, shown: Shown, fixed: Mapping[str, Any], x: Scale) -> list[
     return found
 
 
-def _contours(grid: Grid, shown: Shown, fixed: Mapping[str, Any], x: Scale, y: Scale) -> list[Expected]:
+def _contours(grid: Grid, shown: MapChoice, fixed: Mapping[str, Any], x: Scale, y: Scale) -> list[Expected]:
     if not (x.numeric and y.numeric) or min(len(x.values), len(y.values)) < 2:
         return []
     base, across, up, found = replace(grid.base, **fixed), tuple(x.between(FINE[2])), tuple(y.between(FINE[2])), []
@@ -149,7 +149,7 @@ def _expected(
     return tuple(found)
 
 
-def _title(grid: Grid, claim: Claim, shown: Shown, spots: Sequence[Spot]) -> str:
+def _title(grid: Grid, claim: Claim, shown: MapChoice, spots: Sequence[GridCell]) -> str:
     """What is seen: from where to where the numbers go."""
     name = claim.label[:1].upper() + claim.label[1:]
     known = [spot for spot in spots if np.isfinite(spot.value)]
@@ -161,13 +161,13 @@ def _title(grid: Grid, claim: Claim, shown: Shown, spots: Sequence[Spot]) -> str
     return f"{name}: " + (f"from {ends[0]} to {ends[1]}" if len(ends) == 2 else ends[0])
 
 
-def _number(spot: Spot, symbols: Sequence[str]) -> str:
+def _number(spot: GridCell, symbols: Sequence[str]) -> str:
     """A number, with where it is."""
-    where = ", ".join(f"{symbol} = {said(value)}" for symbol, value in zip(symbols, spot.at, strict=True))
+    where = ", ".join(f"{symbol} = {value_text(value)}" for symbol, value in zip(symbols, spot.at, strict=True))
     return f"{figures.significant(spot.value)} ({where})"
 
 
-def _caption(claim: Claim, shown: Shown, grid: Grid) -> str:
+def _caption(claim: Claim, shown: MapChoice, grid: Grid) -> str:
     """What to look at."""
     blank = "Each cell is a run; it is blank where there is none yet and crossed where it failed."
     what = blank if shown.y else "Each dot is a run, with its error as a band; a cross stands where one failed."
@@ -177,7 +177,7 @@ def _caption(claim: Claim, shown: Shown, grid: Grid) -> str:
     return f"The claim, at its own setting: {claim.text} {what} Click on one to open it.{dotted}"
 
 
-def _data(look: Look, metric: str) -> pd.DataFrame:
+def _data(look: SweepStatus, metric: str) -> pd.DataFrame:
     rows = []
     for each in look.outcomes:
         record = each.measured.get(metric, {}) if each.status == DONE else {}

@@ -9,7 +9,7 @@ from typing import Any
 
 from icl_core import registry
 from icl_core.contract.knobs import BadSetting, Knob, knobs_of
-from icl_core.contract.settings_io import today
+from icl_core.contract.settings_io import current_name
 
 MOST_AXES, MOST_CELLS = 4, 400
 REPEATS = ("seed", "seeds")  # they repeat a cell and make no other
@@ -87,7 +87,7 @@ def _axis(word: str, known: Mapping[str, Knob]) -> Axis:
     name, equals, given = word.partition("=")
     if not equals:
         raise BadSetting(f"a swept knob must be written NAME=VALUE,VALUE, got {word!r:.80}")
-    field = today(known, name)
+    field = current_name(known, name)
     if field in REPEATS:
         raise BadSetting(f"a sweep must be over knobs other than {' and '.join(REPEATS)}, got {field}")
     if field not in known:

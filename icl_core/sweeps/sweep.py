@@ -45,7 +45,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class SweepStatus:
     """A sweep at one moment. `seconds_left` is None where no run tells how long one takes."""
 
     outcomes: tuple[Outcome, ...]
@@ -81,7 +81,7 @@ class Sweep:
         outcomes = zip(self._keys, self.look().outcomes, strict=True)
         missing = [(key, each.cell) for key, each in outcomes if key and each.status == MISSING]
         if visitor:
-            limits.check_queued(turns.count(visitor, queue.states()), len(missing))
+            limits.check_queued(turns.count_jobs(visitor, queue.states()), len(missing))
         for key, cell in missing:
             try:
                 queue.submit(self.grid.experiment, cell.config, later=True, visitor=visitor)
@@ -93,12 +93,12 @@ class Sweep:
         """Why runs were refused when they were asked for."""
         return tuple(dict.fromkeys(self._refused.values()))
 
-    def look(self, workers: int = 1) -> Look:
+    def look(self, workers: int = 1) -> SweepStatus:
         """How far every cell is. Reads headers and states, no tensors."""
         runs, states = self._runs(), {state.key: state for state in queue.states()}
         cells = zip(self.grid.cells, self._keys, strict=True)
         outcomes = tuple(self._outcome(cell, key, runs, states.get(key or "")) for cell, key in cells)
-        return Look(outcomes, self._seconds_left(outcomes, workers))
+        return SweepStatus(outcomes, self._seconds_left(outcomes, workers))
 
     def cost(self) -> tuple[int, float | None]:
         """How many runs are still to be made, and the seconds that they take on one idle core."""
@@ -108,17 +108,17 @@ class Sweep:
     def cancel(self, visitor: str | None = None) -> None:
         """Give up what is not done yet and `visitor` asked for, for good; None, at the machine, all of it."""
         for state in self._on_its_way():
-            if owners.may(state.key, visitor):
+            if owners.is_allowed(state.key, visitor):
                 queue.cancel(state.key, visitor=visitor)
 
     def may_cancel(self, visitor: str | None) -> bool:
         """Whether anything on its way was asked for by `visitor`."""
-        return any(owners.may(state.key, visitor) for state in self._on_its_way())
+        return any(owners.is_allowed(state.key, visitor) for state in self._on_its_way())
 
     def interrupt(self) -> None:
         """Stop at checkpoints, for the command line. `ask` goes on from there."""
         for state in self._on_its_way():
-            if state.status == "queued" and owners.may(state.key, ""):
+            if state.status == "queued" and owners.is_allowed(state.key, ""):
                 queue.cancel(state.key, visitor="")  # first, or a worker that stops would take the next
         for state in self._on_its_way():
             queue.interrupt(state.key)
@@ -138,7 +138,7 @@ class Sweep:
     ) -> Outcome:
         if key is None or key in self._refused:
             return Outcome(cell, FAILED, cell.refused or self._refused[key or ""])
-        if header := _smallest(runs.get(_but_seeds(store.plain(cell.config)), ()), key, cell.config):
+        if header := _smallest(runs.get(_but_seeds(store.stored_settings(cell.config)), ()), key, cell.config):
             return Outcome(cell, DONE, header.info.get("message", ""), header)
         if job is None:
             return Outcome(cell, MISSING)

@@ -8,14 +8,14 @@ from typing import Any
 from tqdm import tqdm
 
 from icl_core.jobs import spawn
-from icl_core.jobs.folder import trouble
-from icl_core.jobs.terminal import Failed, say
-from icl_core.sweeps.sweep import DONE, FAILED, RUNNING, Look, Outcome, Sweep
+from icl_core.jobs.folder import write_problem
+from icl_core.jobs.terminal import Failed, print_obstacle
+from icl_core.sweeps.sweep import DONE, FAILED, RUNNING, Outcome, Sweep, SweepStatus
 
 PAUSE = 1.0  # seconds between looks: runs take longer, and looking costs the trainings time
 
 
-def carry_out(sweep: Sweep, workers: int | None) -> Look:
+def carry_out(sweep: Sweep, workers: int | None) -> SweepStatus:
     """Make all runs that are missing, `workers` at a time. Raises `Failed` where nothing can be written; Ctrl-C stops
     at checkpoints, and the same sweep goes on from there."""
     spawn.check_count(workers)
@@ -23,20 +23,20 @@ def carry_out(sweep: Sweep, workers: int | None) -> Look:
         sweep.ask()
         return _watch(sweep, workers)
     except OSError as problem:
-        raise Failed(f"the sweep cannot start: {trouble(problem)}") from problem
+        raise Failed(f"the sweep cannot start: {write_problem(problem)}") from problem
     except KeyboardInterrupt:
         sweep.interrupt()
         print("interrupted; the same command goes on from here", file=sys.stderr)
         raise
 
 
-def _watch(sweep: Sweep, workers: int | None) -> Look:
+def _watch(sweep: Sweep, workers: int | None) -> SweepStatus:
     said: set[str] = set()
     form = "{l_bar}{bar}| {n_fmt} of {total_fmt} runs{postfix}"
     with tqdm(total=len(sweep.grid.cells), desc="sweep", file=sys.stderr, bar_format=form, disable=None) as bar:
         while True:
             look = sweep.look(spawn.trainings(workers))
-            say([each.job for each in look.outcomes if each.job], said)
+            print_obstacle([each.job for each in look.outcomes if each.job], said)
             bar.n = look.counts[DONE]
             bar.set_postfix_str(_postfix(look))
             if look.ended and not any(each.job and each.job.status == "left" for each in look.outcomes):
@@ -47,7 +47,7 @@ def _watch(sweep: Sweep, workers: int | None) -> Look:
             time.sleep(PAUSE)
 
 
-def _postfix(look: Look) -> str:
+def _postfix(look: SweepStatus) -> str:
     counts = [f"{look.counts[name]} {name}" for name in (RUNNING, FAILED) if look.counts[name]]
     left = [] if look.ended or look.seconds_left is None else [f"{tqdm.format_interval(look.seconds_left)} left"]
     return ", ".join([*counts, *left])
@@ -61,7 +61,7 @@ def row(outcome: Outcome) -> dict[str, Any]:
     return {"settings": dict(outcome.cell.at), **about, "metrics": metrics}
 
 
-def table(look: Look) -> str:
+def table(look: SweepStatus) -> str:
     """A line a cell: its settings, then every metric's value; where there is none, what has become of the cell."""
     fields = list(look.outcomes[0].cell.at)
     lines = [[*fields, *look.metrics]]

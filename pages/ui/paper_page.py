@@ -54,16 +54,16 @@ def show(name: str) -> None:
 
 def _side(setting: Setting, found: Any, pending: Pending | None) -> None:
     """The sidebar: presets, settings, where the run comes from; in a lesson what it leaves of them."""
-    lesson.side(setting)
-    if not lesson_rules.hides(setting.lesson, PRESETS):
+    lesson.show_in_sidebar(setting)
+    if not lesson_rules.is_hidden(setting.lesson, PRESETS):
         sidebar.presets(setting)
-    if not lesson_rules.hides(setting.lesson, SETTINGS):
+    if not lesson_rules.is_hidden(setting.lesson, SETTINGS):
         sidebar.config_knobs(setting)
-    if not lesson_rules.hides(setting.lesson, TRAIN) and not (found is None and limits.read_only()):
+    if not lesson_rules.is_hidden(setting.lesson, TRAIN) and not (found is None and limits.read_only()):
         with st.container(key="run", gap="small"):
             _run_line(setting, found, pending)
             if not limits.read_only():
-                auto_train.switch()
+                auto_train.show_switch()
 
 
 def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[findings.Summary]) -> None:
@@ -71,14 +71,14 @@ def _header(paper: Paper, setting: Setting, shown: Any, claims: Sequence[finding
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="header"):
         with st.container(horizontal=True, width="content", vertical_alignment="center", key="title"):
             st.title(menu.short_title(paper.name), anchor=False, width="content")
-            if len(paper.experiments) > 1 and not lesson_rules.hides(setting.lesson, EXPERIMENTS):
+            if len(paper.experiments) > 1 and not lesson_rules.is_hidden(setting.lesson, EXPERIMENTS):
                 titles = {name: registry.experiment(f"{paper.name}.{name}").title for name in paper.experiments}
                 key = f"experiment of {paper.name}"
                 widgets.select("Experiment", key, titles, "experiment", {"experiment": setting.name})
         with st.container(horizontal=True, width="content", vertical_alignment="center", key="tools"):
-            lesson.way_out(setting)
-            if claims and not lesson_rules.hides(setting.lesson, drawers.EVIDENCE):
-                st.button(f"{verdicts.told(claims)} ▸", key="verdicts", type="tertiary", on_click=_evidence)
+            lesson.leave_button(setting)
+            if claims and not lesson_rules.is_hidden(setting.lesson, drawers.EVIDENCE):
+                st.button(f"{verdicts.summary_line(claims)} ▸", key="verdicts", type="tertiary", on_click=_evidence)
             # opened, it is drawn anew: what the link holds may have changed below it, where the page is a fragment
             with st.popover("⋯", help="Share, export, projector", key="more", on_change="rerun"):
                 sharing.tools(setting, shown)
@@ -114,7 +114,7 @@ def _run_line(setting: Setting, found: Any, pending: Pending | None) -> None:
             st.warning(escape_markdown(found.info["message"]))
         if trains:
             train_longer.offer(setting)
-    elif pending is not None and training.growing(pending.job()):
+    elif pending is not None and training.is_active(pending.job()):
         st.caption("In training: see its progress on the page.")
     elif pending is not None and (refused := training.run_button(setting, "sidebar")):
         st.caption(refused)
@@ -124,10 +124,10 @@ def _main(
     setting: Setting, shown: Any, run: Run | None, claims: Sequence[findings.Summary], pending: Pending | None
 ) -> None:
     if run is None and pending is not None:
-        job = training.look(pending)
-        training.say(setting, pending, job)
-        if training.growing(job):
-            training.line(pending.key)
+        job = training.pending_job(pending)
+        training.show_pending(setting, pending, job)
+        if training.is_active(job):
+            training.show_progress(pending.key)
     if shown is None:
         told = "This experiment has no run yet."
         st.info(told if limits.read_only() else f"{told} Train it, and its figures appear here.")
@@ -168,7 +168,7 @@ def _get_ready() -> None:
 def _pending(setting: Setting, found: Any, shown: Any) -> Pending | None:
     """What is to be done for a setting without a run, begun if that takes seconds; what was begun before is not."""
     key = store.key_of(setting.id, setting.config)
-    auto_train.move_on(key)
+    auto_train.drop_job(key)
     if found is not None or setting.refused:
         return None
     auto_train.begin(setting, key)
@@ -177,7 +177,7 @@ def _pending(setting: Setting, found: Any, shown: Any) -> Pending | None:
 
 
 def _named(setting: Setting, shown: Any) -> str:
-    nearest = settings_io.from_kept(setting.experiment.config, shown.config)
+    nearest = settings_io.from_stored(setting.experiment.config, shown.config)
     known = knobs.knobs_of(setting.experiment.config)
     fields = [field for field in known if getattr(nearest, field) != getattr(setting.config, field)]
     return (

@@ -29,7 +29,7 @@ def test_a_tour_leads_through_the_beats_of_a_paper_by_one_key(server: str, windo
     is there, a test of the scripts says."""
     found = registry.papers()[paper]
     names = found.tour or tuple(found.experiments)
-    stops = [(name, beat) for name in names for beat in registry.experiment(f"{paper}.{name}").script.beats]
+    stops = [(name, beat) for name in names for beat in registry.experiment(f"{paper}.{name}").story.beats]
     if paper != PAPERS[-1]:
         before = [at for at, (name, _) in enumerate(stops) if name == names[-2]]
         stops = stops[before[-1] :]

@@ -29,7 +29,7 @@ def look() -> set[str]:
             raise Wrong(f"the run {header.key} has other digits than untouched")
         found.add(header.key)
     for job in queue.states():
-        queue.partial(job.key)
+        queue.partial_curves(job.key)
         if not training.describe(job) or (job.status == "failed" and not job.message):
             raise Wrong(f"nothing is told of the job {job.key}, {job.status}")
     return found

@@ -57,7 +57,7 @@ def prepare() -> None:
     job_progress.SOON = job_progress.TELL = 0.01
     job_progress.LOOK = 0.002
     train.FIRST_PAUSE = 0.0
-    worker.touched = dict  # nobody changes the code meanwhile
+    worker.source_mtimes = dict  # nobody changes the code meanwhile
     spawn._start_worker = lambda *given: None  # a worker is begun by the case itself
     device.keep_imports()  # or every process would copy all pages of this one when it looks for garbage
 

@@ -125,9 +125,9 @@ def test_under_layer_norm_a_stream_is_the_sum_of_its_parts():
 def test_predictions_are_made_of_counts_and_of_logits(preset):
     run, experiment = shipped("birth.counting", preset), registry.experiment("birth.counting")
     drawing = next(each for each in experiment.drawings if each.name == "next")
-    assert drawing.cells is not None
+    assert drawing.explanations is not None
     for view in views("birth.counting", run, position=9):
-        (found,), figure = drawing.cells(run, view), drawing.draw(run, view).figure
+        (found,), figure = drawing.explanations(run, view), drawing.draw(run, view).figure
         assert figure is not None
         np.testing.assert_allclose(found.matrix, [bar["y"] for bar in figure.data], rtol=1e-5)
         for row, column in np.ndindex(*found.matrix.shape):

@@ -172,8 +172,8 @@ def test_the_classroom_counts_single_states_then_pairs():
     experiment = registry.experiment("birth.counting")
     header = store.default().preset("birth.counting", "classroom")
     run = store.default().load(header) if header else None
-    assert run is not None and experiment.script is not None
-    beats, view = {beat.name: beat for beat in experiment.script.beats}, experiment.view()
+    assert run is not None and experiment.story is not None
+    beats, view = {beat.name: beat for beat in experiment.story.beats}, experiment.view()
     for name, begins in (("unigrams", "How often each state occurs"), ("jump", "With the jump")):
         asked = beats[name].ask
         assert asked is not None and asked.choices[asked.right(run, view)].startswith(begins)

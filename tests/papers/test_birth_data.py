@@ -138,8 +138,8 @@ def test_the_answers_are_those_of_the_classroom():
     experiment = registry.experiment("birth.data")
     header = store.default().preset("birth.data", "classroom")
     run = store.default().load(header) if header else None
-    assert run is not None and experiment.script is not None
-    asked = {beat.name: beat.ask for beat in experiment.script.beats if beat.ask}
+    assert run is not None and experiment.story is not None
+    asked = {beat.name: beat.ask for beat in experiment.story.beats if beat.ask}
     expected = {"order": "One fixed, frequent", "elsewhere": "Clearly fewer"}
     for name, begins in expected.items():
         assert asked[name].choices[asked[name].right(run, View())].startswith(begins)

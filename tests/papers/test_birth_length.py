@@ -9,7 +9,7 @@ import torch
 from icl_core import registry
 from icl_core.contract.experiment import Run, names
 from icl_core.papers.birth.length import train
-from icl_core.papers.birth.length.arrival_times import first_crossing, doubling, slope, slopes, times
+from icl_core.papers.birth.length.arrival_times import doubling, first_crossing, slope, slopes, times
 from icl_core.papers.birth.length.claims import SGD
 from icl_core.papers.birth.length.metrics import measure
 from icl_core.papers.birth.length.settings import OPTIMISERS, Config, lengths_of, training
@@ -113,7 +113,7 @@ def test_the_answers_are_those_of_the_classroom():
     experiment = registry.experiment("birth.length")
     header = store.default().preset("birth.length", "classroom")
     run = store.default().load(header) if header else None
-    assert run is not None and experiment.script is not None
-    asked = {beat.name: beat.ask for beat in experiment.script.beats if beat.ask}
+    assert run is not None and experiment.story is not None
+    asked = {beat.name: beat.ask for beat in experiment.story.beats if beat.ask}
     for name, begins in (("wait", "About as long"), ("positions", "About four times as long")):
         assert asked[name].choices[asked[name].right(run, experiment.view())] == begins

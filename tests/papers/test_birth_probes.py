@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from icl_core.figures import characters
+from icl_core.figures import visible_characters
 from icl_core.papers.birth.shared import probes
 from icl_core.papers.birth.shared.construction import construct
 from icl_core.papers.birth.shared.memories import FLOOR, log_bigram, memory, memory_tokens
@@ -90,7 +90,7 @@ def test_the_margin_is_the_right_reading_less_the_best_wrong_one():
 def test_a_map_holds_the_readings_and_names_its_rows_and_columns(triggers):
     weights, task = half_learned(triggers=triggers, K=5)
     tokens = memory_tokens(task).tolist()
-    shown = characters(list(task.characters))
+    shown = visible_characters(list(task.characters))
     few = [shown[i] for i in tokens]
     expected = {
         "W_K1": (

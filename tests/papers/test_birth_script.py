@@ -20,13 +20,13 @@ def question(beat: Beat) -> Question:
 def told(name: str):
     """The first preset's run, its view, and the beats by name."""
     experiment = registry.experiment(f"birth.{name}")
-    assert experiment.script is not None
+    assert experiment.story is not None
     preset = experiment.presets[0]
     header = store.default().preset(f"birth.{name}", preset.name)
     assert header is not None
     run = store.default().load(header)
     assert run is not None
-    return run, experiment.view(**preset.view), {beat.name: beat for beat in experiment.script.beats}
+    return run, experiment.view(**preset.view), {beat.name: beat for beat in experiment.story.beats}
 
 
 @pytest.mark.parametrize(
@@ -51,23 +51,25 @@ def test_another_order_gives_another_answer_and_leaves_the_beat_out():
     other = Run(run.config, {**run.tensors, **swapped})
     asked = question(beats["output"])
     assert asked.choices[asked.right(other, view)].startswith("W_K²")
-    assert beats["output"] not in story.told(registry.experiment("birth.induction").script, other)
+    assert beats["output"] not in story.resolve_beats(registry.experiment("birth.induction").story, other)
 
 
 def test_what_the_example_gets_wrong_at_the_end_is_explained_where_there_is_any():
     run, view, beats = told("induction")
-    assert " The second X still puts only " in story.said(beats["close"].say, run, view)
+    assert " The second X still puts only " in story.sentence_of(beats["close"].say, run, view)
     truth = np.broadcast_to(run["example/truth"], run["reading/predicted"].shape)
     right = Run(run.config, {**run.tensors, "reading/predicted": truth})
-    assert story.said(beats["close"].say, right, view).endswith("say what followed it.")
+    assert story.sentence_of(beats["close"].say, right, view).endswith("say what followed it.")
 
 
 def test_what_training_quietens_is_read_from_the_run():
     run, view, beats = told("constructed")
-    said = story.said(beats["close"].say, run, view)
+    said = story.sentence_of(beats["close"].say, run, view)
     assert "W_K²" in said and "W_O²" in said and "W_K¹" not in said  # whose cross-talk training leaves louder
     louder = {name: each * 9 for name, each in run.tensors.items() if name.startswith("beside/talk")}
-    assert "After training" not in story.said(beats["close"].say, Run(run.config, {**run.tensors, **louder}), view)
+    assert "After training" not in story.sentence_of(
+        beats["close"].say, Run(run.config, {**run.tensors, **louder}), view
+    )
 
 
 def test_exact_pairs_could_have_helped_or_done_nothing():

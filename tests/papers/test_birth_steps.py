@@ -229,7 +229,7 @@ def test_the_stage_reads_the_last_position_as_the_measures_do():
 
 def test_the_shipped_run_makes_a_head_and_its_questions_have_their_answers():
     run = shipped("birth.steps", "three steps")
-    script, view = registry.experiment("birth.steps").script, View()
+    script, view = registry.experiment("birth.steps").story, View()
     assert script is not None
     asked = [beat.ask for beat in script.beats if beat.ask]
     right = [each.choices[each.right(run, view)] for each in asked]

@@ -41,8 +41,8 @@ def test_where_the_token_gives_the_products_the_windows_are_not_spoken_of():
 
 
 def test_widths_that_are_suggested_are_accepted():
-    assert learns.EXPERIMENT.script is not None
-    typed = [each.fields["widths"] for each in learns.EXPERIMENT.script.tries if "widths" in each.fields]
+    assert learns.EXPERIMENT.story is not None
+    typed = [each.fields["widths"] for each in learns.EXPERIMENT.story.tries if "widths" in each.fields]
     assert typed
     for widths in typed:
         for preset in learns.EXPERIMENT.presets:

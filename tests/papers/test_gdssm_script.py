@@ -28,7 +28,7 @@ from icl_core.runs import store
 def test_tasks_are_told_as_a_setting_has_them(experiment, preset, change, says):
     found = registry.experiment(f"gdssm.{experiment}")
     config = next(each.config for each in found.presets if each.name == preset)
-    assert says in story.task_of(found.script.task, replace(config, **change))
+    assert says in story.task_of(found.story.task, replace(config, **change))
 
 
 def test_what_a_graft_leaves_is_what_its_drawing_shows():

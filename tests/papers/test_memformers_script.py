@@ -18,8 +18,8 @@ def first(name: str):
     header = store.default().preset(f"memformers.{name}", experiment.presets[0].name)
     assert header is not None
     run = store.default().load(header)
-    assert run is not None and experiment.script is not None
-    return experiment, run, experiment.view(), {beat.name: beat for beat in experiment.script.beats}
+    assert run is not None and experiment.story is not None
+    return experiment, run, experiment.view(), {beat.name: beat for beat in experiment.story.beats}
 
 
 def planted(run: Run, steps, away) -> Run:
@@ -43,14 +43,14 @@ def test_from_when_on_all_layers_are_close(away, step, said):
     other = planted(run, [0, 100, 1000, 2500], away)
     assert story.step_of(beats["found"], other) == step
     if step is not None:
-        assert said in story.said(beats["found"].say, other, view)
+        assert said in story.sentence_of(beats["found"].say, other, view)
 
 
 def test_without_another_seed_none_is_compared():
     experiment, run, *_ = first("convergence")
     alone = {name: each[:1] for name, each in run.tensors.items() if name.startswith("curve/distance")}
     single = Run(replace(run.config, seeds=1), {**run.tensors, **alone})
-    told = [beat.name for beat in story.told(experiment.script, single)]
+    told = [beat.name for beat in story.resolve_beats(experiment.story, single)]
     assert "seeds" not in told and {"noise", "steps", "close"} <= set(told)
 
 
@@ -78,7 +78,7 @@ def test_a_rate_counts_as_large_from_where_it_is_the_nearest():
 
 def test_tasks_are_told_as_a_setting_has_them():
     experiment = registry.experiment("memformers.variances")
-    tasks = {each.name: story.task_of(experiment.script.task, each.config) for each in experiment.presets}
+    tasks = {each.name: story.task_of(experiment.story.task, each.config) for each in experiment.presets}
     assert "directions of its own" in tasks["figure 8"] and "the same directions" in tasks["one covariance"]
     other = replace(experiment.presets[0].config, variances="1, 4")
-    assert "variance 1 or 4" in story.task_of(experiment.script.task, other)
+    assert "variance 1 or 4" in story.task_of(experiment.story.task, other)

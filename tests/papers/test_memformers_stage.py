@@ -17,7 +17,7 @@ WRITTEN = 45  # letters of a title that fit above a seat
 
 @cache
 def first_run(experiment_id):
-    return store.default().load(store.default().exact(experiment_id, build.wanted(experiment_id)[0].key))
+    return store.default().load(store.default().exact(experiment_id, build.wanted_runs(experiment_id)[0].key))
 
 
 def on_stage(experiment, config):

@@ -38,7 +38,9 @@ def _filtered(found: list[Summary]) -> tuple[list[Summary], bool]:
     papers = list(registry.papers())
     paper = st.pills("Paper", papers, format_func=menu.short_title, selection_mode="multi", key="claims: paper")
     present = [verdict for verdict in verdicts.MARKS if any(summary.verdict == verdict for summary in found)]
-    verdict = st.pills("Verdict", present, format_func=verdicts.marked, selection_mode="multi", key="claims: verdict")
+    verdict = st.pills(
+        "Verdict", present, format_func=verdicts.mark_verdict, selection_mode="multi", key="claims: verdict"
+    )
     kept = [one for one in found if one.first.paper in (paper or papers) and one.verdict in (verdict or present)]
     return kept, bool(verdict)
 
@@ -50,7 +52,7 @@ def _section(paper: str, found: list[Summary], by_verdict: bool) -> None:
     by_place = sorted(found, key=lambda summary: ids.index(summary.first.experiment))  # stable: failing ones first
     for id, own in groupby(by_place, key=lambda summary: summary.first.experiment):
         own = list(own)
-        title = f"**{escape_markdown(registry.experiment(id).title)}** · {verdicts.counted(own)}"
+        title = f"**{escape_markdown(registry.experiment(id).title)}** · {verdicts.counts_text(own)}"
         with st.expander(title, expanded=by_verdict, key=f"claims of {id}, {by_verdict}"):
             evidence.show(own)
             menu.link(paper, "See the figures", {"experiment": id.partition(".")[2]})

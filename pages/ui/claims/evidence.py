@@ -27,9 +27,9 @@ def _row(summary: Summary) -> str:
     elsewhere = f"; elsewhere: {others}" if others else ""
     values = f"{_values(summary.here) or 'not run at its own setting'}{elsewhere}"
     return (
-        f"<li><strong>{escape(verdicts.marked(summary.verdict))}</strong><p>{escape(claim.text)}</p>"
+        f"<li><strong>{escape(verdicts.mark_verdict(summary.verdict))}</strong><p>{escape(claim.text)}</p>"
         f'<p class="more">{escape(verdicts.origin(summary.first))}<br>'
-        f"{escape(claim.label)}: {values} · {escape(verdicts.promised(claim))}{_because(summary)}</p></li>"
+        f"{escape(claim.label)}: {values} · {escape(verdicts.bound_text(claim))}{_because(summary)}</p></li>"
     )
 
 
@@ -49,7 +49,7 @@ def _because(summary: Summary) -> str:
 
 def _values(found: Iterable[Finding]) -> str:
     return "; ".join(
-        f"{escape(verdicts.measured(finding.metric))} in {_where(finding)}{_seeds(finding.header)}"
+        f"{escape(verdicts.value_text(finding.metric))} in {_where(finding)}{_seeds(finding.header)}"
         for finding in found
         if finding.header
     )

@@ -8,7 +8,7 @@ from html import escape
 import streamlit as st
 
 from icl_core.contract.claims import ELSEWHERE, NOT_DECIDED, NOT_RUN, VERDICTS, Claim, Metric
-from icl_core.findings.findings import Finding, Summary, rank
+from icl_core.findings.findings import Finding, Summary, verdict_rank
 
 MARKS = {
     **{failed: "✗" for _, failed in VERDICTS.values()},
@@ -22,7 +22,7 @@ _SHADES = {VERDICTS["paper"][0]: "kept", NOT_DECIDED: "open", VERDICTS["paper"][
 KINDS = {"paper": "The paper", "theory": "Exact theory", "ours": "Ours"}
 
 
-def measured(metric: Metric) -> str:
+def value_text(metric: Metric) -> str:
     """The value with its error, or that there is none."""
     if metric.value is None or math.isnan(metric.value):
         return "not run"
@@ -30,7 +30,7 @@ def measured(metric: Metric) -> str:
     return f"{_number(metric.value)}{error}"
 
 
-def promised(claim: Claim) -> str:
+def bound_text(claim: Claim) -> str:
     """What it should be, and what counts as well: "expected: near 1 ± 0.1", "expected: at least 1 (0.9 counts)"."""
     told = f"expected: {claim.relation} {_number(claim.bound)}"
     if not claim.tolerance:
@@ -48,15 +48,15 @@ def origin(finding: Finding) -> str:
     return f"{KINDS[claim.kind]}{quote} ({claim.source}; {finding.setting})"
 
 
-def marked(verdict: str) -> str:
+def mark_verdict(verdict: str) -> str:
     """A verdict after its mark: "✓ holds"."""
     return f"{MARKS[verdict]} {verdict}"
 
 
-def counted(found: Iterable[Summary]) -> str:
+def counts_text(found: Iterable[Summary]) -> str:
     """How many claims have each verdict, failing ones first: "✗ not reproduced 1, ✓ reproduced 5"."""
     counts = Counter(summary.verdict for summary in found)
-    return ", ".join(f"{marked(verdict)} {counts[verdict]}" for verdict in sorted(counts, key=rank))
+    return ", ".join(f"{mark_verdict(verdict)} {counts[verdict]}" for verdict in sorted(counts, key=verdict_rank))
 
 
 def _number(value: float, digits: int = 3) -> str:
@@ -66,7 +66,7 @@ def _number(value: float, digits: int = 3) -> str:
     return (f"{rounded:,.0f}" if whole else f"{rounded:.{digits}g}").replace("-", "\N{MINUS SIGN}")
 
 
-def told(found: Iterable[Summary]) -> str:
+def summary_line(found: Iterable[Summary]) -> str:
     """How the paper's own claims of some experiments fared, in a line: "The paper, here: 5 of 7 reproduced, 2 open";
     others' where it has none that was run at its setting."""
     for kind, words in KINDS.items():
@@ -113,5 +113,5 @@ def bar(title: str, kinds: Mapping[str, Mapping[str, int]], longest: int) -> str
 
 def _words(kind: str, counts: Mapping[str, int]) -> str:
     """How the claims of one kind fared: "Exact theory: ✓ holds 7"."""
-    told = ", ".join(f"{marked(verdict)} {counts[verdict]}" for verdict in reversed(MARKS) if counts.get(verdict))
+    told = ", ".join(f"{mark_verdict(verdict)} {counts[verdict]}" for verdict in reversed(MARKS) if counts.get(verdict))
     return f"{KINDS[kind]}: {told}"

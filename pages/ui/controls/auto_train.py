@@ -13,20 +13,20 @@ from icl_core.jobs.estimate import estimate_seconds
 from icl_core.machine import limits
 from pages.ui.link import pending_address, visitors
 from pages.ui.link.address import Setting
-from pages.ui.link.widget_events import heard, shows
+from pages.ui.link.widget_events import set_widget, widget_arguments
 
 LONGEST = 5.0  # seconds that may be spent on a visitor who has not asked for them
 _FIELD, _CHOSEN, _BEGUN = "at_once", "at once", "begun at once"
 
 
-def switch() -> None:
+def show_switch() -> None:
     """The switch; what it was set to holds for the visit, and stands in the address where it is off."""
-    shows("switch", on())
+    set_widget("switch", is_on())
     help = f"Settings that train in less than about {LONGEST:.0f} s start as soon as you choose them"
-    st.toggle("Train at once", on(), help=help, **heard("switch", _switched))
+    st.toggle("Train at once", is_on(), help=help, **widget_arguments("switch", _switched))
 
 
-def on() -> bool:
+def is_on() -> bool:
     """Whether short trainings begin by themselves."""
     if _FIELD in st.query_params:
         st.session_state[_CHOSEN] = st.query_params[_FIELD] != "false"
@@ -42,7 +42,7 @@ def _switched() -> None:
 def begin(setting: Setting, key: str) -> None:
     """Ask for the setting, which has no run, if that takes seconds. What somebody has asked for before is not tried
     again, whatever came of it, unless it was given up as here."""
-    if limits.read_only() or not on():
+    if limits.read_only() or not is_on():
         return
     job = queue.state(key)
     if not (job is None or job.status == "left"):
@@ -51,21 +51,21 @@ def begin(setting: Setting, key: str) -> None:
     if seconds is None or seconds >= LONGEST:
         return
     st.session_state[_BEGUN] = key  # first: what follows may be cut off by the visitor's next move
-    queue.look(key, visitors.window())
+    queue.watch(key, visitors.window())
     with suppress(BadSetting, OSError):  # the Run button, which is there then, says why
         queue.submit(setting.id, setting.config, visitor=visitors.name())
         spawn.ensure_workers()
 
 
-def keep(key: str) -> None:
+def keep_job(key: str) -> None:
     """The visitor has asked for that run by hand: moving on does not give it up."""
     if st.session_state.get(_BEGUN) == key:
         del st.session_state[_BEGUN]
 
 
-def move_on(key: str) -> None:
+def drop_job(key: str) -> None:
     """Give up what was begun for this visitor, unless it is the run called `key`."""
     begun = st.session_state.get(_BEGUN, key)
     if begun != key:
-        queue.leave(begun, visitors.window(), visitors.name())
+        queue.unwatch(begun, visitors.window(), visitors.name())
         del st.session_state[_BEGUN]

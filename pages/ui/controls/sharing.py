@@ -10,14 +10,14 @@ from icl_core.runs import store
 from icl_core.runs.store import Header
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
-from pages.ui.link.widget_events import heard, shows
+from pages.ui.link.widget_events import set_widget, widget_arguments
 
 
 def tools(setting: Setting, shown: Header | None) -> None:
     """The three tools of a paper's page, on which there is the run `shown`, one under the other."""
     st.markdown("**Share.** This link writes out every setting and the version:")
     address_now = (st.context.url or "").split("?")[0]
-    st.code(f"{address_now}?{urlencode(address.every_field(setting))}", language=None, wrap_lines=True)
+    st.code(f"{address_now}?{urlencode(address.all_fields(setting))}", language=None, wrap_lines=True)
     st.markdown("**Export.** The run, and Python that draws it. Figures and tables are under Data and in Numbers.")
     if shown is not None:
         name = f"{setting.id}-{shown.digest[:8]}.safetensors"
@@ -25,11 +25,11 @@ def tools(setting: Setting, shown: Header | None) -> None:
         st.download_button("Run (safetensors)", content, name, key="export", on_click="ignore")
     st.code(snippet(setting), language="python")
     on = "projector" in st.query_params
-    shows("projector", on)
+    set_widget("projector", on)
     st.toggle(
         "Projector",
         on,
-        **heard("projector", _projector),
+        **widget_arguments("projector", _projector),
         help="The stage alone, larger; m brings this menu back, Page Up and Page Down walk the script",
     )
 

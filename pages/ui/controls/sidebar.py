@@ -59,7 +59,7 @@ def _title(group: str) -> str:
 
 def _presets(setting: Setting, group: str, members: list[Preset]) -> None:
     key, titles = f"{setting.id}:preset of {group}", {preset.name: preset.title for preset in members}
-    widgets.pills(group, key, titles, "preset", {"experiment": setting.name, "preset": setting.preset.name})
+    widgets.link_pills(group, key, titles, "preset", {"experiment": setting.name, "preset": setting.preset.name})
 
 
 def _opened(label: str, key: str, groups: list[str]) -> str | None:
@@ -71,7 +71,7 @@ def _opened(label: str, key: str, groups: list[str]) -> str | None:
 def _group(setting: Setting, fields: list[str]) -> None:
     """The widgets of those fields that are asked for."""
     known = knobs.knobs_of(setting.experiment.config)
-    mapped = {} if setting.refused else atlas.ready(setting.id, setting.config)
+    mapped = {} if setting.refused else atlas.ready_values(setting.id, setting.config)
     for field in fields:
         if _asked(setting, known[field]):
             _draw(setting, field, known[field], mapped.get(field, []))
@@ -87,7 +87,7 @@ def _draw(setting: Setting, field: str, knob: knobs.Knob, mapped: list) -> None:
         knob, base = replace(knob, high=most, default=min(knob.default, most)), min(base, most)
     widgets.draw(setting, field, knob, setting.chosen[field], base, also)
     if len(mapped) > 1 and knob.kind == "slider":
-        st.caption(f"Trained already: {', '.join(map(widgets.shown, mapped))}")
+        st.caption(f"Trained already: {', '.join(map(widgets.slider_text, mapped))}")
 
 
 def _asked(setting: Setting, knob: knobs.Knob) -> bool:

@@ -5,19 +5,19 @@ from typing import Any
 
 import streamlit as st
 
-from icl_core import figures
 from icl_core.contract.knobs import BadSetting, knobs_of
+from icl_core.figures import axis_scale
 from icl_core.jobs import spawn
-from icl_core.jobs.folder import trouble
+from icl_core.jobs.folder import write_problem
 from icl_core.machine import limits
 from icl_core.runs import store
 from icl_core.sweeps import map as maps
 from icl_core.sweeps.setting_grid import Grid
-from icl_core.sweeps.sweep import DONE, FAILED, MISSING, RUNNING, Look, Sweep
+from icl_core.sweeps.sweep import DONE, FAILED, MISSING, RUNNING, Sweep, SweepStatus
 from pages.ui.controls import sweep_choice, training
 from pages.ui.link import address, pending_address, visitors
 from pages.ui.link.address import Setting
-from pages.ui.link.widget_events import heard, shows
+from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import look as style_of
 from pages.ui.stage import panels
@@ -56,14 +56,14 @@ def _result(setting: Setting, grid: Grid, moves: bool) -> None:
     _map(setting, grid, look)
 
 
-def _progress(sweep: Sweep, look: Look) -> None:
+def _progress(sweep: Sweep, look: SweepStatus) -> None:
     counts, cells = look.counts, len(look.outcomes)
     others = [f"{counts[name]} {name}" for name in (RUNNING, FAILED) if counts[name]]
     told = [f"{counts[DONE]} of {cells} runs", *others]
     left = f" · {training.duration(look.seconds_left)} left" if look.seconds_left is not None else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.progress((counts[DONE] + counts[FAILED]) / cells, text=" · ".join(told) + left)
-        if not limits.read_only() and sweep.may_cancel(me := None if visitors.at_machine() else visitors.name()):
+        if not limits.read_only() and sweep.may_cancel(me := None if visitors.is_at_machine() else visitors.name()):
             st.button("Cancel", key="cancel sweep", on_click=_cancel, args=(sweep, me))
 
 
@@ -71,11 +71,11 @@ def _cancel(sweep: Sweep, visitor: str | None) -> None:
     try:
         sweep.cancel(visitor)
     except (BadSetting, OSError) as problem:
-        told = trouble(problem) if isinstance(problem, OSError) else str(problem)
+        told = write_problem(problem) if isinstance(problem, OSError) else str(problem)
         st.error(f"Not all of it can be cancelled: {escape_markdown(told)}.")
 
 
-def _offer(sweep: Sweep, look: Look, workers: int) -> None:
+def _offer(sweep: Sweep, look: SweepStatus, workers: int) -> None:
     """What is there, what is missing, and the button that asks for it, with what it costs."""
     counts, cells = look.counts, len(look.outcomes)
     failed = f", {counts[FAILED]} failed" if counts[FAILED] else ""
@@ -98,36 +98,36 @@ def _ask(sweep: Sweep) -> None:
         sweep.ask(visitors.name())
         spawn.ensure_workers()
     except (BadSetting, OSError) as problem:
-        told = trouble(problem) if isinstance(problem, OSError) else str(problem)
+        told = write_problem(problem) if isinstance(problem, OSError) else str(problem)
         st.error(f"The sweep cannot start: {escape_markdown(told)}.")
     for told in sweep.refused:
         st.warning(f"Not all runs can be trained: {escape_markdown(told)}.")
 
 
-def _map(setting: Setting, grid: Grid, look: Look) -> None:
+def _map(setting: Setting, grid: Grid, look: SweepStatus) -> None:
     """One metric against the first knob, or the first two; the others stand still."""
     metric = _metric(setting, look)
     fields = [axis.field for axis in grid.axes]
     fixed = {axis.field: _fixed(setting, axis.field, axis.values, axis.knob.label) for axis in grid.axes[2:]}
-    shown = maps.Shown(metric, fields[0], fields[1] if len(fields) > 1 else "", fixed, setting.config)
-    with panels.telling(setting, "sweep"):
-        panel = maps.draw(grid, look, shown)
+    shown = maps.MapChoice(metric, fields[0], fields[1] if len(fields) > 1 else "", fixed, setting.config)
+    with panels.report_faults(setting, "sweep"):
+        panel = maps.draw_map(grid, look, shown)
         # another setting is another chart: what was clicked on is not to stay marked
         key = st.session_state[_CHART] = f"sweep {store.key_of(setting.id, setting.config)[:8]}"
-        panels.show(panels.styled(panel, style_of()), key, clicked=lambda: _clicked(key, setting, grid))
+        panels.show(panels.style_panel(panel, style_of()), key, clicked=lambda: _clicked(key, setting, grid))
     _open(setting, grid, look)
 
 
-def _metric(setting: Setting, look: Look) -> str:
+def _metric(setting: Setting, look: SweepStatus) -> str:
     """The claim whose numbers are shown: of those that some run has measured, or of all."""
     claims = {claim.id: claim.label for claim in setting.experiment.claims}
     titles = {name: claims[name] for name in look.metrics if name in claims} or claims
     asked, first = st.query_params.get(METRIC, ""), next(iter(titles))
     key = f"{setting.id}:sweep metric"
     value = asked if asked in titles else first
-    shows(key, value, titles)
+    set_widget(key, value, titles)
     told = {"index": list(titles).index(value), "format_func": titles.__getitem__}
-    return st.selectbox("Number shown", list(titles), **told, **heard(key, _measured, key))
+    return st.selectbox("Number shown", list(titles), **told, **widget_arguments(key, _measured, key))
 
 
 def _measured(key: str) -> None:
@@ -135,7 +135,7 @@ def _measured(key: str) -> None:
 
 
 def _fixed(setting: Setting, field: str, values: tuple[Any, ...], label: str) -> Any:
-    return st.selectbox(label, values, format_func=figures.axis_scale.said, key=f"{setting.id}:sweep at {field}")
+    return st.selectbox(label, values, format_func=axis_scale.value_text, key=f"{setting.id}:sweep at {field}")
 
 
 def _clicked(key: str, setting: Setting, grid: Grid) -> None:
@@ -148,20 +148,18 @@ def _clicked(key: str, setting: Setting, grid: Grid) -> None:
         _go(setting, grid, int(index[0] if isinstance(index, list) else index))
 
 
-def _open(setting: Setting, grid: Grid, look: Look) -> None:
+def _open(setting: Setting, grid: Grid, look: SweepStatus) -> None:
     """The keyboard's way to a cell."""
     titles = {index: _named(each.cell.at, grid) for index, each in enumerate(look.outcomes) if each.cell.config}
     key = f"{setting.id}:sweep cell"
     # told again and again: with a default it could not be emptied
     st.session_state[key] = next((i for i in titles if grid.cells[i].config == setting.config), None)
     told = {"index": None, "placeholder": "choose one, or click on it", "format_func": titles.__getitem__}
-    st.selectbox("Run on the stage", list(titles), **heard(key, _chosen, key, setting, grid), **told)
+    st.selectbox("Run on the stage", list(titles), **widget_arguments(key, _chosen, key, setting, grid), **told)
 
 
 def _named(at: Mapping[str, Any], grid: Grid) -> str:
-    return ", ".join(
-        f"{grid.axis(field).knob.symbol} = {figures.axis_scale.said(value)}" for field, value in at.items()
-    )
+    return ", ".join(f"{grid.axis(field).knob.symbol} = {axis_scale.value_text(value)}" for field, value in at.items())
 
 
 def _chosen(key: str, setting: Setting, grid: Grid) -> None:

@@ -11,7 +11,7 @@ from icl_core.sweeps.setting_grid import Grid
 from pages.ui.controls import widgets
 from pages.ui.link import address
 from pages.ui.link.address import Setting
-from pages.ui.link.widget_events import heard, shows
+from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown
 
 AXES, SEEDS = "sweep", "sweep_seeds"  # in the address
@@ -40,9 +40,9 @@ def chosen(setting: Setting) -> Grid | None:
 
 def _first(setting: Setting, known: dict[str, Knob]) -> list[str]:
     """What is offered first: two knobs at values whose runs are there; else one knob."""
-    mapped = {name: found for name, found in atlas.ready(setting.id, setting.config).items() if len(found) > 1}
+    mapped = {name: found for name, found in atlas.ready_values(setting.id, setting.config).items() if len(found) > 1}
     if len(mapped) > 1:
-        return [f"{name}={','.join(map(widgets.shown, found))}" for name, found in list(mapped.items())[:_KNOBS]]
+        return [f"{name}={','.join(map(widgets.slider_text, found))}" for name, found in list(mapped.items())[:_KNOBS]]
     return [_word(setting, next((name for name, knob in known.items() if knob.kind == "slider"), next(iter(known))))]
 
 
@@ -59,7 +59,7 @@ def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: in
     titles = {name: knob.label for name, knob in known.items()}
     st.session_state[keys[0]] = field if field in known else None  # a default could not be emptied
     label = "Sweep over" if number == 0 else "and over"
-    how = heard(keys[0], _other, setting, words, number, keys)
+    how = widget_arguments(keys[0], _other, setting, words, number, keys)
     empty = {"index": None, "placeholder": "nothing else"} if number else {}
     st.selectbox(label, list(titles), format_func=titles.__getitem__, **empty, **how)
     if field not in known:
@@ -67,14 +67,14 @@ def _axis(setting: Setting, known: dict[str, Knob], words: list[str], number: in
     knob = known[field]
     if knob.kind == "slider":
         value = given.replace(",", ", ")
-        shows(keys[1], value, knob)
-        told = heard(keys[1], _moved, words, number, field, keys[1])
+        set_widget(keys[1], value, knob)
+        told = widget_arguments(keys[1], _moved, words, number, field, keys[1])
         st.text_input(f"Values, from {knob.low:g} to {knob.high:g}", value, max_chars=200, **told)
     else:
         named = knob.options if knob.kind == "choice" else {"false": "off", "true": "on"}
         values = [value for value in given.split(",") if value in named]
-        shows(keys[1], values, knob)
-        told = heard(keys[1], _moved, words, number, field, keys[1])
+        set_widget(keys[1], values, knob)
+        told = widget_arguments(keys[1], _moved, words, number, field, keys[1])
         st.pills(
             "Values", list(named), default=values, format_func=dict(named).__getitem__, selection_mode="multi", **told
         )
@@ -102,9 +102,9 @@ def _word(setting: Setting, field: str) -> str:
     if knob.kind != "slider":
         return f"{field}={','.join(knob.options if knob.kind == 'choice' else ('false', 'true'))}"
     here = getattr(setting.config, field)
-    stops = widgets.stops(knob, [here]) or [knob.low, here, knob.high]
+    stops = widgets.slider_values(knob, [here]) or [knob.low, here, knob.high]
     stride = max(1, -(-len(stops) // _OFFERED))
-    return f"{field}={','.join(widgets.shown(value) for value in stops[stops.index(here) % stride :: stride])}"
+    return f"{field}={','.join(widgets.slider_text(value) for value in stops[stops.index(here) % stride :: stride])}"
 
 
 def _seeds(setting: Setting) -> int | None:
@@ -116,8 +116,10 @@ def _seeds(setting: Setting) -> int | None:
     asked = st.query_params.get(SEEDS, "")
     good = re.fullmatch("[0-9]{1,9}", asked) and knob.low <= int(asked) <= knob.high
     value = int(asked) if good else base
-    shows(key, value, knob)
-    st.number_input("Seeds of each run", int(knob.low), int(knob.high), value, **heard(key, _reseeded, key, base))
+    set_widget(key, value, knob)
+    st.number_input(
+        "Seeds of each run", int(knob.low), int(knob.high), value, **widget_arguments(key, _reseeded, key, base)
+    )
     return st.session_state[key]
 
 

@@ -17,7 +17,7 @@ def offer(setting: Setting) -> None:
     every = warm_start.longer(setting.id, setting.config)
     if not every or limits.read_only():
         return
-    goes_on, steps = warm_start.left_by(setting.id, setting.config), getattr(setting.config, warm_start.FIELD)
+    goes_on, steps = warm_start.has_end(setting.id, setting.config), getattr(setting.config, warm_start.FIELD)
     with st.popover("Train on", help="Some claims need a longer training to be decided"):
         st.caption(_from(setting, goes_on, steps))
         for config, time in zip(every, estimates(setting.id, every, alone=True), strict=True):

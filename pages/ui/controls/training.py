@@ -10,7 +10,7 @@ import streamlit as st
 from icl_core.contract.knobs import BadSetting
 from icl_core.jobs import queue, spawn
 from icl_core.jobs.estimate import estimate_seconds
-from icl_core.jobs.folder import trouble
+from icl_core.jobs.folder import write_problem
 from icl_core.machine import limits
 from icl_core.runs import store
 from pages.ui.controls import auto_train
@@ -33,7 +33,7 @@ class Pending:
         return None if limits.read_only() else queue.state(self.key)
 
 
-def look(pending: Pending | None) -> queue.JobState | None:
+def pending_job(pending: Pending | None) -> queue.JobState | None:
     """The job of what is pending. If its run has been made since the page looked for it, the page begins anew."""
     job = pending.job() if pending else None
     if job is not None and job.ended and store.default().exact(job.experiment, job.key) is not None:
@@ -42,12 +42,12 @@ def look(pending: Pending | None) -> queue.JobState | None:
     return job
 
 
-def growing(job: queue.JobState | None) -> bool:
+def is_active(job: queue.JobState | None) -> bool:
     """Whether something may come of the job."""
     return job is not None and not job.ended and job.status != "cancelling"
 
 
-def given_up(job: queue.JobState | None) -> bool:
+def is_over(job: queue.JobState | None) -> bool:
     """Whether the visitor knows that nothing comes of it: then the run on screen is all there is."""
     return job is not None and job.status in ("cancelling", "cancelled", "failed")
 
@@ -85,14 +85,14 @@ def too_long(seconds: float | None) -> str:
 def submit(experiment_id: str, config: Any) -> None:
     """Ask for a run; say why where that cannot be."""
     try:
-        auto_train.keep(queue.submit(experiment_id, config, visitor=visitors.name()))
+        auto_train.keep_job(queue.submit(experiment_id, config, visitor=visitors.name()))
         spawn.ensure_workers()
     except (BadSetting, OSError) as problem:
-        told = trouble(problem) if isinstance(problem, OSError) else str(problem)
+        told = write_problem(problem) if isinstance(problem, OSError) else str(problem)
         st.error(f"The training cannot start: {escape_markdown(told)}.")
 
 
-def say(setting: Setting, pending: Pending, job: queue.JobState | None) -> None:
+def show_pending(setting: Setting, pending: Pending, job: queue.JobState | None) -> None:
     """In place of the headline: what is on screen instead of the setting's run, and the way to this."""
     if job is not None and job.status == "failed":
         st.error(f"The training failed: {escape_markdown(job.message.rstrip('.'))}.")
@@ -100,17 +100,17 @@ def say(setting: Setting, pending: Pending, job: queue.JobState | None) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="pending"):
         if job is not None and job.status == "cancelling":
             st.fragment(_cancelling, run_every=LOOK)(pending.key)
-        elif growing(job):
+        elif is_active(job):
             st.empty()  # in the button's place, so that what is said stays in its own
         else:
-            refused = run_button(setting, "page", again=given_up(job))
+            refused = run_button(setting, "page", again=is_over(job))
         st.markdown(f"{refused} {_said(job, pending.nearest)}".strip())
 
 
 def _said(job: queue.JobState | None, nearest: str) -> str:
-    if growing(job):
+    if is_active(job):
         return f"Until it is done you see the nearest run, faded: {nearest}." if nearest else "There is no run yet."
-    if given_up(job):
+    if is_over(job):
         cancelled = "" if job is None or job.status == "failed" else "This run was cancelled. "
         return cancelled + (f"You see the nearest run: {nearest}." if nearest else "")
     none = "There is no run of these settings." if limits.read_only() else "Not trained yet."
@@ -127,7 +127,7 @@ def _cancelling(key: str) -> None:
     st.markdown("**Cancelling**")
 
 
-def line(key: str) -> None:
+def show_progress(key: str) -> None:
     """In place of the clock: how far the job is, until it ends."""
     with st.container(key="progress"):
         st.fragment(_progress, run_every=LOOK)(key)
@@ -135,18 +135,18 @@ def line(key: str) -> None:
 
 def _progress(key: str) -> None:
     job = queue.state(key)
-    if growing(job):
-        queue.look(key, visitors.window())
+    if is_active(job):
+        queue.watch(key, visitors.window())
         ensure_workers()  # its worker may have died
     if job is not None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.progress(min(job.step / job.total, 1.0) if job.total else 0.0, text=escape_markdown(describe(job)))
-            if visitors.may_end(key):
+            if visitors.can_end(key):
                 st.button("Cancel", key="cancel", on_click=cancel, args=(key,))
-            elif growing(job):
+            elif is_active(job):
                 st.button("Ask for it too", key="ask too", on_click=submit, args=(job.experiment, job.config),
                           help="Another visitor asked for it. Ask too, and it goes on whatever they do.")  # fmt: skip
-    if not growing(job):
+    if not is_active(job):
         pending_address.catch_up()
         st.rerun()  # the page shows what came of it
 
@@ -154,7 +154,7 @@ def _progress(key: str) -> None:
 def cancel(key: str) -> None:
     """Cancel a job in the visitor's name; say so where it goes on."""
     try:
-        if not queue.cancel(key, visitor=visitors.ends_as(key)):
+        if not queue.cancel(key, visitor=visitors.acting_name(key)):
             st.toast("It goes on: another visitor asked for it.")
     except (BadSetting, OSError) as problem:
         st.error(f"It cannot be cancelled: {escape_markdown(problem)}.")
@@ -168,7 +168,7 @@ def ensure_workers() -> None:
 
 def describe(job: queue.JobState) -> str:
     """A job's state in one line."""
-    if job.status == "queued" and not queue.ready(job):
+    if job.status == "queued" and not queue.is_ready(job):
         return f"Waiting: it was asked for with version {job.version} of {job.experiment}"
     if job.status == "queued" and job.message:
         return f"Waiting: {job.message}"

@@ -11,25 +11,31 @@ from icl_core.contract.knobs import Knob, knobs_of
 from pages.ui.controls import own_matrices, own_text, uploads
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
-from pages.ui.link.widget_events import heard, shows
+from pages.ui.link.widget_events import set_widget, widget_arguments
 
 _MOST_STOPS = 300
 _GIVE = {"text": own_text.GIVE, "matrices": own_matrices.GIVE}
 
 
-def pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
+def link_pills(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
     """Pills that leave all settings but `now`'s for another value of `field`; each value has its title."""
     value = now[field] if now[field] in titles else None
-    shows(key, value, titles)
-    st.pills(label, list(titles), default=value, format_func=titles.__getitem__, **heard(key, _go, key, field, now))
+    set_widget(key, value, titles)
+    st.pills(
+        label,
+        list(titles),
+        default=value,
+        format_func=titles.__getitem__,
+        **widget_arguments(key, _go, key, field, now),
+    )
 
 
 def select(label: str, key: str, titles: dict[str, str], field: str, now: dict[str, str]) -> None:
     """A list that leaves all settings but `now`'s for another value of `field`; each value has its title."""
-    shows(key, now[field], titles)
+    set_widget(key, now[field], titles)
     shown = {"format_func": titles.__getitem__, "label_visibility": "collapsed", "width": 340}
     index = list(titles).index(now[field])
-    st.selectbox(label, list(titles), index, **heard(key, _go, key, field, now), **shown)
+    st.selectbox(label, list(titles), index, **widget_arguments(key, _go, key, field, now), **shown)
 
 
 def _go(key: str, field: str, now: dict[str, str]) -> None:
@@ -61,10 +67,10 @@ def draw(setting: Setting, field: str, knob: Knob, value: Any, base: Any, also: 
     if knob.at_most:  # beyond the end is the end, also where a link or the preset says so
         value, base = min(value, knob.high), min(base, knob.high)
     key = f"{setting.id}:{field}"
-    shows(key, value, knob, base, *also)
-    locked = field in lesson_rules.fixed(setting.lesson, setting.preset)
+    set_widget(key, value, knob, base, *also)
+    locked = field in lesson_rules.fixed_fields(setting.lesson, setting.preset)
     told = f"{lesson_rules.LOCKED} {knob.help}".strip() if locked else knob.help or None
-    common = {**heard(key, _changed, key, field, base), "help": told, "disabled": locked}
+    common = {**widget_arguments(key, _changed, key, field, base), "help": told, "disabled": locked}
     if knob.kind == "document":
         uploads.draw(setting, field, knob, value, locked, _GIVE[knob.of])
     elif knob.kind == "toggle":
@@ -93,21 +99,21 @@ def _choice(knob: Knob, value: Any, common: dict[str, Any]) -> None:
 
 
 def _number(knob: Knob, value: Any, also: list[Any], common: dict[str, Any]) -> None:
-    values = stops(knob, also)
+    values = slider_values(knob, also)
     if values:
-        st.select_slider(knob.label, values, value, format_func=shown, **common)
+        st.select_slider(knob.label, values, value, format_func=slider_text, **common)
     else:
         kind = type(knob.default)
         step = kind(knob.step or 1)
         st.number_input(knob.label, kind(knob.low or 0), kind(knob.high or 0), kind(value), step=step, **common)
 
 
-def shown(value: float) -> str:
+def slider_text(value: float) -> str:
     """A number as a slider shows it: whole, or as short as it can be."""
     return str(value) if isinstance(value, int) else f"{value:.6g}"
 
 
-def stops(knob: Knob, also: Iterable[Any] = ()) -> list[Any]:
+def slider_values(knob: Knob, also: Iterable[Any] = ()) -> list[Any]:
     """The values a slider offers, with those of `also`; empty if they are too many for one."""
     kind, low, high = type(knob.default), knob.low or 0, knob.high or 0
     if knob.log:

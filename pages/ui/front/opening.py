@@ -9,7 +9,7 @@ from icl_core import figures, registry
 from icl_core.contract.experiment import CannotDraw, Opening, Panel, Run
 from icl_core.runs import store
 from pages.ui.look import menu
-from pages.ui.look.chart import seated
+from pages.ui.look.chart import seat_chart
 from pages.ui.look.escape import escape_markdown
 from pages.ui.look.style import is_dark
 from pages.ui.stage import playback
@@ -58,12 +58,12 @@ def _play(name: str, steps: list[int], said: list[str], seats: Sequence[_Seat]) 
     last, rests = len(steps) - 1, playback.step(_KEY)
     at = steps.index(rests) if rests in steps else last
     playback.clock(_KEY, name, steps, said, at, lambda: None, playback.Shown(play=True))
-    drawn = at if playback.plain(_KEY) else last  # the browser brings it to where the clock rests, if it can
+    drawn = at if playback.is_unavailable(_KEY) else last  # the browser brings it to where the clock rests, if it can
     with st.container(key=f"stage-1x{len(seats)}"):
         for seat, panels, states in seats:
             with st.container(key=f"seat-{seat}"):
-                seated(panels[drawn], seat)
-                playback.send(seat, states)
+                seat_chart(panels[drawn], seat)
+                playback.send_states(seat, states)
 
 
 @st.cache_resource(max_entries=4, show_spinner=False)
@@ -82,5 +82,5 @@ def _drawn(
 def _seat(film: str, name: str, run: Run, opening: Opening, dark: bool) -> _Seat:
     shown = [opening.panels[name](run, index) for index in range(len(run.snapshot_steps))]
     shown = [replace(each, figure=each.figure and figures.themed(each.figure, dark)) for each in shown]
-    shown = [playback.told(each, film, index) for index, each in enumerate(shown)]
-    return name, shown, playback.packed(name, film, film, shown)
+    shown = [playback.tag_figure(each, film, index) for index, each in enumerate(shown)]
+    return name, shown, playback.pack_states(name, film, film, shown)

@@ -45,21 +45,23 @@ class Setting:
 def read(paper: Paper) -> Setting:
     """The setting that the address asks `paper` for; what it cannot be is said in `warnings` and left out."""
     warnings: list[str] = []
-    lesson = lesson_rules.asked(paper, warnings)
+    lesson = lesson_rules.requested_lesson(paper, warnings)
     name = lesson.experiment if lesson else _pick("experiment", tuple(paper.experiments), warnings)
     id = f"{paper.name}.{name}"
     experiment = registry.experiment(id)
     presets = {preset.name: preset for preset in experiment.presets}
-    preset = presets[lesson_rules.preset(lesson, warnings) or _pick("preset", tuple(presets), warnings)]
+    preset = presets[lesson_rules.lesson_preset(lesson, warnings) or _pick("preset", tuple(presets), warnings)]
     _check_version(id, warnings)
     _check_step(warnings)
     known = {**knobs.knobs_of(experiment.config), **knobs.knobs_of(experiment.view)}
     passed_over = (*_OWN, *getattr(experiment.view, "GONE", ()))  # fields that were given up change nothing
     raw = {field: text for field, text in st.query_params.items() if field not in passed_over}
-    names = {field: settings_io.today(known, field) for field in raw}
+    names = {field: settings_io.current_name(known, field) for field in raw}
     asked = _readable({names[field]: text for field, text in raw.items()}, known, warnings)
-    unread = [field for field in raw if names[field] not in asked or names[field] in lesson_rules.fixed(lesson, preset)]
-    asked = lesson_rules.held(lesson, preset, asked, warnings)
+    unread = [
+        field for field in raw if names[field] not in asked or names[field] in lesson_rules.fixed_fields(lesson, preset)
+    ]
+    asked = lesson_rules.apply_lesson(lesson, preset, asked, warnings)
     view = _view(experiment, preset, asked, warnings)
     chosen = {**knobs.values(preset.config), **_of(experiment.config, asked)}
     config, refused = _config(id, experiment, preset, chosen)
@@ -79,23 +81,23 @@ def base_view(experiment: Experiment, preset: Preset) -> Any:
     return experiment.view(**preset.view)
 
 
-def refreshed(setting: Setting, fields: Iterable[str]) -> Any:
+def refresh_view(setting: Setting, fields: Iterable[str]) -> Any:
     """The view with `fields` as the address has them now: a fragment runs again without the page around it."""
     with suppress(BadSetting):
-        return replace(setting.view, **chosen_now(setting, fields))
+        return replace(setting.view, **current_choices(setting, fields))
     return setting.view
 
 
-def chosen_now(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
+def current_choices(setting: Setting, fields: Iterable[str]) -> dict[str, Any]:
     """`fields` of the view as the address has them now, which the view may refuse."""
     known = knobs.knobs_of(type(setting.view))
     base = knobs.values(base_view(setting.experiment, setting.preset))
     former = {field: known[field].was or field for field in fields}
     query = st.query_params
-    raw = {field: query.get(field, query.get(former[field], text(base[field]))) for field in fields}
+    raw = {field: query.get(field, query.get(former[field], value_text(base[field]))) for field in fields}
     readable = _readable(raw, known, [])  # what cannot be read is said by the page
     here = {field: readable.get(field, getattr(setting.view, field)) for field in fields}
-    fixed = lesson_rules.fixed(setting.lesson, setting.preset)
+    fixed = lesson_rules.fixed_fields(setting.lesson, setting.preset)
     return here | {field: fixed[field] for field in here if field in fixed}
 
 
@@ -118,33 +120,35 @@ def write_all(fields: Mapping[str, tuple[Any, Any]]) -> None:
     """Write several, each by its value and the preset's, at once: every change of the address is a step back."""
     former = st.session_state.get("former", {})
     gone = {"version", *st.session_state.get("unread", []), *(former.get(field) for field in fields), *fields}
-    pending_address.change({field: text(value) for field, (value, base) in fields.items() if value != base}, drop=gone)
+    pending_address.change(
+        {field: value_text(value) for field, (value, base) in fields.items() if value != base}, drop=gone
+    )
 
 
 def go(**fields: str) -> None:
     """Leave all settings for `fields`; the projector stays, and a lesson within its experiment."""
-    pending_address.write({**kept(), **lesson_rules.stays(fields), **fields})
+    pending_address.write({**lasting_query(), **lesson_rules.lesson_query(fields), **fields})
 
 
-def kept() -> dict[str, str]:
+def lasting_query() -> dict[str, str]:
     """What of the address stays wherever the visitor goes."""
     query = pending_address.query()
     return {name: query[name] for name in _KEPT if name in query}
 
 
-def text(value: Any) -> str:
+def value_text(value: Any) -> str:
     """A value as the address writes it; `Knob.parse` reads it back exactly."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def every_field(setting: Setting) -> dict[str, str]:
+def all_fields(setting: Setting) -> dict[str, str]:
     """All fields and the version, for a link that shows the same thing after defaults have changed."""
     fields = {**knobs.values(setting.config), **knobs.values(setting.view)}
     own = {"experiment": setting.name, "preset": setting.preset.name, "version": str(registry.version(setting.id))}
     mine = ("step", "drawer", "cell", "kept", "beat", "tour", "lesson", "at_once", "sweep", "sweep_seeds",
         "metric")  # fmt: skip
     here = {name: st.query_params[name] for name in mine if name in st.query_params}
-    return {**own, **{field: text(value) for field, value in fields.items() if field != "snapshot"}, **here}
+    return {**own, **{field: value_text(value) for field, value in fields.items() if field != "snapshot"}, **here}
 
 
 def _pick(field: str, names: tuple[str, ...], warnings: list[str]) -> str:

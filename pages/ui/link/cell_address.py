@@ -20,7 +20,7 @@ class Cell(NamedTuple):
 Maps = dict[str, Sequence[Map]]
 
 
-def read(text: str, every: Maps) -> Cell:
+def read_cell(text: str, every: Maps) -> Cell:
     """A cell as the address writes it: the map, its number if the drawing has several, the row and the column. Raises
     `ValueError` with what it must be."""
     name, *numbers = text.split(":")
@@ -29,7 +29,9 @@ def read(text: str, every: Maps) -> Cell:
     if name not in every or len(numbers) != (3 if len(every[name]) > 1 else 2):
         first, maps = next(iter(every.items()))
         known = ", ".join(map(_form, every.items()))
-        raise ValueError(f"a map, a row and a column, as {written(Cell(first, 0, 0, 0), maps)}, the map one of {known}")
+        raise ValueError(
+            f"a map, a row and a column, as {write_cell(Cell(first, 0, 0, 0), maps)}, the map one of {known}"
+        )
     places = [int(each) - 1 if each.isascii() and each.isdecimal() and len(each) < 6 else -1 for each in numbers]
     which = places[0] if len(places) == 3 else 0
     if not 0 <= which < len(every[name]):
@@ -45,20 +47,20 @@ def _form(item: tuple[str, Sequence[Map]]) -> str:
     return name if len(maps) == 1 else f"{name}:1 to {name}:{len(maps)}"
 
 
-def written(cell: Cell, maps: Sequence[Map]) -> str:
+def write_cell(cell: Cell, maps: Sequence[Map]) -> str:
     """A cell as the address writes it."""
     which = [str(cell.map + 1)] if len(maps) > 1 else []
     return ":".join([cell.name, *which, str(cell.row + 1), str(cell.column + 1)])
 
 
-def several(text: str, every: Maps) -> list[Cell]:
+def read_cells(text: str, every: Maps) -> list[Cell]:
     """Cells parted by commas, each once. Raises `ValueError` with what they must be."""
-    found = list(dict.fromkeys(read(each, every) for each in text.split(",")))
+    found = list(dict.fromkeys(read_cell(each, every) for each in text.split(",")))
     if len(found) > MOST:
         raise ValueError(f"at most {MOST} cells")
     return found
 
 
-def joined(cells: Sequence[Cell], every: Maps) -> str:
+def write_cells(cells: Sequence[Cell], every: Maps) -> str:
     """Cells as the address writes them."""
-    return ",".join(written(each, every[each.name]) for each in cells)
+    return ",".join(write_cell(each, every[each.name]) for each in cells)

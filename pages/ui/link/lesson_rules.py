@@ -13,7 +13,7 @@ from icl_core.contract.lesson import PRESETS, SETTINGS, TRAIN, Lesson
 LOCKED = "Set by the lesson."
 
 
-def asked(paper: Paper, warnings: list[str]) -> Lesson | None:
+def requested_lesson(paper: Paper, warnings: list[str]) -> Lesson | None:
     """The paper's lesson, if the address asks for it; of any other name or experiment the visitor is told."""
     name, lesson = st.query_params.get("lesson"), paper.lesson
     if name is None:
@@ -27,7 +27,7 @@ def asked(paper: Paper, warnings: list[str]) -> Lesson | None:
     return lesson
 
 
-def preset(lesson: Lesson | None, warnings: list[str]) -> str:
+def lesson_preset(lesson: Lesson | None, warnings: list[str]) -> str:
     """The preset that a lesson holds; empty if it leaves the choice."""
     if lesson is None or PRESETS not in lesson.hidden:
         return ""
@@ -36,7 +36,7 @@ def preset(lesson: Lesson | None, warnings: list[str]) -> str:
     return lesson.preset
 
 
-def fixed(lesson: Lesson | None, preset: Preset) -> dict[str, Any]:
+def fixed_fields(lesson: Lesson | None, preset: Preset) -> dict[str, Any]:
     """The fields that a lesson sets: its own, and all of the config where none may be chosen or trained."""
     if lesson is None:
         return {}
@@ -44,21 +44,23 @@ def fixed(lesson: Lesson | None, preset: Preset) -> dict[str, Any]:
     return {**whole, **lesson.fixed}
 
 
-def held(lesson: Lesson | None, preset: Preset, wanted: Mapping[str, Any], warnings: list[str]) -> dict[str, Any]:
+def apply_lesson(
+    lesson: Lesson | None, preset: Preset, wanted: Mapping[str, Any], warnings: list[str]
+) -> dict[str, Any]:
     """What a link wants, with what the lesson sets in its place, each said."""
-    here = fixed(lesson, preset)
+    here = fixed_fields(lesson, preset)
     for field, value in wanted.items():
         if field in here and value != here[field]:
             warnings.append(f"In this lesson {field} is {here[field]}; the link's {value!r:.80} is not used.")
     return {**wanted, **here}
 
 
-def hides(lesson: Lesson | None, control: str) -> bool:
+def is_hidden(lesson: Lesson | None, control: str) -> bool:
     """Whether a lesson leaves out a control, or a drawer."""
     return lesson is not None and control in lesson.hidden
 
 
-def stays(fields: Mapping[str, str]) -> dict[str, str]:
+def lesson_query(fields: Mapping[str, str]) -> dict[str, str]:
     """The lesson in the address, where the next one is still its experiment."""
     name = st.query_params.get("lesson", "")
     _, lesson = registry.lessons().get(name, (None, None))

@@ -42,7 +42,7 @@ def arrived() -> None:
         st.session_state.pop(_WRITTEN)
 
 
-def may_be_at(query: Mapping[str, str]) -> bool:
+def is_plausible(query: Mapping[str, str]) -> bool:
     """Whether a browser that says so may have that query: it is the address's, or was until a moment ago."""
     mine = {name: value for name, value in query.items() if name.lower() not in _STREAMLITS}
     return mine in (dict(st.query_params), *_left())

@@ -29,7 +29,7 @@ def window() -> str:
     return st.session_state.setdefault("visitor", uuid4().hex)
 
 
-def at_machine() -> bool:
+def is_at_machine() -> bool:
     """Whether the visitor is at the machine that trains."""
     headers = st.context.headers  # none where there is no server, as in tests; nor then an address
     if isinstance(st.context.ip_address, str) or any(each in headers for each in _FORWARDED):
@@ -38,14 +38,14 @@ def at_machine() -> bool:
     return not len(headers) or all(_host(each) in _HERE for each in asked)
 
 
-def may_end(what: str) -> bool:
+def can_end(what: str) -> bool:
     """Whether the visitor may cancel the job, or delete the run or the document, of that name."""
-    return not limits.read_only() and owners.may(what, None if at_machine() else name())
+    return not limits.read_only() and owners.is_allowed(what, None if is_at_machine() else name())
 
 
-def ends_as(what: str) -> str | None:
+def acting_name(what: str) -> str | None:
     """In whose name: in the visitor's own if they asked for it, else at the machine in everybody's."""
-    return None if at_machine() and name() not in owners.of(what) else name()
+    return None if is_at_machine() and name() not in owners.owners_of(what) else name()
 
 
 def _token(cookie: str) -> bytes:

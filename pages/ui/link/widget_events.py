@@ -17,7 +17,7 @@ from pages.ui.link import pending_address
 _OPTIONS = "options of widgets"
 
 
-def shows(key: str, value: Any, *options: Any) -> None:
+def set_widget(key: str, value: Any, *options: Any) -> None:
     """Have the widget called `key` show `value`. It is told so only if the session holds another value, or the widget
     had other `options` before. So it must have `value` as its default, too: one that a browser draws anew begins with
     that."""
@@ -26,7 +26,7 @@ def shows(key: str, value: Any, *options: Any) -> None:
         st.session_state[key], known[key] = value, options
 
 
-def heard(key: str, act: Callable[..., None], *given: Any) -> dict[str, Any]:
+def widget_arguments(key: str, act: Callable[..., None], *given: Any) -> dict[str, Any]:
     """What a widget is told: its key, under which the session holds what it shows, and to do `act` once it changes."""
     return {"key": key, "on_change": _hear, "args": (key, [st.session_state[key]], act, given)}
 

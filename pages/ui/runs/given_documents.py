@@ -18,14 +18,14 @@ _NAMES = {"text": "Text, its counts", "matrices": "Matrices"}
 
 def show(runs: Mapping[str, Mapping[str, Any]]) -> None:
     """List what is the visitor's, at the machine all; `runs` are the settings of runs made here, by their titles."""
-    found = [each for each in documents.every() if visitors.may_end(each.digest)]
+    found = [each for each in documents.all_documents() if visitors.can_end(each.digest)]
     st.header(f"Given by you ({len(found)})", anchor=False)
     if not found:
         st.markdown("None yet. A text or matrices that you choose in an experiment's settings are listed here.")
     jobs = [job.config for job in queue.states() if not job.ended]
     for each in found:
-        users = [title for title, config in runs.items() if documents.uses(config, each)]
-        _document(each, users, sum(documents.uses(config, each) for config in jobs))
+        users = [title for title, config in runs.items() if documents.is_used_by(config, each)]
+        _document(each, users, sum(documents.is_used_by(config, each) for config in jobs))
 
 
 def _document(each: Document, users: list[str], training: int) -> None:
@@ -66,6 +66,6 @@ def _size(size: int) -> str:
 
 def _delete(each: Document) -> None:
     try:
-        documents.delete(each, visitors.ends_as(each.digest))
+        documents.delete(each, visitors.acting_name(each.digest))
     except (OSError, BadSetting) as problem:
         st.error(escape_markdown(f"It could not be deleted: {problem}"))

@@ -27,7 +27,7 @@ def show() -> None:
     for message in store.default().messages():
         st.warning(escape_markdown(message))
     if not limits.read_only():
-        if not visitors.at_machine():
+        if not visitors.is_at_machine():
             st.markdown("You can cancel and delete what you have asked for.")
         st.header("In training", anchor=False)
         _jobs()
@@ -69,7 +69,7 @@ def _jobs() -> None:
         with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"job-{job.key}"):
             st.markdown(f"**{escape_markdown(job.experiment)}** · {escape_markdown(training.describe(job))}")
             _open(job.experiment, job.config)
-            if visitors.may_end(job.key):
+            if visitors.can_end(job.key):
                 st.button("Cancel", key=f"cancel {job.key}", on_click=training.cancel, args=(job.key,))
 
 
@@ -83,14 +83,14 @@ def _run(header: store.Header, title: str) -> None:
         st.download_button(
             "Download", header.path.read_bytes, name, key=f"download {header.origin} {header.key}", on_click="ignore"
         )
-        if header.origin == "local" and visitors.may_end(header.key):
+        if header.origin == "local" and visitors.can_end(header.key):
             st.button("Delete", key=f"delete {header.key}", on_click=_delete, args=(header,))
 
 
 def _delete(header: store.Header) -> None:
-    others = owners.of(header.key) - {visitors.name()}
+    others = owners.owners_of(header.key) - {visitors.name()}
     try:
-        store.default().delete(header, visitors.ends_as(header.key))
+        store.default().delete(header, visitors.acting_name(header.key))
     except (BadSetting, OSError) as problem:
         st.error(f"It cannot be deleted: {escape_markdown(problem)}.")
     else:
@@ -134,5 +134,5 @@ def _size(count: int) -> str:
 def _open(experiment_id: str, config: Any) -> None:
     """A link to the run's page with every setting in it."""
     paper, name = experiment_id.split(".")
-    fields = {field: address.text(value) for field, value in store.plain(config).items()}
+    fields = {field: address.value_text(value) for field, value in store.stored_settings(config).items()}
     menu.link(paper, "Open", {"experiment": name, **fields})

@@ -13,7 +13,7 @@ from pages.ui.claims import evidence
 from pages.ui.controls import sweep, widgets
 from pages.ui.link import address, lesson_rules
 from pages.ui.link.address import Setting
-from pages.ui.link.widget_events import heard, shows
+from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown
 from pages.ui.stage import live_curves, model_diagram, one_number, panels
 from pages.ui.stage.one_number import Cell
@@ -30,7 +30,7 @@ def names(setting: Setting, run: Run) -> list[str]:
     swept = [] if setting.lesson else [sweep.SWEEP]  # it would leave what the lesson holds
     taught = [lesson.EXERCISES] if setting.lesson else []
     every = [*taught, *model, *dict.fromkeys(places), *view, NUMBERS, *swept, EVIDENCE, WHY]
-    return [name for name in every if not lesson_rules.hides(setting.lesson, name)]
+    return [name for name in every if not lesson_rules.is_hidden(setting.lesson, name)]
 
 
 def opened() -> str:
@@ -45,9 +45,9 @@ def show(setting: Setting, run: Run, found: Sequence[Summary], cell: Cell | None
     # of this beat: an answer that left the browser before the drawer of the beat arrived does not close it
     key = f"{setting.id}:drawer {st.query_params.get('beat', '')}"
     value = asked if asked in titles else None
-    shows(key, value, titles)
+    set_widget(key, value, titles)
     with st.container(key="drawers"):
-        st.pills("More", titles, default=value, **heard(key, _opened, key), label_visibility="collapsed")
+        st.pills("More", titles, default=value, **widget_arguments(key, _opened, key), label_visibility="collapsed")
         if asked in titles:
             with st.container(key="drawer"):
                 if asked == NUMBERS:
@@ -83,7 +83,7 @@ def _numbers(setting: Setting, run: Run, cell: Cell | None) -> None:
     """How one number on the stage is made; and, if there is that to be seen first, on demand, all of them."""
     if not one_number.offered(setting, run):
         return _tables(setting, run)
-    with panels.telling(setting, "cells"):
+    with panels.report_faults(setting, "cells"):
         one_number.show(setting, run, cell)
     every = st.expander("The numbers behind every panel", key="every number", on_change="rerun")
     if every.open:
@@ -95,7 +95,10 @@ def _tables(setting: Setting, run: Run) -> None:
     """The numbers behind every panel of the stage, where the clock rests."""
     with st.container(key="panels"):
         for drawing in panels.on_stage(setting, run):
-            with st.container(border=True, key=f"panel-half-{drawing.name}"), panels.telling(setting, drawing.name):
+            with (
+                st.container(border=True, key=f"panel-half-{drawing.name}"),
+                panels.report_faults(setting, drawing.name),
+            ):
                 panel = panels.drawn(setting, drawing, run)
                 st.subheader(panel.title, anchor=False)
                 st.caption(panel.caption)
@@ -112,7 +115,10 @@ def _drawings(setting: Setting, run: Run, opened: str, grows: str) -> None:
     with right, st.container(key="panels"):
         for drawing in shown:
             width = "wide" if drawing.wide else "half"
-            with st.container(border=True, key=f"panel-{width}-{drawing.name}"), panels.telling(setting, drawing.name):
+            with (
+                st.container(border=True, key=f"panel-{width}-{drawing.name}"),
+                panels.report_faults(setting, drawing.name),
+            ):
                 before = partial(_drawing, setting, drawing, run)
                 live_curves.grow(setting, drawing, grows, partial(_growing, drawing), before)
 
@@ -132,12 +138,12 @@ def _fields(setting: Setting, run: Run, place: str) -> list[str]:
     named = {field for each in drawings for field in each.knobs}
     idle = named - {field for each in drawings if each.applies(run.config) for field in each.knobs}
     known = [field for field in knobs.knobs_of(setting.experiment.view) if field not in idle | {"snapshot"}]
-    mine = [field for field in known if place in panels.homes(setting.experiment, field)]
+    mine = [field for field in known if place in panels.drawers_of(setting.experiment, field)]
     return [field for field in mine if widgets.can_move(setting, field, run.config)]
 
 
 def _knobs(setting: Setting, run: Run, place: str) -> None:
-    chosen = address.chosen_now(setting, _fields(setting, run, place))
+    chosen = address.current_choices(setting, _fields(setting, run, place))
     if refused := address.refusal(setting, chosen):
         st.warning(f"{escape_markdown(refused)}. The figure does not show it.")
     for field, value in chosen.items():  # good or refused

@@ -5,14 +5,14 @@ from html import escape
 
 import streamlit as st
 
-from icl_core.contract.explanation import MEAN, PRODUCT, SUM, Explained
+from icl_core.contract.explanation import MEAN, PRODUCT, SUM, Explanation
 from pages.ui.look.escape import escape_markdown
 
 _SIGNS = {SUM: "+", PRODUCT: "×", MEAN: "+"}
 _MADE = {SUM: "their sum", PRODUCT: "their product", MEAN: "their mean"}
 
 
-def show(found: Explained) -> None:
+def show(found: Explanation) -> None:
     """Its value, its terms, what it is compared with."""
     st.subheader(escape_markdown(f"{found.title}: {_number(found.value)}"), anchor=False)
     st.markdown(escape_markdown(found.says))

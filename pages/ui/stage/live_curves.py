@@ -32,10 +32,10 @@ def _grow(
 ) -> None:
     # the last curves stay until the page shows the whole run, whose worker has taken them away
     of, run = st.session_state.get(_LAST, ("", None))
-    if (latest := queue.partial(key) if of == key else _first(key)) is not None or of != key:
+    if (latest := queue.partial_curves(key) if of == key else _first(key)) is not None or of != key:
         run = latest
         st.session_state[_LAST] = key, run
-    with panels.telling(setting, drawing.name):
+    with panels.report_faults(setting, drawing.name):
         if run is None or not run.tensors or not drawing.applies(run.config):
             return before()
         put(panels.draw(run, drawing, setting.view, look()))
@@ -44,7 +44,7 @@ def _grow(
 def _first(key: str) -> Run | None:
     """The first curves of a run that may have begun just now."""
     end = time.monotonic() + FIRST
-    while ((run := queue.partial(key)) is None or not run.info["step"]) and time.monotonic() < end:
+    while ((run := queue.partial_curves(key)) is None or not run.info["step"]) and time.monotonic() < end:
         job = queue.state(key)
         if job is None or job.ended or job.position > 1:
             break

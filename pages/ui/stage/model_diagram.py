@@ -8,7 +8,7 @@ import streamlit as st
 
 from icl_core.contract.diagram import Box, Diagram
 from icl_core.contract.experiment import STAGE, Drawing, Run
-from icl_core.figures.model_svg import picture, scheme
+from icl_core.figures.model_svg import model_svg_text, picture
 from pages.ui.link import address
 from pages.ui.link.address import Setting
 from pages.ui.stage import panels
@@ -40,7 +40,7 @@ def show(setting: Setting, run: Run) -> None:
     drawings = {each.name: each for each in setting.experiment.drawings if each.applies(run.config)}
     shown = {box.name: drawings[box.opens] for box in found.boxes if box.opens in drawings}
     titles = {name: _where(each) for name, each in shown.items()}
-    hidden = prediction.withheld(
+    hidden = prediction.hidden_parts(
         setting, run, beats.current(setting, run, beats.playable_beats(setting, run, pending=False))
     )
     seen = [box for box in found.boxes if box.part is not None and box.opens not in hidden]
@@ -48,7 +48,7 @@ def show(setting: Setting, run: Run) -> None:
     st.markdown(found.say)
     places = {name: each.name.replace(" ", "-") for name, each in shown.items()}
     key = f"diagram of {setting.id}"
-    data = {"svg": scheme(found, titles, pictures), "panels": places}
+    data = {"svg": model_svg_text(found, titles, pictures), "panels": places}
     _DIAGRAM(key=key, data=data, on_opened_change=partial(_opened, setting, key, shown, found))
     kinds = dict.fromkeys(box.kind for box in found.boxes if box.kind in _KEY)
     words = "".join(f'<span class="{kind}">{_KEY[kind]}</span>' for kind in kinds)
@@ -61,7 +61,7 @@ def _where(drawing: Drawing) -> str:
 
 
 def _picture(setting: Setting, run: Run, drawing: Drawing, box: Box) -> str:
-    with panels.telling(setting, drawing.name):
+    with panels.report_faults(setting, drawing.name):
         own = replace(setting, view=replace(setting.view, **box.view))
         figure = panels.drawn(own, drawing, run).figure
         return picture(figure, box.part or 0, box.rows) if figure is not None else ""

@@ -13,8 +13,8 @@ from icl_core.contract.explanation import Map
 from icl_core.contract.knobs import BadSetting
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
-from pages.ui.link.cell_address import MOST, Cell, Maps, joined, read, several, written
-from pages.ui.link.widget_events import heard, shows
+from pages.ui.link.cell_address import MOST, Cell, Maps, read_cell, read_cells, write_cell, write_cells
+from pages.ui.link.widget_events import set_widget, widget_arguments
 from pages.ui.look.escape import escape_markdown
 from pages.ui.stage import how_it_is_made, panels
 
@@ -27,12 +27,12 @@ T = TypeVar("T")
 
 def offered(setting: Setting, run: Run) -> list[Drawing]:
     """The drawings on stage whose cells explain themselves."""
-    return [each for each in panels.on_stage(setting, run) if each.cells is not None]
+    return [each for each in panels.on_stage(setting, run) if each.explanations is not None]
 
 
 def pinned(setting: Setting, run: Run) -> Cell | None:
     """The cell that the address names; what is none is said."""
-    return _named("cell", read, setting, run)
+    return _named("cell", read_cell, setting, run)
 
 
 def _named(name: str, find: Callable[[str, Maps], T], setting: Setting, run: Run) -> T | None:
@@ -56,7 +56,7 @@ def _every(setting: Setting, run: Run) -> Maps:
 
 @st.cache_resource(max_entries=40, show_spinner=False)
 def _maps(digest: str, id: str, name: str, items: tuple, _run: Run, _drawing: Drawing, _view: Any) -> Sequence[Map]:
-    return _drawing.cells(_run, _view) if _drawing.cells is not None else ()
+    return _drawing.explanations(_run, _view) if _drawing.explanations is not None else ()
 
 
 def link(setting: Setting, run: Run, cell: Cell | None, shown: bool) -> None:
@@ -96,7 +96,7 @@ def show(setting: Setting, run: Run, cell: Cell | None) -> None:
             _fields(setting, every, cell)
         with right:
             _made(every, cell)
-        kept = _named("kept", several, setting, run) or []
+        kept = _named("kept", read_cells, setting, run) or []
         if cell not in kept and len(kept) < MOST and not chosen.is_blank(cell.row, cell.column):
             left.button("Keep it, to compare", key="keep", on_click=_keep, args=([*kept, cell], every))
         for number, each in enumerate(kept):
@@ -116,7 +116,7 @@ def _made(every: Maps, cell: Cell) -> None:
 
 
 def _keep(cells: Sequence[Cell], every: Maps) -> None:
-    address.write("kept", joined(cells, every), "")
+    address.write("kept", write_cells(cells, every), "")
 
 
 def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
@@ -126,13 +126,13 @@ def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
     chosen = every[cell.name][cell.map]
     values = (cell.name, cell.map), cell.row + 1, cell.column + 1
     for key, value in zip(keys, values, strict=True):
-        shows(key, value, titles, chosen.matrix.shape)
+        set_widget(key, value, titles, chosen.matrix.shape)
     told = {"index": list(titles).index(values[0]), "format_func": titles.__getitem__}
-    st.selectbox("Map", list(titles), **told, **heard(keys[0], _other, keys[0], every))
+    st.selectbox("Map", list(titles), **told, **widget_arguments(keys[0], _other, keys[0], every))
     sizes = zip(chosen.sides, chosen.matrix.shape, (chosen.rows, chosen.columns), (cell.row, cell.column), strict=True)
     for key, kind, (side, size, labels, at) in zip(keys[1:], ("Row", "Column"), sizes, strict=True):
         label = f"{kind} of {size}" + (f": {escape_markdown(side)}" if side else "")
-        st.number_input(label, 1, size, at + 1, step=1, **heard(key, _moved, keys, every))
+        st.number_input(label, 1, size, at + 1, step=1, **widget_arguments(key, _moved, keys, every))
         if labels[at] != str(at + 1):
             st.caption(escape_markdown(f"On the map: {labels[at]}"))
 
@@ -140,9 +140,9 @@ def _fields(setting: Setting, every: Maps, cell: Cell) -> None:
 def _other(key: str, every: Maps) -> None:
     """Another map: its largest number."""
     name, at = st.session_state[key]
-    _go(written(Cell(name, at, *every[name][at].strongest), every[name]))
+    _go(write_cell(Cell(name, at, *every[name][at].strongest), every[name]))
 
 
 def _moved(keys: Sequence[str], every: Maps) -> None:
     (name, at), row, column = (st.session_state[key] for key in keys)
-    _go(written(Cell(name, at, row - 1, column - 1), every[name]))
+    _go(write_cell(Cell(name, at, row - 1, column - 1), every[name]))

@@ -25,7 +25,7 @@ def on_stage(setting: Setting, run: Run) -> list[Drawing]:
     return [each for each in setting.experiment.drawings if each.place == STAGE and each.applies(run.config)]
 
 
-def homes(experiment: Experiment, field: str) -> set[str]:
+def drawers_of(experiment: Experiment, field: str) -> set[str]:
     """The drawers in which a field of the view stands: the one that names it, or every one if it is a text that the
     visitor writes; STAGE if none names it, or several do."""
     drawers = {each.place for each in experiment.drawings if field in each.knobs} - {STAGE}
@@ -33,7 +33,7 @@ def homes(experiment: Experiment, field: str) -> set[str]:
     return drawers if written or len(drawers) == 1 else {STAGE}
 
 
-def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
+def relevant_view(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
     """The view with all that `drawing` does not depend on at its default, so that it is not drawn again for it."""
     named = {field for each in experiment.drawings for field in each.knobs} - set(drawing.knobs)
     fixed = named if drawing.moving else named | {"snapshot"}
@@ -43,7 +43,7 @@ def seen_by(experiment: Experiment, drawing: Drawing, view: Any) -> Any:
     return view
 
 
-def name_of(setting: Setting, drawing: Drawing, run: Run, view: Any) -> str:
+def drawing_key(setting: Setting, drawing: Drawing, run: Run, view: Any) -> str:
     """What a drawing of a run depends on: a text, which Streamlit's caches compare faster than what it is made of."""
     return f"{run.digest} {setting.id} {drawing.name} {knobs.values(view)} {look()}"
 
@@ -56,16 +56,16 @@ def _drawn(name: str, _run: Run, _drawing: Drawing, _view: Any, _seen: Look) -> 
 
 def drawn(setting: Setting, drawing: Drawing, run: Run) -> Panel:
     """The panel of a drawing in the visitor's theme; what one visitor has had drawn serves the next."""
-    view = seen_by(setting.experiment, drawing, setting.view)
-    return _drawn(name_of(setting, drawing, run, view), run, drawing, view, look())
+    view = relevant_view(setting.experiment, drawing, setting.view)
+    return _drawn(drawing_key(setting, drawing, run, view), run, drawing, view, look())
 
 
 def draw(run: Run, drawing: Drawing, view: Any, seen: Look) -> Panel:
     """Draw a run, in the visitor's theme, larger on a projector."""
-    return styled(drawing.draw(run, view), seen)
+    return style_panel(drawing.draw(run, view), seen)
 
 
-def styled(panel: Panel, seen: Look) -> Panel:
+def style_panel(panel: Panel, seen: Look) -> Panel:
     """A panel in the visitor's theme, larger on a projector."""
     if panel.figure is None:
         return panel
@@ -74,7 +74,7 @@ def styled(panel: Panel, seen: Look) -> Panel:
 
 
 @contextmanager
-def telling(setting: Setting, what: str) -> Iterator[None]:
+def report_faults(setting: Setting, what: str) -> Iterator[None]:
     """Say what cannot be drawn as advice; show a fault of the program as one, and go on with the rest of the page."""
     try:
         yield

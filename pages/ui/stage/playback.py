@@ -59,10 +59,12 @@ def step(key: str) -> int | None:
     """The training step at which the clock came to rest; None if it has not, or has at another address: Streamlit tells
     again, with the next click, what was lost when the visitor went back."""
     step, _, query = _rest(key)
-    return step if pending_address.may_be_at(dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))) else None
+    return (
+        step if pending_address.is_plausible(dict(parse_qsl(query.removeprefix("?"), keep_blank_values=True))) else None
+    )
 
 
-def plain(key: str) -> bool:
+def is_unavailable(key: str) -> bool:
     """Whether the browser cannot move the charts itself."""
     return bool(_said(key).get("plain"))
 
@@ -80,7 +82,7 @@ def _said(key: str) -> Mapping[str, Any]:
     return st.session_state.get(key) or {}
 
 
-def told(panel: Panel, film: str, snapshot: int | None = None) -> Panel:
+def tag_figure(panel: Panel, film: str, snapshot: int | None = None) -> Panel:
     """The panel, with its figure told which film it is of, and which snapshot of it: the browser asks it."""
     if panel.figure is not None:
         shown = {} if snapshot is None else {"snapshot": snapshot}
@@ -88,24 +90,24 @@ def told(panel: Panel, film: str, snapshot: int | None = None) -> Panel:
     return panel
 
 
-def packed(name: str, run: str, film: str, panels: Sequence[Panel]) -> bytes:
+def pack_states(name: str, run: str, film: str, panels: Sequence[Panel]) -> bytes:
     """What a panel of the stage shows at each snapshot of a run, as the browser reads it."""
     shown = [panel.figure.to_dict() for panel in panels if panel.figure is not None]
     said = {"name": name, "run": run, "film": film, "titles": [panel.title for panel in panels]}
     return json.dumps(said | {"frames": clock_frames(shown)}, allow_nan=False).encode()
 
 
-def whole(name: str, run: str, film: str, panel: Panel) -> bytes:
+def pack_figure(name: str, run: str, film: str, panel: Panel) -> bytes:
     """A panel's figure as a whole, which takes the place of another film's, as the browser reads it."""
     said = {"name": name, "run": run, "film": film, "caption": panel.caption}
     return json.dumps(said | {"whole": panel.figure and panel.figure.to_dict()}, allow_nan=False).encode()
 
 
-def send(name: str, states: bytes) -> None:
+def send_states(name: str, states: bytes) -> None:
     """Give the browser what `packed` made."""
     _FRAMES(key=f"frames {name}", data=states)
 
 
-def send_whole(name: str, figure: bytes) -> None:
+def send_figure(name: str, figure: bytes) -> None:
     """Give the browser what `whole` made."""
     _FRAMES(key=f"whole {name}", data=figure)

@@ -17,7 +17,7 @@ from pages.ui.controls import training
 from pages.ui.controls.training import Pending
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
-from pages.ui.look.chart import seated
+from pages.ui.look.chart import seat_chart
 from pages.ui.stage import drawers, films, live_curves, one_number, panels, playback
 from pages.ui.story import beats, highlight, prediction
 
@@ -25,20 +25,20 @@ from pages.ui.story import beats, highlight, prediction
 @st.fragment
 def show(setting: Setting, run: Run, found: Sequence[Summary], pending: Pending | None = None) -> None:
     """Draw a run with what it measured. `pending`: it is not the one asked for, of which curves may be growing."""
-    setting = replace(setting, view=address.refreshed(setting, knobs.knobs_of(setting.experiment.view)))
+    setting = replace(setting, view=address.refresh_view(setting, knobs.knobs_of(setting.experiment.view)))
     told: list[Beat] = []
-    with panels.telling(setting, "script"):
+    with panels.report_faults(setting, "script"):
         told = beats.playable_beats(setting, run, pending is not None)
     beat = beats.current(setting, run, told)
-    at, job = snapshot(setting, run, told), training.look(pending)
-    grows = pending.key if pending and training.growing(job) else ""
+    at, job = snapshot(setting, run, told), training.pending_job(pending)
+    grows = pending.key if pending and training.is_active(job) else ""
     _head(setting, run, at, pending, job, beat)
-    with panels.telling(setting, "script"):
-        beats.show(replace(setting, view=films.at(setting.view, at)), run, told)
-    here = replace(setting, view=films.at(setting.view, at))
-    with st.container(key="faded" if pending and not training.given_up(job) else "current"):
+    with panels.report_faults(setting, "script"):
+        beats.show(replace(setting, view=films.view_at(setting.view, at)), run, told)
+    here = replace(setting, view=films.view_at(setting.view, at))
+    with st.container(key="faded" if pending and not training.is_over(job) else "current"):
         cell = None
-        with panels.telling(setting, "cell"):
+        with panels.report_faults(setting, "cell"):
             cell = one_number.pinned(here, run)
         _panels(here, run, grows)
         drawers.show(here, run, found, cell, grows)
@@ -49,32 +49,32 @@ def _head(
     setting: Setting, run: Run, at: int, pending: Pending | None, job: JobState | None, beat: Beat | None
 ) -> None:
     """The headline, or what is said of a setting without run; the clock, or how far its training is."""
-    grows = job if training.growing(job) else None
+    grows = job if training.is_active(job) else None
     played = beat.name if beat is not None and prediction.open_question(run, beat) is None else ""
-    with st.container(key="head", gap=None), panels.telling(setting, "headline"):
+    with st.container(key="head", gap=None), panels.report_faults(setting, "headline"):
         with st.container(key="said"):
             if pending is not None:
-                training.say(setting, pending, job)
+                training.show_pending(setting, pending, job)
         _clock(setting, run, at, pending is None, grows is not None, played, highlight.marks(setting, run, beat))
         with st.container(key="line"):
             if grows is not None:
-                training.line(grows.key)
+                training.show_progress(grows.key)
 
 
 def snapshot(setting: Setting, run: Run, told: Sequence[Beat] = ()) -> int:
     """The index of the snapshot that the address asks for: the last one not beyond its step, else the beat's."""
     steps, wanted = run.snapshot_steps, st.query_params.get("step", "")
-    if not films.moves(setting, run):
+    if not films.has_training(setting, run):
         return 0
     if wanted.isdecimal() and len(wanted) < address.DIGITS:
         return max(0, bisect_right(steps, int(wanted)) - 1)
-    played = prediction.place(run, told, beats.current(setting, run, told))
+    played = prediction.beat_snapshot(run, told, beats.current(setting, run, told))
     return run.snapshot_at(setting.view) if played is None else played
 
 
 def _clock(setting: Setting, run: Run, at: int, headline: bool, still: bool, beat: str, marks: tuple[str, ...]) -> None:
-    steps = run.snapshot_steps if films.moves(setting, run) else [0]
-    said = [setting.experiment.headline(run, films.at(setting.view, index)) for index in range(len(steps))]
+    steps = run.snapshot_steps if films.has_training(setting, run) else [0]
+    said = [setting.experiment.headline(run, films.view_at(setting.view, index)) for index in range(len(steps))]
     projector = "projector" in st.query_params
     shown = playback.Shown(headline, still, projector, beat=beat, marks=marks)
     milestones = setting.experiment.milestones(run)
@@ -104,15 +104,15 @@ def _panels(setting: Setting, run: Run, grows: str) -> None:
     shown = panels.on_stage(setting, run)
     seats = sum(2 if each.wide else 1 for each in shown)  # a wide panel takes two
     rows = 1 if seats <= 3 else 2
-    moved = [] if playback.plain(_key(setting)) else [each for each in shown if not (grows and each.live)]
-    films.keep(setting, moved)
+    moved = [] if playback.is_unavailable(_key(setting)) else [each for each in shown if not (grows and each.live)]
+    films.keep_charts(setting, moved)
     place, at_end = st.container(key="films"), getattr(setting.view, "snapshot", 0) == len(run.snapshot_steps) - 1
     if not at_end:
         _films(setting, moved, run, place)
     with st.container(key=f"stage-{rows}x{-(-seats // rows)}"):
         for drawing in shown:
             seat = f"seat-{'wide-' if drawing.wide else ''}{drawing.name}"
-            with st.container(key=seat), panels.telling(setting, drawing.name):
+            with st.container(key=seat), panels.report_faults(setting, drawing.name):
                 before = partial(_panel, setting, drawing, run)
                 live_curves.grow(setting, drawing, grows, partial(_put, setting, drawing), before)
     if at_end:
@@ -121,19 +121,19 @@ def _panels(setting: Setting, run: Run, grows: str) -> None:
 
 def _panel(setting: Setting, drawing: Drawing, run: Run) -> None:
     """A panel, for the browser to move; where it cannot, as it is."""
-    if playback.plain(_key(setting)):
-        return seated(panels.drawn(setting, drawing, run), drawing.name)
-    films.seat(setting, drawing, run)
+    if playback.is_unavailable(_key(setting)):
+        return seat_chart(panels.drawn(setting, drawing, run), drawing.name)
+    films.seat_panel(setting, drawing, run)
 
 
 def _films(setting: Setting, drawings: Sequence[Drawing], run: Run, place: Any) -> None:
     with place:
-        for drawing in (each for each in drawings if each.moving and films.moves(setting, run)):
-            with panels.telling(setting, f"film of {drawing.name}"):  # its seat says what cannot be drawn at all
-                films.send(setting, drawing, run)
+        for drawing in (each for each in drawings if each.moving and films.has_training(setting, run)):
+            with panels.report_faults(setting, f"film of {drawing.name}"):  # its seat says what cannot be drawn at all
+                films.send_film(setting, drawing, run)
 
 
 def _put(setting: Setting, drawing: Drawing, panel: Panel) -> None:
     """Seat a panel of a run that is still going."""
-    films.let_go(setting, drawing)
-    seated(panel, drawing.name, live=True)
+    films.release_seat(setting, drawing)
+    seat_chart(panel, drawing.name, live=True)

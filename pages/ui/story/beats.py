@@ -19,21 +19,21 @@ def playable_beats(setting: Setting, run: Run, pending: bool) -> list[Beat]:
     """The beats that can be played here: those of the first preset, on its run."""
     first = setting.experiment.presets[0]
     mine = setting.preset.name == first.name and setting.config == first.config and not pending
-    return story.told(setting.experiment.script, run) if mine else []
+    return story.resolve_beats(setting.experiment.story, run) if mine else []
 
 
 def current(setting: Setting, run: Run, found: Sequence[Beat]) -> Beat | None:
     """The beat that the address names, or one before it at which a lesson waits for a prediction."""
     named = next((beat for beat in found if beat.name == st.query_params.get("beat")), None)
-    return prediction.held(setting, run, found, named) or named
+    return prediction.held_beat(setting, run, found, named) or named
 
 
 def show(setting: Setting, run: Run, found: Sequence[Beat]) -> None:
     """Draw the line, for the beats that can be played here."""
-    if setting.experiment.script is None:
+    if setting.experiment.story is None:
         return
     beat = current(setting, run, found)
-    names = [each.name for each in setting.experiment.script.beats]
+    names = [each.name for each in setting.experiment.story.beats]
     if (named := st.query_params.get("beat", names[0])) not in names:
         st.warning(f"There is no beat {escape_markdown(named)!s:.80} here; there are {', '.join(names)}.")
     if unknown := tour.unknown():
@@ -57,9 +57,9 @@ def show(setting: Setting, run: Run, found: Sequence[Beat]) -> None:
 
 
 def _beat(setting: Setting, run: Run, beat: Beat) -> None:
-    question, here = prediction.open_question(run, beat), tour.stop(setting, beat)
-    if tour.arrives(tour.asked(setting), here):
-        if bridge := tour.between(tour.asked(setting), here)[0]:
+    question, here = prediction.open_question(run, beat), tour.stop_of(setting, beat)
+    if tour.is_first(tour.requested_tour(setting), here):
+        if bridge := tour.transition_text(tour.requested_tour(setting), here)[0]:
             line(setting, bridge)
         _task(setting)
     if question is not None:
@@ -70,14 +70,14 @@ def _beat(setting: Setting, run: Run, beat: Beat) -> None:
         prediction.answer(setting, run, beat, beat.ask)
     done = beat.done is not None and beat.done(setting.view)
     own = story.seen_at(beat, run, address.base_view(setting.experiment, setting.preset))  # whatever is moved since
-    words = [story.said(beat.say, run, own), *([beat.do] if beat.do and not done else [])]
-    line(setting, " ".join(words if not done else [story.said(beat.then or beat.say, run, setting.view)]))
-    if end := tour.between(tour.asked(setting), here)[1]:
+    words = [story.sentence_of(beat.say, run, own), *([beat.do] if beat.do and not done else [])]
+    line(setting, " ".join(words if not done else [story.sentence_of(beat.then or beat.say, run, setting.view)]))
+    if end := tour.transition_text(tour.requested_tour(setting), here)[1]:
         line(setting, end)
 
 
 def _task(setting: Setting) -> None:
-    task = setting.experiment.script.task if setting.experiment.script else None
+    task = setting.experiment.story.task if setting.experiment.story else None
     if task is not None:
         pieces = "".join(f'<span class="piece {kind}">{escape(text)}</span>' for text, kind in task.example.pieces)
         answer = f' → <span class="piece answer">{escape(task.example.answer)}</span>' if task.example.answer else ""

@@ -34,7 +34,7 @@ def refusal(setting: Setting) -> str:
 
 def style(setting: Setting, run: Run, beat: Beat | None) -> str:
     """The CSS of what is outlined, or of what a question hides."""
-    hidden = " ".join(map(_hidden, dict.fromkeys(prediction.withheld(setting, run, beat))))
+    hidden = " ".join(map(_hidden, dict.fromkeys(prediction.hidden_parts(setting, run, beat))))
     outlined = marks(setting, run, beat)
     if not outlined:
         return hidden

@@ -6,25 +6,25 @@ from icl_core.contract.experiment import Run
 from icl_core.contract.lesson import Exercise, Lesson
 from pages.ui.link import address, pending_address
 from pages.ui.link.address import Setting
-from pages.ui.link.widget_events import shows
+from pages.ui.link.widget_events import set_widget
 from pages.ui.look.escape import escape_markdown
 
 EXERCISES = "Exercises"
 
 
-def side(setting: Setting) -> None:
+def show_in_sidebar(setting: Setting) -> None:
     """In the sidebar: the lesson's title, and what one will be able to do."""
     if setting.lesson is not None:
         st.subheader(setting.lesson.title, anchor=False)
-        st.markdown(aims(setting.lesson))
+        st.markdown(aims_text(setting.lesson))
 
 
-def aims(lesson: Lesson) -> str:
+def aims_text(lesson: Lesson) -> str:
     """What students will be able to do, as Markdown."""
     return "You will be able to\n" + "".join(f"\n- {escape_markdown(each)}" for each in lesson.able)
 
 
-def way_out(setting: Setting) -> None:
+def leave_button(setting: Setting) -> None:
     """The button that leaves the lesson; what is on screen stays."""
     if setting.lesson is not None:
         st.button("Leave the lesson", key="leave", type="tertiary", on_click=_leave, args=(setting.name,))
@@ -54,7 +54,7 @@ def _exercise(lesson: Lesson, run: Run, number: int, exercise: Exercise) -> None
     kept, key = f"given {lesson.name} {exercise.name}", f"exercise {lesson.name} {exercise.name}"
     st.markdown(f"**{number}.** {escape_markdown(exercise.ask)}")
     known = st.session_state.get(kept, "")
-    shows(key, known)
+    set_widget(key, known)
     with st.container(horizontal=True, vertical_alignment="center"):
         label = f"Answer {number}, {exercise.unit}"
         st.text_input(label, known, key=key, max_chars=20, width=140, label_visibility="collapsed",

@@ -32,7 +32,7 @@ def show() -> None:
 
 def _lesson(paper: Paper, each: Lesson) -> None:
     st.header(each.title, anchor=False)
-    st.markdown(lesson.aims(each))
+    st.markdown(lesson.aims_text(each))
     st.caption(f"{escape_markdown(paper.title)} · {each.minutes} minutes · {len(each.exercises)} exercises")
     query = {"experiment": each.experiment, "lesson": each.name}
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -57,7 +57,7 @@ def _note(paper: Paper, each: Lesson, number: int, note: Note) -> None:
 
 def _query(each: Lesson, what: Try) -> dict[str, str]:
     """The address of something to show: not within the lesson, where some of it may be withheld."""
-    found = {"experiment": each.experiment} | {name: address.text(value) for name, value in what.fields.items()}
+    found = {"experiment": each.experiment} | {name: address.value_text(value) for name, value in what.fields.items()}
     found |= {"step": str(what.step)} if what.step is not None else {}
     found |= {"drawer": what.drawer} if what.drawer else {}
     return found | ({"marks": ",".join(what.marks)} if what.marks else {})

@@ -20,8 +20,8 @@ _LEFT = "beat that was left"  # in the session: its stop, the tour
 def keep(setting: Setting, beat: Beat | None) -> None:
     """Keep where the visitor is told of something, for the way back from where a question of theirs leads."""
     if beat is not None:
-        here = tour.stop(setting, beat)
-        st.session_state[_LEFT] = here, tour.asked(setting)
+        here = tour.stop_of(setting, beat)
+        st.session_state[_LEFT] = here, tour.requested_tour(setting)
 
 
 def _back() -> None:
@@ -34,13 +34,13 @@ def _back() -> None:
 
 def show(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> None:
     """Back, where we are, and on: to the next beat, or to the tour's next experiment."""
-    on_tour = tour.asked(setting)
+    on_tour = tour.requested_tour(setting)
     if beat is None:
         _back()
         if found:
             _button("Start ▶", "next", partial(_turn, setting, run, found, found[0]))
         else:
-            first = Stop(setting.id.partition(".")[0], setting.name, setting.experiment.script.beats[0].name)
+            first = Stop(setting.id.partition(".")[0], setting.name, setting.experiment.story.beats[0].name)
             title = setting.experiment.presets[0].title
             _away("Start ▶", "next", first, on_tour, f"Leaves these settings, and tells of “{title}”")
         return
@@ -50,11 +50,11 @@ def show(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -
         _away("◀", "before", before, on_tour)
     else:
         _button("◀", "before", partial(_turn, setting, run, found, before), before is None)
-    place = tour.place(tour.stops(on_tour), tour.stop(setting, beat))
+    place = tour.place(tour.stops(on_tour), tour.stop_of(setting, beat))
     dots = "".join(f'<i class="{"here" if index == at else ""}"></i>' for index in range(len(found)))
     told = f'<span class="dots" role="img" aria-label="Beat {at + 1} of {len(found)}">{dots}</span>'
     st.html(f'<span class="part">{place}</span>' if place else told)
-    waits = prediction.held(setting, run, found, beat) is not None
+    waits = prediction.held_beat(setting, run, found, beat) is not None
     if question is not None:  # what it asks is shown first, and then gone on from
         _button("Next ▶", "next", partial(prediction.pass_over, run, beat), waits)
     elif isinstance(after, Stop):
@@ -102,4 +102,4 @@ def _turn(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) 
     if beat is None:
         st.session_state.pop(_LEFT, None)
         wanted["tour"] = "", ""
-    address.write_all(wanted | (prediction.plays(run, found, beat) if beat else {}))
+    address.write_all(wanted | (prediction.play_query(run, found, beat) if beat else {}))

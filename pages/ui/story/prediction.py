@@ -6,7 +6,7 @@ from typing import Any
 import streamlit as st
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, MARKS, Beat, Question, said, seen_at, snapshot_of
+from icl_core.contract.story import HEADLINE, MARKS, Beat, Question, seen_at, sentence_of, snapshot_of
 from pages.ui.link import address
 from pages.ui.link.address import Setting
 from pages.ui.story.glossary import line
@@ -19,7 +19,7 @@ def open_question(run: Run, beat: Beat | None) -> Question | None:
     return beat.ask if beat is not None and beat.ask is not None and _key(run, beat) not in st.session_state else None
 
 
-def held(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> Beat | None:
+def held_beat(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -> Beat | None:
     """The beat at which a lesson waits for a prediction: `beat`, or the first one before it that is not answered."""
     if setting.lesson is None or beat is None:
         return None
@@ -27,10 +27,10 @@ def held(setting: Setting, run: Run, found: Sequence[Beat], beat: Beat | None) -
     return next((each for each in so_far if each.name in setting.lesson.predict and open_question(run, each)), None)
 
 
-def withheld(setting: Setting, run: Run, beat: Beat | None) -> list[str]:
+def hidden_parts(setting: Setting, run: Run, beat: Beat | None) -> list[str]:
     """What questions hide now: the beat's own while it is open, for those ahead the clock's marks, or the headline if
     there is no clock; in a lesson all that is still to be predicted, but for what has been spoken of up to here."""
-    own, script, lesson = open_question(run, beat), setting.experiment.script, setting.lesson
+    own, script, lesson = open_question(run, beat), setting.experiment.story, setting.lesson
     mine = list(own.hides) if own else []
     if script is None:
         return mine
@@ -58,7 +58,7 @@ def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
     """What the visitor said, what came out, and why."""
     chosen = st.session_state[_key(run, beat)]
     own = seen_at(beat, run, address.base_view(setting.experiment, setting.preset))  # whatever is moved since
-    right, seen = question.right(run, own), said(question.answer, run, own)
+    right, seen = question.right(run, own), sentence_of(question.answer, run, own)
     said_so = {PASSED: f"It is: {question.choices[right]}.", right: f"You said: {question.choices[right]}. So it is."}
     both = f"You said: {question.choices[chosen]}. It is: {question.choices[right]}."
     with st.container(key="answered", horizontal=True, vertical_alignment="center", gap="small"):
@@ -69,7 +69,7 @@ def answer(setting: Setting, run: Run, beat: Beat, question: Question) -> None:
                 line(setting, question.why)
 
 
-def place(run: Run, found: Sequence[Beat], beat: Beat | None) -> int | None:
+def beat_snapshot(run: Run, found: Sequence[Beat], beat: Beat | None) -> int | None:
     """The index of the snapshot at which a beat is seen; while its question is open, of the last beat before, unless
     it is asked there."""
     if beat is None or (question := open_question(run, beat)) is None or question.there:
@@ -78,10 +78,10 @@ def place(run: Run, found: Sequence[Beat], beat: Beat | None) -> int | None:
     return next((at for at in before if at is not None), 0)
 
 
-def plays(run: Run, found: Sequence[Beat], beat: Beat) -> dict[str, tuple[Any, Any]]:
+def play_query(run: Run, found: Sequence[Beat], beat: Beat) -> dict[str, tuple[Any, Any]]:
     """What has the clock play to where a beat is seen, for `address.write_all`: nothing where it stays, as a question
     is answered first, where the clock stands."""
-    at, question = place(run, found, beat), open_question(run, beat)
+    at, question = beat_snapshot(run, found, beat), open_question(run, beat)
     stays = question is not None and not question.there and "step" in st.query_params
     return {"step": (run.snapshot_steps[at], "")} if at is not None and run.snapshot_steps and not stays else {}
 
@@ -93,7 +93,7 @@ def pass_over(run: Run, beat: Beat) -> None:
 
 def _answer(run: Run, beat: Beat, index: int) -> None:
     st.session_state[_key(run, beat)] = index
-    address.write_all(plays(run, (), beat))
+    address.write_all(play_query(run, (), beat))
 
 
 def _key(run: Run, beat: Beat) -> str:

@@ -27,7 +27,7 @@ class Stop(NamedTuple):
     beat: str
 
 
-def stop(setting: Setting, beat: Beat) -> Stop:
+def stop_of(setting: Setting, beat: Beat) -> Stop:
     """Where a beat of the page stands."""
     return Stop(setting.id.partition(".")[0], setting.name, beat.name)
 
@@ -42,7 +42,7 @@ def stops(name: str) -> list[Stop]:
 
 def _through(paper: Paper) -> list[Stop]:
     names = paper.tour or tuple(paper.experiments)
-    found = [(name, registry.experiment(f"{paper.name}.{name}").script) for name in names]
+    found = [(name, registry.experiment(f"{paper.name}.{name}").story) for name in names]
     return [Stop(paper.name, name, beat.name) for name, script in found if script for beat in script.beats]
 
 
@@ -67,27 +67,27 @@ def go(stop: Stop, tour: str) -> None:
 def query(stop: Stop, tour: str = "") -> dict[str, str]:
     """The address of a stop on its paper's page."""
     experiment = registry.experiment(f"{stop.paper}.{stop.experiment}")
-    beat = next(each for each in experiment.script.beats if each.name == stop.beat) if experiment.script else None
+    beat = next(each for each in experiment.story.beats if each.name == stop.beat) if experiment.story else None
     fields = {"experiment": stop.experiment, "beat": stop.beat} | ({"tour": tour} if tour else {})
-    stays = lesson_rules.stays(fields) if not tour else {}
-    own = of_beat(experiment.view(**experiment.presets[0].view), beat) if beat else {}
-    return address.kept() | stays | fields | own
+    stays = lesson_rules.lesson_query(fields) if not tour else {}
+    own = beat_query(experiment.view(**experiment.presets[0].view), beat) if beat else {}
+    return address.lasting_query() | stays | fields | own
 
 
-def of_beat(base: object, beat: Beat) -> dict[str, str]:
+def beat_query(base: object, beat: Beat) -> dict[str, str]:
     """What a beat sets in the address: the view's fields that differ from the preset's, the drawer."""
-    fields = {field: address.text(value) for field, value in beat.view.items() if value != getattr(base, field)}
+    fields = {field: address.value_text(value) for field, value in beat.view.items() if value != getattr(base, field)}
     return fields | ({"drawer": beat.drawer} if beat.drawer else {})
 
 
-def arrives(name: str, here: Stop) -> bool:
+def is_first(name: str, here: Stop) -> bool:
     """Whether a stop of a tour is the first of its experiment in a row: its task is told there."""
     found = stops(name) if name else []
     at = found.index(here) if here in found else -1
     return at == 0 or (at > 0 and found[at - 1][:2] != here[:2])
 
 
-def between(name: str, here: Stop) -> tuple[str, str]:
+def transition_text(name: str, here: Stop) -> tuple[str, str]:
     """What the tour through all papers says before and after the beat of a stop: where it comes to another paper, and
     at its end."""
     found = stops(name) if name == ALL else []
@@ -109,7 +109,7 @@ def unknown() -> str:
     return "" if name in known else f"There is no tour {name!r:.80}; there are {', '.join(known)}."
 
 
-def asked(setting: Setting) -> str:
+def requested_tour(setting: Setting) -> str:
     """The tour that the address names; empty if there is none that comes by here."""
     name = st.query_params.get("tour", "")
     here = (setting.id.partition(".")[0], setting.name)

@@ -13,7 +13,7 @@ def offer(setting: Setting) -> None:
     """A menu of what to try here, and of the tours."""
     if setting.lesson is not None:  # which it would leave
         return
-    found = setting.experiment.script.tries if setting.experiment.script else ()
+    found = setting.experiment.story.tries if setting.experiment.story else ()
     with st.popover("Try", type="tertiary", width="content"):
         paper = setting.id.partition(".")[0]
         links = (same_tab_links.link(paper, each.say, query(setting, each)) for each in found)
@@ -27,9 +27,9 @@ def query(setting: Setting, what: Try) -> dict[str, str]:
     presets = {preset.name: preset for preset in setting.experiment.presets}
     preset = presets[what.preset] if what.preset else setting.experiment.presets[0]
     base = {**knobs.values(preset.config), **knobs.values(address.base_view(setting.experiment, preset))}
-    fields = {name: address.text(value) for name, value in what.fields.items() if value != base[name]}
+    fields = {name: address.value_text(value) for name, value in what.fields.items() if value != base[name]}
     own = {"experiment": setting.name} | ({"preset": preset.name} if preset != setting.experiment.presets[0] else {})
     own |= {"step": str(what.step)} if what.step is not None else {}
     own |= {"drawer": what.drawer} if what.drawer else {}
     own |= {"marks": ",".join(what.marks)} if what.marks else {}
-    return address.kept() | own | fields
+    return address.lasting_query() | own | fields

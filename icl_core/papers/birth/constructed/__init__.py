@@ -13,7 +13,7 @@ from icl_core.papers.birth.constructed.draw import explanations, gap, readings, 
 from icl_core.papers.birth.constructed.metrics import at_d, measure
 from icl_core.papers.birth.constructed.run import SEQUENCES, compute, widths
 from icl_core.papers.birth.constructed.settings import PRESETS, Config, View
-from icl_core.papers.birth.constructed.story import CROSS_TALK, CURVES, OWN, SCRIPT
+from icl_core.papers.birth.constructed.story import CROSS_TALK, CURVES, OWN, STORY
 from icl_core.papers.birth.shared.diagram import model_diagram
 
 
@@ -49,11 +49,11 @@ EXPERIMENT = Experiment(
     metrics=measure,
     drawings=(
         Drawing("widths", stage.widths, moving=False),
-        Drawing("first", stage.first, SEQUENCE, moving=False, cells=explanations.first),
-        Drawing("second", stage.second, SEQUENCE, moving=False, cells=explanations.second),
-        Drawing("w_k1", stage.w_k1, ("cross_talk",), moving=False, cells=explanations.w_k1),
-        Drawing("w_k2", stage.w_k2, ("cross_talk",), moving=False, cells=explanations.w_k2),
-        Drawing("w_o2", stage.w_o2, ("cross_talk",), moving=False, cells=explanations.w_o2),
+        Drawing("first", stage.first, SEQUENCE, moving=False, explanations=explanations.first),
+        Drawing("second", stage.second, SEQUENCE, moving=False, explanations=explanations.second),
+        Drawing("w_k1", stage.w_k1, ("cross_talk",), moving=False, explanations=explanations.w_k1),
+        Drawing("w_k2", stage.w_k2, ("cross_talk",), moving=False, explanations=explanations.w_k2),
+        Drawing("w_o2", stage.w_o2, ("cross_talk",), moving=False, explanations=explanations.w_o2),
         Drawing("gap", gap.gap_panel, place=CROSS_TALK, wide=True),
         Drawing("errors", gap.errors, place=CROSS_TALK),
         Drawing("reads", gap.reads, place=CROSS_TALK, applies=lambda config: config.feed_forward),
@@ -66,6 +66,6 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    script=SCRIPT,
+    story=STORY,
     diagram=lambda config: model_diagram(config, "construction", ("reads", {}), "accuracy"),
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import Beat, Question, Script, Task, Try
+from icl_core.contract.story import Beat, Question, Story, Task, Try
 from icl_core.papers.birth.constructed.draw.sweep import trained
 from icl_core.papers.birth.constructed.metrics import at_d, shares_closed
 from icl_core.papers.birth.constructed.settings import View
@@ -151,4 +151,4 @@ TRIES = (
         fields={"sequence": "to be or not to be", "cross_talk": "stream"}, drawer=OWN, marks=("attention",)),
 )  # fmt: skip
 
-SCRIPT = Script(TASK, BEATS, TRIES)
+STORY = Story(TASK, BEATS, TRIES)

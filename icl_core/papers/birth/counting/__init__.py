@@ -13,7 +13,7 @@ from icl_core.papers.birth.counting.diagram import model_diagram
 from icl_core.papers.birth.counting.draw import curves, explanations, stage
 from icl_core.papers.birth.counting.metrics import measure
 from icl_core.papers.birth.counting.settings import PRESETS, Config, View
-from icl_core.papers.birth.counting.story import CURVES, SCRIPT
+from icl_core.papers.birth.counting.story import CURVES, STORY
 from icl_core.papers.birth.counting.strategy import at_step, milestones
 from icl_core.papers.birth.counting.train import DENSE, EVERY, WATCHED, compute
 from icl_core.training.loop import evaluations
@@ -54,10 +54,12 @@ EXPERIMENT = Experiment(
     metrics=measure,
     drawings=(
         Drawing("distances", curves.distances, ("single_seeds",), live=True, wide=True),
-        Drawing("next", stage.following, (*SHOWN, "position"), cells=explanations.following),
+        Drawing("next", stage.following, (*SHOWN, "position"), explanations=explanations.following),
         Drawing("looks", curves.looks, (), live=True),
-        Drawing("first", stage.first, SHOWN, applies=lambda config: config.layers == 2, cells=explanations.first),
-        Drawing("second", stage.second, (*SHOWN, "position"), cells=explanations.second),
+        Drawing(
+            "first", stage.first, SHOWN, applies=lambda config: config.layers == 2, explanations=explanations.first
+        ),
+        Drawing("second", stage.second, (*SHOWN, "position"), explanations=explanations.second),
         Drawing("losses", curves.losses, (), CURVES, live=True),
         Drawing("positions", curves.positions, (), CURVES, moving=False),
     ),
@@ -66,6 +68,6 @@ EXPERIMENT = Experiment(
     cost=cost,
     milestones=milestones,
     goes_on=lambda config: True,
-    script=SCRIPT,
+    story=STORY,
     diagram=model_diagram,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Example, Question, Script, Task, Try
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Example, Question, Story, Task, Try
 from icl_core.papers.birth.counting.load_run import read
 from icl_core.papers.birth.counting.markov_chains import LETTERS
 from icl_core.papers.birth.counting.settings import View
@@ -161,4 +161,4 @@ TRIES = (
     Try("See where in the sequence the model falls short of bigrams", drawer=CURVES, marks=("positions",)),
 )
 
-SCRIPT = Script(TASK, BEATS, TRIES)
+STORY = Story(TASK, BEATS, TRIES)

@@ -12,7 +12,7 @@ from icl_core.papers.birth.data.arrivals import LEVEL, arrival
 from icl_core.papers.birth.data.draw import outputs, speed, stored, table
 from icl_core.papers.birth.data.metrics import measure
 from icl_core.papers.birth.data.settings import DATA, PRESETS, Config, View
-from icl_core.papers.birth.data.story import NUMBERS, OUTPUTS, SCRIPT, STORED
+from icl_core.papers.birth.data.story import NUMBERS, OUTPUTS, STORED, STORY
 from icl_core.papers.birth.data.train import DENSE, EVERY, WATCHED, compute
 from icl_core.training.loop import evaluations
 
@@ -64,5 +64,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     goes_on=lambda config: True,
-    script=SCRIPT,
+    story=STORY,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Metric, Run
-from icl_core.figures import written
+from icl_core.figures import number_text
 from icl_core.papers.birth.data import claims
 from icl_core.papers.birth.data.arrivals import (
     BIGRAM,
@@ -83,5 +83,5 @@ def _uneven(run: Run, diagonal: np.ndarray) -> str:
     """How the strength of what W_O2 stores [seeds, characters] goes with frequency."""
     if claims.EVEN_OUTPUT.slack(float(unevenness(diagonal).mean())) >= 0:
         return ""
-    ranks = written(correlation(run["task/often"], diagonal.mean(0)), 2)
+    ranks = number_text(correlation(run["task/often"], diagonal.mean(0)), 2)
     return f"W_O² learns beside W_F: its stored readings go with the characters' frequency, rank correlation {ranks}."

@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, MARKS, Beat, Question, Script, Task, Try
+from icl_core.contract.story import HEADLINE, MARKS, Beat, Question, Story, Task, Try
 from icl_core.papers.birth.data.arrivals import BIGRAM, LEVEL, UNIFORM, arrival, by_case, latest, of
 from icl_core.papers.birth.data.draw.speed import ordered, shown, when
 from icl_core.papers.birth.data.draw.style import short
@@ -150,4 +150,4 @@ TRIES = (
         marks=("arrivals",)),
 )  # fmt: skip
 
-SCRIPT = Script(TASK, BEATS, TRIES)
+STORY = Story(TASK, BEATS, TRIES)

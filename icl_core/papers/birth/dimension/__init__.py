@@ -11,7 +11,7 @@ from icl_core.papers.birth.dimension import claims
 from icl_core.papers.birth.dimension.draw import single_step, training
 from icl_core.papers.birth.dimension.metrics import measure
 from icl_core.papers.birth.dimension.settings import FACTORS, PRESETS, Config, View, widths_of
-from icl_core.papers.birth.dimension.story import NUMBERS, SCRIPT, THEORY
+from icl_core.papers.birth.dimension.story import NUMBERS, STORY, THEORY
 from icl_core.papers.birth.dimension.train import compute
 
 
@@ -59,5 +59,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     goes_on=lambda config: True,
-    script=SCRIPT,
+    story=STORY,
 )

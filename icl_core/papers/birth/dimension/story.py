@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, MARKS, Beat, Question, Script, Task, Try
+from icl_core.contract.story import HEADLINE, MARKS, Beat, Question, Story, Task, Try
 from icl_core.papers.birth.dimension.settings import Config, View, widths_of
 from icl_core.papers.birth.dimension.tuned_rates import FIXED, at_rates, contour, over_training, tuned
 from icl_core.papers.birth.shared.captions import EXAMPLE
@@ -190,4 +190,4 @@ TRIES = (
     Try("Embeddings as the paper says, N(0, 1/d)", fields={"scale": "paper"}, marks=("fixed", "rates")),
 )  # fmt: skip
 
-SCRIPT = Script(Task(_task, EXAMPLE), BEATS, TRIES)
+STORY = Story(Task(_task, EXAMPLE), BEATS, TRIES)

@@ -31,7 +31,7 @@ from icl_core.papers.birth.induction.draw import (
 )
 from icl_core.papers.birth.induction.metrics import accuracy_at, measure, milestones
 from icl_core.papers.birth.induction.settings import PRESETS, Config, View
-from icl_core.papers.birth.induction.story import BESIDE, CURVES, GRAFT, OWN, SCRIPT
+from icl_core.papers.birth.induction.story import BESIDE, CURVES, GRAFT, OWN, STORY
 from icl_core.papers.birth.induction.train import compute, one_layer, opposite
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
 from icl_core.papers.birth.shared.diagram import model_diagram
@@ -101,13 +101,15 @@ EXPERIMENT = Experiment(
     claims=(*claims.ALL, *CLAIMS),
     metrics=measure,
     drawings=(
-        Drawing("first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2, cells=explanations.first),
-        Drawing("second", stage.second, SEQUENCE, cells=explanations.second),
+        Drawing(
+            "first", stage.first, SEQUENCE, applies=lambda config: config.layers == 2, explanations=explanations.first
+        ),
+        Drawing("second", stage.second, SEQUENCE, explanations=explanations.second),
         Drawing("accuracy", curves.accuracy, ("measure", "single_seeds"), live=True, applies=_trains),
         Drawing("probes", probes.probes_panel, applies=lambda config: not config.trains, moving=False),
-        Drawing("w_k1", stage.w_k1, applies=lambda config: config.layers == 2, cells=explanations.w_k1),
-        Drawing("w_k2", stage.w_k2, cells=explanations.w_k2),
-        Drawing("w_o2", stage.w_o2, cells=explanations.w_o2),
+        Drawing("w_k1", stage.w_k1, applies=lambda config: config.layers == 2, explanations=explanations.w_k1),
+        Drawing("w_k2", stage.w_k2, explanations=explanations.w_k2),
+        Drawing("w_o2", stage.w_o2, explanations=explanations.w_o2),
         Drawing("graft", grafts.draw, ("graft_W_K1", "graft_W_K2", "graft_W_O2", "graft_W_F", "strength"), GRAFT),
         Drawing("score", explanation_score.score, (), GRAFT, applies=lambda config: config.layers == 2, wide=True),
         Drawing("attention", attention.draw, (*SEQUENCE, "sample", "length"), OWN, wide=True),
@@ -140,7 +142,7 @@ EXPERIMENT = Experiment(
     cost=cost,
     milestones=milestones,
     goes_on=lambda config: config.trains,
-    script=SCRIPT,
+    story=STORY,
     theory=(Theory("share of N random pairs that one matrix recalls", stored),),
     diagram=lambda config: model_diagram(
         config,

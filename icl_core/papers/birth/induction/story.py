@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, LAST, MARKS, Beat, Question, Script, Task, Try, first_at
+from icl_core.contract.story import FIRST, LAST, MARKS, Beat, Question, Story, Task, Try, first_at
 from icl_core.papers.birth.induction.draw import grafts
 from icl_core.papers.birth.induction.metrics import accuracy_at, milestones
 from icl_core.papers.birth.induction.settings import View
@@ -211,4 +211,4 @@ TRIES = (
         marks=("matrix",)),
 )  # fmt: skip
 
-SCRIPT = Script(TASK, BEATS, TRIES)
+STORY = Story(TASK, BEATS, TRIES)

@@ -13,7 +13,7 @@ from icl_core.papers.birth.laboratory.load_run import at
 from icl_core.papers.birth.laboratory.metrics import measure
 from icl_core.papers.birth.laboratory.run import compute
 from icl_core.papers.birth.laboratory.settings import PRESETS, Config, View
-from icl_core.papers.birth.laboratory.story import CAPACITY, FORMS, LEARNED, SCRIPT, VECTORS
+from icl_core.papers.birth.laboratory.story import CAPACITY, FORMS, LEARNED, STORY, VECTORS
 
 
 def headline(run: Run, view: View) -> str:
@@ -73,5 +73,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     milestones=milestones,
-    script=SCRIPT,
+    story=STORY,
 )

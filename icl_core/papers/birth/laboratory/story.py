@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, LAST, MARKS, Beat, Example, Question, Script, Task, Try
+from icl_core.contract.story import HEADLINE, LAST, MARKS, Beat, Example, Question, Story, Task, Try
 from icl_core.papers.birth.laboratory.load_run import at, halves, place, waiting
 from icl_core.papers.birth.laboratory.settings import HEADS, View
 
@@ -179,4 +179,4 @@ TRIES = (
     Try("Learn as many pairs as there are dimensions", "tight", marks=("strengths",)),
 )  # fmt: skip
 
-SCRIPT = Script(TASK, BEATS, TRIES)
+STORY = Story(TASK, BEATS, TRIES)

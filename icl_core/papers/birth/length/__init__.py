@@ -16,7 +16,7 @@ from icl_core.papers.birth.length.draw import curves, growth
 from icl_core.papers.birth.length.draw.growth import SHORT
 from icl_core.papers.birth.length.metrics import measure
 from icl_core.papers.birth.length.settings import OPTIMISERS, PRESETS, Config, View, lengths_of
-from icl_core.papers.birth.length.story import SCRIPT
+from icl_core.papers.birth.length.story import STORY
 from icl_core.papers.birth.length.train import DENSE, EVERY, WATCHED, compute
 from icl_core.training.loop import evaluations
 
@@ -69,5 +69,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     goes_on=lambda config: True,
-    script=SCRIPT,
+    story=STORY,
 )

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.figures import written as number
+from icl_core.figures import number_text as number
 from icl_core.papers.birth.shared.crossing import first_crossing
 from icl_core.papers.birth.shared.seeds import seeds_error
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
+from icl_core.contract.story import HEADLINE, Beat, Question, Story, Task, Try
 from icl_core.papers.birth.length.arrival_times import doubling, slope, times, written
 from icl_core.papers.birth.length.settings import Config, View, lengths_of
 from icl_core.papers.birth.shared.captions import EXAMPLE
@@ -124,4 +124,4 @@ TRIES = (
     Try("Four lengths, with the vocabulary of the paper", "all lengths", marks=("growth",)),
 )
 
-SCRIPT = Script(Task(_task, EXAMPLE), BEATS, TRIES)
+STORY = Story(Task(_task, EXAMPLE), BEATS, TRIES)

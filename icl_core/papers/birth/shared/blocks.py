@@ -14,7 +14,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.figures import characters
+from icl_core.figures import visible_characters
 from icl_core.papers.birth.shared.memories import memory_tokens
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.superposition import place
@@ -69,7 +69,10 @@ def laid(V: Mapping[str, Parts], U: Mapping[str, Parts], task: Task, most: int |
     """The products of all vectors V with all U, which are what a matrix makes of the vectors read."""
     places = next(iter(len(each) for part, each in {**U, **V}.items() if _place(part)))
     kept = {False: _frequent(task, most), True: torch.arange(places)[:most]}
-    labels = {False: characters([task.characters[i] for i in kept[False]]), True: [place(int(at)) for at in kept[True]]}
+    labels = {
+        False: visible_characters([task.characters[i] for i in kept[False]]),
+        True: [place(int(at)) for at in kept[True]],
+    }
     rows, columns = (torch.cat([each[kept[_place(part)]] for part, each in side.items()]) for side in (V, U))
     named = ({part: labels[_place(part)] for part in side} for side in (V, U))
     return Blocks((rows @ columns.T).numpy(), *named)

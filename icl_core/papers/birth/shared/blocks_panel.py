@@ -8,8 +8,8 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure
-from icl_core.figures import written
-from icl_core.figures.map_grid import BAR, Subplot, diverging, heat, linked
+from icl_core.figures import number_text
+from icl_core.figures.map_grid import BAR, Subplot, diverging, heat_trace, link_map
 from icl_core.figures.style import INK, PAPER, TICKS, axis, layout
 from icl_core.papers.birth.shared.blocks import SHOWN, STORED, Blocks, Read, readings, span, spurious
 from icl_core.papers.birth.shared.draw import NAMES
@@ -37,7 +37,7 @@ def drawn(name: str, of: Callable[[int | None], Blocks], task: Task, when: str, 
         f"{MET[name]} Every cell is one reading. Outlined is the block that the matrix is to store. A diagonal in "
         "another block is a spurious memory: nobody asked for it, and it is read along with the stored pairs. Noise is "
         "cross-talk. In an untrained model all blocks look alike.",
-        _figure(found, name, figures.largest((last or found).matrix)),
+        _figure(found, name, figures.largest_magnitude((last or found).matrix)),
         data=pd.DataFrame(read, columns=["row", "column", "mean on the diagonal", "typical elsewhere"]),
         note=f"You see the {SHOWN} most frequent characters and the first {SHOWN} positions; the title speaks of all.",
     )
@@ -47,11 +47,13 @@ def _title(name: str, read: list[Read]) -> str:
     """What it reads of its pairs, and which other blocks hold a diagonal."""
     own = next(each for each in read if (each.row, each.column) == STORED[name])
     if name == "W_F":
-        return f"{NAMES[name]} reads bigrams with {written(own.rest, 1)}, other vectors with " + written(
+        return f"{NAMES[name]} reads bigrams with {number_text(own.rest, 1)}, other vectors with " + number_text(
             max(each.rest for each in read if each != own), 1
         )
-    told = f"{NAMES[name]} reads its pairs with {written(own.diagonal, 1)}"
-    others = [f"{each.row} with {each.column} ({written(each.diagonal, 1)})" for each in spurious(read, name)[:TOLD]]
+    told = f"{NAMES[name]} reads its pairs with {number_text(own.diagonal, 1)}"
+    others = [
+        f"{each.row} with {each.column} ({number_text(each.diagonal, 1)})" for each in spurious(read, name)[:TOLD]
+    ]
     return f"{told}; other diagonals: {', '.join(others)}" if others else f"{told}, and there is no other diagonal"
 
 
@@ -63,8 +65,8 @@ def _figure(found: Blocks, name: str, limit: float) -> Figure:
     figure = Figure(layout=layout(height, MARGIN, coloraxis=scale))
     rows, columns = ([_vector(part, each) for part, labels in side.items() for each in labels]
                      for side in (found.rows, found.columns))  # fmt: skip
-    trace = heat(found.matrix, rows, columns, "%{y}, %{x}: score %{z:.3g}", Subplot(), "coloraxis")
-    figure.add_trace(linked(trace, _held(found.rows), _held(found.columns)))
+    trace = heat_trace(found.matrix, rows, columns, "%{y}, %{x}: score %{z:.3g}", Subplot(), "coloraxis")
+    figure.add_trace(link_map(trace, _held(found.rows), _held(found.columns)))
     square = {"scaleanchor": "x", "constraintoward": "top", "range": [len(rows) - 0.5, -0.5]}
     figure.update_layout(
         xaxis=_axis(found.columns, range=[-0.5, len(columns) - 0.5]), yaxis=_axis(found.rows, **square)

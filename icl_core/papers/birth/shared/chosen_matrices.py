@@ -36,4 +36,4 @@ def _fit(chosen: Mapping[str, Any]) -> dict[str, Any]:
 
 def _about(chosen: Mapping[str, Any]) -> str:
     """What matrices of a visitor's there are."""
-    return own_matrices.told(own_matrices.load(chosen["matrices"]))[0]
+    return own_matrices.describe(own_matrices.load(chosen["matrices"]))[0]

@@ -10,7 +10,7 @@ import torch
 
 from icl_core.contract.experiment import Panel
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures import characters, written
+from icl_core.figures import number_text, visible_characters
 from icl_core.figures.style import COLOURS, FAINT, INK, TICKS, axis, layout
 from icl_core.papers.birth.shared.circuit import Circuit, Path, contributions, merged
 from icl_core.papers.birth.shared.sequence import Shown
@@ -58,8 +58,8 @@ def arrows(found: Traced, when: str, left_out: str = "") -> Panel:
 
 def _way(found: Traced) -> str:
     """Where layer 2 looks from the position followed, what it finds there and what is said."""
-    letters, at = characters(found.tokens), found.followed
-    says = f"and says '{characters([found.says[at]])[0]}'"
+    letters, at = visible_characters(found.tokens), found.followed
+    says = f"and says '{visible_characters([found.says[at]])[0]}'"
     who, keys = f"{at + 1} '{letters[at]}'", found.looked[:3]
     if not keys:
         return f"{who} looks nowhere in particular {says}"
@@ -83,11 +83,11 @@ def paths(circuit: Circuit, sequence: Shown, at: int, when: str, kept: str) -> P
     every = contributions(circuit)
     row = torch.stack([each[at] for each in every.values()]).sum(0)
     right, other = _answers(sequence, row, at)
-    letters = characters([sequence.task.characters[token] for token in (right, other)])
+    letters = visible_characters([sequence.task.characters[token] for token in (right, other)])
     added = {name: (float(each[at, right]), float(each[at, other])) for name, each in merged(every).items()}
     gaps = {name: first - second for name, (first, second) in added.items()}
     data = [(path.source, *path[1:], float(each[at, right]), float(each[at, other])) for path, each in every.items()]
-    who = f"at {at + 1} '{characters(sequence.characters)[at]}'"
+    who = f"at {at + 1} '{visible_characters(sequence.characters)[at]}'"
     return Panel(
         f"{when}, {who}: {_leads(gaps, letters)}",
         "Logits are sums over paths from the embedding: past both layers (direct), through one (via 1, via 2), through "
@@ -102,9 +102,9 @@ def paths(circuit: Circuit, sequence: Shown, at: int, when: str, kept: str) -> P
 def _leads(gaps: Mapping[str, float], letters: list[str]) -> str:
     """Who leads by how much, and which paths add most to that and take most from it."""
     lead, most, least = sum(gaps.values()), *(pick(gaps, key=lambda name: gaps[name]) for pick in (max, min))
-    found = f"'{letters[0]}' {'leads' if lead > 0 else 'trails'} '{letters[1]}' by {written(abs(lead), 1)}"
-    told = [f"{written(gaps[most], 1)} more {most}"] if gaps[most] >= 0.05 else []
-    told += [f"{written(-gaps[least], 1)} less {least}"] if gaps[least] <= -0.05 else []
+    found = f"'{letters[0]}' {'leads' if lead > 0 else 'trails'} '{letters[1]}' by {number_text(abs(lead), 1)}"
+    told = [f"{number_text(gaps[most], 1)} more {most}"] if gaps[most] >= 0.05 else []
+    told += [f"{number_text(-gaps[least], 1)} less {least}"] if gaps[least] <= -0.05 else []
     return f"{found}: {'; '.join(told)}" if told else found
 
 
@@ -163,7 +163,11 @@ def _paths_figure(added: dict[str, tuple[float, float]], letters: list[str]) -> 
 
 
 def _side(letter: str, fill: str, names: list[str], values: np.ndarray) -> Trace:
-    text: dict[str, Any] = {"text": [written(value, 1) for value in values], "textposition": "outside", "textangle": 0}
+    text: dict[str, Any] = {
+        "text": [number_text(value, 1) for value in values],
+        "textposition": "outside",
+        "textangle": 0,
+    }
     trace = Trace(
         "bar", orientation="h", y=names, x=values, name=f"'{letter}'", marker={"color": fill}, cliponaxis=False
     )

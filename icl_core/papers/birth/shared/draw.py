@@ -5,7 +5,7 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.figure import Figure
-from icl_core.figures import Predictions, characters
+from icl_core.figures import Predictions, visible_characters
 from icl_core.papers.birth.shared.sequence import Reading, Shown, boxes
 
 GREY = "#7f7f7f"  # of what today's tables do not know
@@ -50,9 +50,9 @@ def table(reading: Reading, sequence: Shown) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "position": np.arange(1, len(sequence.characters) + 1),
-            "character": characters(sequence.characters),
+            "character": visible_characters(sequence.characters),
             "in context": sequence.in_context.numpy(),
-            "predicted": characters(_best(reading, sequence)),
+            "predicted": visible_characters(_best(reading, sequence)),
             "probability": reading.probabilities.max(1).round(4),
         }
     )

@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from torch import Tensor
 
-from icl_core.contract.explanation import MEAN, PRODUCT, Explained, Map, Rival, Term, largest, softmax
+from icl_core.contract.explanation import MEAN, PRODUCT, Competitor, Explanation, Map, Term, largest, softmax
 from icl_core.figures.attention_maps import positions
-from icl_core.figures.downsample import block_of, coarse
-from icl_core.figures.style import characters
+from icl_core.figures.downsample import block_means_of, block_of
+from icl_core.figures.style import visible_characters
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.shared.memories import memory as stored_in
 from icl_core.papers.birth.shared.model import Weights
@@ -54,11 +54,11 @@ def memory(name: str, weights: Weights, task: Task) -> list[Map]:
     left, right = stored.V.double().numpy(), (stored.U.double() @ weights[name].double().T).numpy()
     read = Memory(name, left, right, found.rows, found.columns)
     matrix, rows, columns = square(found)
-    block, shown = block_of(matrix), coarse(matrix, rows, columns)
+    block, shown = block_of(matrix), block_means_of(matrix, rows, columns)
     shift = len(matrix) - len(left)  # rows that are blank
     sides = ("row", "column") if block > 1 else (found.row_kind, found.column_kind)
 
-    def explain(row: int, column: int) -> Explained:
+    def explain(row: int, column: int) -> Explanation:
         if block > 1:
             return _block(read, (row * block - shift, column * block), block, shown)
         return _reading(read, row - shift, column)
@@ -66,7 +66,7 @@ def memory(name: str, weights: Weights, task: Task) -> list[Map]:
     return [Map(NAMES[name], shown[0], sides, shown[1], shown[2], explain)]
 
 
-def _reading(read: Memory, row: int, column: int) -> Explained:
+def _reading(read: Memory, row: int, column: int) -> Explanation:
     """A reading as lengths and the cosine of an angle, and the softmax that it takes part in."""
     v, u, labels = read.left[row], read.right[column], (read.rows[row], read.columns[column])
     lengths, value = (float(np.linalg.norm(v)), float(np.linalg.norm(u))), float(v @ u)
@@ -79,12 +79,12 @@ def _reading(read: Memory, row: int, column: int) -> Explained:
     share, rivals, said = _competes(read, row, column)
     shown = [read.quoted(label) for label in labels]
     says = f"{left}ᵀ {right}: {ASKS[read.name].format(*shown)}. {said}"
-    return Explained(
+    return Explanation(
         f"{NAMES[read.name]}, {CELL[read.name].format(*shown)}", says, value, terms, PRODUCT, share, rivals
     )
 
 
-def _competes(read: Memory, row: int, column: int) -> tuple[float | None, tuple[Rival, ...], str]:
+def _competes(read: Memory, row: int, column: int) -> tuple[float | None, tuple[Competitor, ...], str]:
     """The share of a reading in the softmax over outputs, or, divided by √d, over keys; and that in words."""
     if read.name == "W_O2":
         share, rivals = softmax(
@@ -100,7 +100,7 @@ def _competes(read: Memory, row: int, column: int) -> tuple[float | None, tuple[
     return share, rivals, "If this were all, a softmax of such readings, each divided by √d, would make the attention."
 
 
-def _block(read: Memory, first: tuple[int, int], block: int, shown: tuple) -> Explained:
+def _block(read: Memory, first: tuple[int, int], block: int, shown: tuple) -> Explanation:
     """A mean over a block of readings; what is blank counts as zero."""
     down, across = (range(start, start + block) for start in first)
     count, wide = len(read.left), len(read.right)
@@ -111,7 +111,7 @@ def _block(read: Memory, first: tuple[int, int], block: int, shown: tuple) -> Ex
     mean = sum(term.value for term in terms) / len(terms)
     row, column = (labels[start // block] for labels, start in zip(shown[1:], (first[0] + 1, first[1]), strict=True))
     says = f"The map is larger than the screen has room for: a cell is the mean over {len(terms)} pairs, query and key."
-    return Explained(f"{NAMES[read.name]}, {CELL[read.name].format(row, column)}", says, mean, tuple(terms), MEAN)
+    return Explanation(f"{NAMES[read.name]}, {CELL[read.name].format(row, column)}", says, mean, tuple(terms), MEAN)
 
 
 def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -> list[Map]:
@@ -123,9 +123,9 @@ def attention(layer: int, reading: Reading, weights: Weights, sequence: Shown) -
     parts, name = _streams(reading, weights, sequence, layer), "W_K1" if layer == 1 else "W_K2"
     W, shown = weights[name].double().numpy(), np.array(weight, dtype=np.float32)
     shown[np.triu_indices(len(shown), 1)] = np.nan
-    labels, letters = positions(sequence.characters)[0], characters(sequence.characters)
+    labels, letters = positions(sequence.characters)[0], visible_characters(sequence.characters)
 
-    def explain(query: int, key: int) -> Explained:
+    def explain(query: int, key: int) -> Explanation:
         return _attended(parts, W, name, letters, query, key)
 
     return [Map("Layer 1" if only else f"Layer {layer}", shown, ("query", "key"), labels, labels, explain)]
@@ -146,7 +146,7 @@ def _double(tensor: Tensor) -> np.ndarray:
 
 def _attended(
     parts: dict[str, np.ndarray], W: np.ndarray, name: str, letters: Sequence[str], query: int, key: int
-) -> Explained:
+) -> Explanation:
     """A weight: its score as a sum over pairs of parts, and its share of the softmax."""
     root = math.sqrt(len(W))
     terms = [
@@ -161,7 +161,7 @@ def _attended(
 
 def attended(
     letters: Sequence[str], query: int, key: int, terms: Sequence[Term], scores: np.ndarray, more: str = ""
-) -> Explained:
+) -> Explanation:
     """A weight of attention: the terms of its score, its share of the softmax over the `scores` of all keys up to the
     query; `more` says how to read the terms."""
     places = [f"{index + 1} '{letter}'" for index, letter in enumerate(letters)]
@@ -171,7 +171,9 @@ def attended(
         f"scores. The score of the key at {places[key]} is the sum of the terms, and its share is what the map shows."
     )
     title = f"{places[query]} attends to {places[key]}"
-    return Explained(title, f"{says} {more}".strip(), share, largest(terms, "other terms"), share=share, rivals=rivals)
+    return Explanation(
+        title, f"{says} {more}".strip(), share, largest(terms, "other terms"), share=share, rivals=rivals
+    )
 
 
 def _sign(part: str, letters: Sequence[str], at: int) -> str:

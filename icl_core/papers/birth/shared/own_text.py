@@ -69,5 +69,5 @@ def _about(chosen: Mapping[str, Any]) -> str:
     if not rare:
         return has
     share = sum(often for _, often in rare) / counts.length
-    few = text_counts.shown([character for character, _ in rare], _LISTED)
+    few = text_counts.shown_characters([character for character, _ in rare], _LISTED)
     return f"{has} N = {N} leaves out the {len(rare)} rarest, {text_counts.percent(share)} of the text: {few}."

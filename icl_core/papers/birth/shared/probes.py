@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from icl_core.figures import characters
+from icl_core.figures import visible_characters
 from icl_core.papers.birth.shared.memories import memory, memory_tokens
 from icl_core.papers.birth.shared.model import Weights
 from icl_core.papers.birth.shared.task import Task
@@ -102,6 +102,6 @@ def memory_scores(name: str, weights: Weights, task: Task) -> Scores:
         places = [str(t) for t in range(1, len(weights.P) + 1)]
         return Scores(matrix, places[1:], places[:-1], "position of the query", "position of the key")
     tokens = memory_tokens(task).tolist() if name == "W_K2" else range(task.N)
-    shown = characters([task.characters[i] for i in tokens])
+    shown = visible_characters([task.characters[i] for i in tokens])
     kinds = ("query", "key, remapped by layer 1") if name == "W_K2" else ("output", "input")
     return Scores(matrix, shown, shown, *kinds)

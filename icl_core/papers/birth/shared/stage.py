@@ -8,7 +8,7 @@ import numpy as np
 from icl_core import figures
 from icl_core.contract.experiment import Panel
 from icl_core.figures import Predictions
-from icl_core.figures.downsample import coarse
+from icl_core.figures.downsample import block_means_of
 from icl_core.papers.birth.shared import head_maps
 from icl_core.papers.birth.shared.draw import NAMES, READ, right
 from icl_core.papers.birth.shared.head_maps import LONGEST, Heads
@@ -53,7 +53,7 @@ def _heads(reading: Reading, sequence: Shown) -> Heads:
 def memory(name: str, found: Scores, last: Scores, said: str, more: str) -> Panel:
     """A memory as readings of all pairs; `last` gives the scale, which all snapshots share."""
     matrix, rows, columns = square(found)
-    limit = figures.largest(coarse(*square(last))[0])
+    limit = figures.largest_magnitude(block_means_of(*square(last))[0])
     return Panel(
         f"{NAMES[name]} · {said}",
         f"{READ[name][1]} {more}",

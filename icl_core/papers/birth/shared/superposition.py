@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from icl_core.figures import characters
+from icl_core.figures import visible_characters
 
 LEAST = 0.1  # weight from which a vector is named, and from which a position counts as looked at
 CHARACTER, POSITION, COPY, COPIED, WRITTEN = (
@@ -64,7 +64,7 @@ def place(at: int) -> str:
 
 def streams(traced: Traced) -> list[Held]:
     """Every vector of every stream, position by position; in a column in the order of the sum."""
-    letters = characters(traced.tokens)
+    letters = visible_characters(traced.tokens)
     places = [place(at) for at in range(len(letters))]
     found = []
     for at, letter in enumerate(letters):

@@ -7,7 +7,19 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures.style import COLOURS, FAINT, INK, MONO, PAPER, TEXT, TICKS, axis, characters, colour, layout
+from icl_core.figures.style import (
+    COLOURS,
+    FAINT,
+    INK,
+    MONO,
+    PAPER,
+    TEXT,
+    TICKS,
+    axis,
+    colour,
+    layout,
+    visible_characters,
+)
 from icl_core.papers.birth.shared.superposition import CHARACTER, COPIED, COPY, LEAST, POSITION, WRITTEN, Held, Traced
 
 ON = "#10151b"  # letters on colours that both themes share
@@ -110,7 +122,7 @@ def _arrow(layer: int, query: int, key: int, weight: float, strong: bool) -> dic
 
 def _pointed(traced: Traced) -> Trace:
     """What the pointer finds in the middle of each arrow."""
-    found, letters = list(_looks(traced)), characters(traced.tokens)
+    found, letters = list(_looks(traced)), visible_characters(traced.tokens)
     told = [
         f"layer {layer}: {query + 1} '{letters[query]}' looks at {key + 1} '{letters[key]}' with {weight:.2f}"
         for layer, query, key, weight, _ in found
@@ -126,7 +138,7 @@ def _says(traced: Traced) -> Trace:
     """The likeliest next character of every position, with a mark where the context tells it."""
     marks = {True: (" ✓", COLOURS["trained"]), False: (" ✗", INK), None: ("", FAINT)}
     ends, colours = zip(*(marks[each] for each in traced.right), strict=True)
-    texts = [f"{letter}{end}" for letter, end in zip(characters(traced.says), ends, strict=True)]
+    texts = [f"{letter}{end}" for letter, end in zip(visible_characters(traced.says), ends, strict=True)]
     texts[traced.followed] = f"<b>{texts[traced.followed]}</b>"
     font = {"family": MONO, "size": TEXT, "color": list(colours)}
     where = {"x": [RIGHT[2] + 0.3] * len(texts), "y": np.arange(len(texts)), "textposition": "middle right"}
@@ -134,7 +146,7 @@ def _says(traced: Traced) -> Trace:
 
 
 def _axes(traced: Traced) -> dict[str, Any]:
-    letters, count = characters(traced.tokens), len(traced.tokens)
+    letters, count = visible_characters(traced.tokens), len(traced.tokens)
     names = [f"{index + 1} {letter.replace('<', '&lt;')}" for index, letter in enumerate(letters)]
     for index in (traced.followed, *traced.looked):
         names[index] = f"<b>{names[index]}</b>"

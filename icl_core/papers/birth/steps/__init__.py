@@ -23,7 +23,7 @@ from icl_core.papers.birth.steps.load_run import way_of
 from icl_core.papers.birth.steps.metrics import after, measure
 from icl_core.papers.birth.steps.run import WIDTHS, compute
 from icl_core.papers.birth.steps.settings import ORDERS, PRESETS, THEN, Config, View
-from icl_core.papers.birth.steps.story import ALSO, FILTER, FORMULAS, ORDER, SCRIPT
+from icl_core.papers.birth.steps.story import ALSO, FILTER, FORMULAS, ORDER, STORY
 
 
 def headline(run: Run, view: View) -> str:
@@ -66,9 +66,9 @@ EXPERIMENT = Experiment(
         Drawing("recalls", stage.recalls, STEPS),
         Drawing("first", stage.first, SEQUENCE),
         Drawing("second", stage.second, SEQUENCE),
-        Drawing("w_o2", stage.w_o2, STEPS, cells=explanations.w_o2),
-        Drawing("w_k2", stage.w_k2, STEPS, cells=explanations.w_k2),
-        Drawing("w_k1", stage.w_k1, STEPS, cells=explanations.w_k1),
+        Drawing("w_o2", stage.w_o2, STEPS, explanations=explanations.w_o2),
+        Drawing("w_k2", stage.w_k2, STEPS, explanations=explanations.w_k2),
+        Drawing("w_k1", stage.w_k1, STEPS, explanations=explanations.w_k1),
         Drawing("orders", step_order.orders, (), ORDER, moving=False, applies=_proof),
         Drawing("widths", step_order.widths, (), ORDER, moving=False, applies=_proof),
         Drawing("spurious", side_results.spurious, (), ALSO, moving=False, wide=True, applies=_proof),
@@ -83,6 +83,6 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     milestones=lambda run: {NAMES[name]: float(index + 1) for index, name in enumerate(run.config.order.split(THEN))},
-    script=SCRIPT,
+    story=STORY,
     diagram=steps_diagram,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Script, Task, Try
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Story, Task, Try
 from icl_core.papers.birth.shared.captions import EXAMPLE, MATRICES
 from icl_core.papers.birth.shared.draw import NAMES
 from icl_core.papers.birth.steps.metrics import after, complete
@@ -178,4 +178,4 @@ TRIES = (
     Try("Watch one step filter out the position", drawer=FILTER, marks=("example",)),
 )
 
-SCRIPT = Script(TASK, BEATS, TRIES)
+STORY = Story(TASK, BEATS, TRIES)

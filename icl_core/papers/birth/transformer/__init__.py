@@ -24,7 +24,7 @@ from icl_core.papers.birth.transformer.draw import (
 from icl_core.papers.birth.transformer.load_run import heads_shown, of_role
 from icl_core.papers.birth.transformer.metrics import measure, milestones
 from icl_core.papers.birth.transformer.settings import PRESETS, Config, View
-from icl_core.papers.birth.transformer.story import CURVES, ONE, REPLACE, SCRIPT, SINGLE
+from icl_core.papers.birth.transformer.story import CURVES, ONE, REPLACE, SINGLE, STORY
 from icl_core.papers.birth.transformer.train import EVALUATIONS, compute, one_layer
 from icl_core.training.loop import evaluations
 
@@ -74,7 +74,7 @@ EXPERIMENT = Experiment(
     claims=claims.ALL,
     metrics=measure,
     drawings=(
-        Drawing("maps", heads.maps, wide=True, cells=explanations.maps),
+        Drawing("maps", heads.maps, wide=True, explanations=explanations.maps),
         Drawing("accuracy", stage.accuracy, live=True),
         Drawing("doing", stage.doing),
         Drawing("needed", stage.needed, moving=False),
@@ -98,6 +98,6 @@ EXPERIMENT = Experiment(
     cost=cost,
     milestones=milestones,
     goes_on=lambda config: True,
-    script=SCRIPT,
+    story=STORY,
     diagram=transformer_diagram,
 )

@@ -1,7 +1,7 @@
 """What is told of the full transformer: its task, the beats of the training with four heads a layer, what to try."""
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Script, Task, Try
+from icl_core.contract.story import FIRST, HEADLINE, LAST, MARKS, Beat, Question, Story, Task, Try
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS
 from icl_core.papers.birth.shared.captions import EXAMPLE
 from icl_core.papers.birth.shared.circuit_panels import CIRCUIT
@@ -188,4 +188,4 @@ TRIES = (
     Try("Train three layers of two heads", fields={"layers": 3, "heads": 2}, marks=("maps",)),
 )  # fmt: skip
 
-SCRIPT = Script(TASK, BEATS, TRIES)
+STORY = Story(TASK, BEATS, TRIES)

@@ -23,7 +23,7 @@ from icl_core.papers.gdssm.comparison.load_run import entries
 from icl_core.papers.gdssm.comparison.metrics import measure
 from icl_core.papers.gdssm.comparison.run import compute
 from icl_core.papers.gdssm.comparison.settings import PRESETS, Config, View
-from icl_core.papers.gdssm.comparison.story import SCRIPT
+from icl_core.papers.gdssm.comparison.story import STORY
 from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.papers.gdssm.shared.sequence_models.all_models import learners
 from icl_core.papers.gdssm.shared.sequence_models.train import EVALUATIONS
@@ -85,5 +85,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    script=SCRIPT,
+    story=STORY,
 )

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try, first_at
-from icl_core.figures import written
+from icl_core.contract.story import HEADLINE, Beat, Question, Story, Task, Try, first_at
+from icl_core.figures import number_text
 from icl_core.papers.gdssm.comparison.load_run import Entry, entries, tasks_seen
 from icl_core.papers.gdssm.comparison.settings import Config
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
@@ -39,8 +39,10 @@ def _who(run: Run, view: Any) -> int:
 
 
 def _who_said(run: Run, view: Any) -> str:
-    first, second, third = (f"{_entry(run, id).model.short} {written(_ratio(run, id), 2)}" for id in THREE)
-    return f"In units of one step's loss: {first}, {second}, {third}. Up to {written(NEAR, 2)} counts as reaching it."
+    first, second, third = (f"{_entry(run, id).model.short} {number_text(_ratio(run, id), 2)}" for id in THREE)
+    return (
+        f"In units of one step's loss: {first}, {second}, {third}. Up to {number_text(NEAR, 2)} counts as reaching it."
+    )
 
 
 def _arrival(run: Run, id: str) -> float | None:
@@ -79,7 +81,7 @@ def _fewer_said(run: Run, view: Any) -> str:
 
 
 def _layers(run: Run, view: Any) -> str:
-    one, two = (written(_ratio(run, f"linear-{layers}"), 2) for layers in (1, 2))
+    one, two = (number_text(_ratio(run, f"linear-{layers}"), 2) for layers in (1, 2))
     return (
         f"A linear transformer of one layer ends at {one} times the loss of one step, and one of two layers at {two}. "
         "The table tells why: the first layer brings x and y to one place, and the second multiplies that with the "
@@ -127,7 +129,7 @@ FEWER = Question(
     ("parameters",),
 )
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         _task,
         EXAMPLE,

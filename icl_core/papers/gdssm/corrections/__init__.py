@@ -12,7 +12,7 @@ from icl_core.papers.gdssm.corrections import claims, draw
 from icl_core.papers.gdssm.corrections.metrics import measure
 from icl_core.papers.gdssm.corrections.run import best_gain, compute
 from icl_core.papers.gdssm.corrections.settings import PRESETS, Config, View
-from icl_core.papers.gdssm.corrections.story import SCRIPT
+from icl_core.papers.gdssm.corrections.story import STORY
 from icl_core.papers.gdssm.shared.load_run import percent
 
 
@@ -49,6 +49,6 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    script=SCRIPT,
+    story=STORY,
     theory=tuple(map(expected, claims.EXPECTED)),
 )

@@ -9,7 +9,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
-from icl_core.figures import Curve, written
+from icl_core.figures import Curve, number_text
 from icl_core.papers.gdssm.corrections.run import best_gain, gain
 from icl_core.papers.gdssm.shared.load_run import percent
 
@@ -31,7 +31,7 @@ def gains(run: Run, view: Any) -> Panel:
         ("W and Wᵀ mixed", "gradient descent", float(run["gain/mixed"])),
     )
     labels, kinds, values = [bar[0] for bar in bars], [bar[1] for bar in bars], [bar[2] for bar in bars]
-    right, Q = written(values[0], 2), written(values[1])
+    right, Q = number_text(values[0], 2), number_text(values[1])
     return Panel(
         f"One step gains {right}; with Q as printed {Q}",
         "Gain is the share of the loss of predicting zero that is removed: 1 is all of it, 0 is nothing. Orange is "
@@ -48,7 +48,7 @@ def _bars(labels: list[str], kinds: list[str], values: list[float]) -> Figure:
     figure.update_xaxes(tickvals=list(range(len(texts))), ticktext=texts, tickangle=0)
     for index, value in enumerate(values):
         where = {"x": index, "y": value, "yanchor": "bottom", "yshift": 2, "showarrow": False}
-        figure.add_annotation(text=written(value, 2 if value > 0.1 else 3), **where)
+        figure.add_annotation(text=number_text(value, 2 if value > 0.1 else 3), **where)
     return figure
 
 
@@ -62,9 +62,9 @@ def lengths(run: Run, view: Any) -> Panel:
         series, "length of the step, times the best", "gain",
         y_range=(-1.6, max(0.8, 1.12 * float(rows["corrected"].max()))), at=view.times,
     )  # fmt: skip
-    right, Q = (written(gain(run, name, view.times), 2) for name in ("right", "Q"))
+    right, Q = (number_text(gain(run, name, view.times), 2) for name in ("right", "Q"))
     return Panel(
-        f"At {written(view.times, 1)} × the best length: {right}, Q as printed {Q}",
+        f"At {number_text(view.times, 1)} × the best length: {right}, Q as printed {Q}",
         "A prediction is linear in its rate, so its gain is a parabola. The top is at the best length, and at twice "
         "that nothing is left, as with the ½ that A.1 loses. A length below zero is the sign of eq. 13, β = −η/N, "
         "where the state adds up +y xᵀ: no such step gains anything. With Q as printed the step is x yᵀ, which agrees "
@@ -82,7 +82,7 @@ def table(run: Run, view: Any) -> Panel:
         ("a convention", "β = −η/N (eq. 13, A.1)", "β = +η/N, since the state adds up +y xᵀ; or the minus, with −y xᵀ",
          f"β = +η/N: off gradient descent by {float(run['error/right']):.0e}"),
         ("a slip", "Q = e₁ e₂ᵀ, so x yᵀ (3.2, A.1)", "Q = e₂ e₁ᵀ, so y xᵀ",
-         f"gain {written(best_gain(run, 'Q'))}; corrected {written(best)}"),
+         f"gain {number_text(best_gain(run, 'Q'))}; corrected {number_text(best)}"),
         ("a reading", "t counts tokens: a window at each (3.2)", "t counts pairs: windows that begin at an x",
          f"{percent(1 - wrong / best)} of the gain is lost"),
         ("a slip", "gradient without the ½ (A.1); penalty term W (A.4); Ψ of 2f × f, yet Ψ c (eq. 12)",
@@ -90,12 +90,12 @@ def table(run: Run, view: Any) -> Panel:
          f"penalised step off by {percent(float(run['error/as_printed_penalty']))}, corrected "
          f"{float(run['error/penalty']):.0e}"),
         ("a slip", "Wᵀ inside, W outside (A.2)", "M = Wᵀ throughout: M − (η/N)(M S − G)",
-         f"gain of two steps {written(float(run['gain/mixed']))}; corrected {written(float(run['gain/right']))}"),
+         f"gain of two steps {number_text(float(run['gain/mixed']))}; corrected {number_text(float(run['gain/right']))}"),
         ("a proof", "an MLP maps ∑ (w₀ᵀx − y) x to the gradient of ŷ = g(wᵀx) (A.3, Proposition 4)",
          "the non-linearity before the sum: B = (g(w₀ᵀx) − y) g′(w₀ᵀx) x; the statement holds",
          f"state off the gradient by {float(run['error/before']):.0e}. Behind the sum: contexts (1, 1) and (2, ½) both "
-         f"sum to {written(float(states[0]), 0)}, with gradients {written(float(gradients[0]))} and "
-         f"{written(float(gradients[1]) + 0.0)}"),
+         f"sum to {number_text(float(states[0]), 0)}, with gradients {number_text(float(gradients[0]))} and "
+         f"{number_text(float(gradients[1]) + 0.0)}"),
     ]  # fmt: skip
     frame = pd.DataFrame(rows, columns=["what it is", "as printed", "what gives gradient descent", "measured here"])
     return Panel(

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
-from icl_core.figures import written
+from icl_core.contract.story import HEADLINE, Beat, Question, Story, Task, Try
+from icl_core.figures import number_text
 from icl_core.papers.gdssm.corrections.run import best_gain, gain
 from icl_core.papers.gdssm.corrections.settings import Config
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
@@ -42,13 +42,13 @@ def _behind(run: Run, view: Any) -> int:
 
 
 def _behind_said(run: Run, view: Any) -> str:
-    one, other = (written(float(value) + 0.0) for value in run["contexts/gradient"])
-    return f"Both states are {written(float(run['contexts/state'][0]), 0)}; the gradients are {one} and {other}."
+    one, other = (number_text(float(value) + 0.0) for value in run["contexts/gradient"])
+    return f"Both states are {number_text(float(run['contexts/state'][0]), 0)}; the gradients are {one} and {other}."
 
 
 def _turned(run: Run, view: Any) -> str:
     return (
-        f"At {written(view.times, 1)} times the best length the gain is {written(gain(run, 'right', view.times), 2)}: "
+        f"At {number_text(view.times, 1)} times the best length the gain is {number_text(gain(run, 'right', view.times), 2)}: "
         "worse than zero, as for any length below zero. That is the sign of eq. 13. Either the rate has the minus or "
         "the sum has it; with both plus or both minus it works."
     )
@@ -81,7 +81,7 @@ BEHIND = Question(
     ("table",),
 )
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         _task,
         EXAMPLE,

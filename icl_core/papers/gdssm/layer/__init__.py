@@ -8,7 +8,7 @@ Compare the two by loss, by weights, and by the state after every pair. Replace 
 what breaks.
 """
 
-from icl_core.contract.experiment import Drawing, Experiment, Run, Theory, Together
+from icl_core.contract.experiment import Batching, Drawing, Experiment, Run, Theory
 from icl_core.papers.gdssm.layer import claims, population
 from icl_core.papers.gdssm.layer.ablation import FIELDS, kind_of
 from icl_core.papers.gdssm.layer.atlas import ATLAS, CLAIMS
@@ -30,7 +30,7 @@ from icl_core.papers.gdssm.layer.draw.loss_levels import COUNTED
 from icl_core.papers.gdssm.layer.metrics import measure
 from icl_core.papers.gdssm.layer.run import SWEPT, compute, compute_together
 from icl_core.papers.gdssm.layer.settings import PRESETS, View, as_here
-from icl_core.papers.gdssm.layer.story import SCRIPT
+from icl_core.papers.gdssm.layer.story import STORY
 from icl_core.papers.gdssm.shared import batched_rates, closed_forms
 from icl_core.papers.gdssm.shared.load_run import COUNTS, percent
 from icl_core.papers.gdssm.shared.settings import Config
@@ -107,12 +107,12 @@ EXPERIMENT = Experiment(
     claims=(*claims.ALL, *CLAIMS),
     metrics=measure,
     drawings=(
-        Drawing("state", stage.state, STATE, applies=_several_features, cells=explanations.state),
-        Drawing("exact", stage.exact, STATE, moving=False, applies=_several_features, cells=explanations.exact),
-        Drawing("difference", stage.difference, STATE, applies=_several_features, cells=explanations.difference),
+        Drawing("state", stage.state, STATE, applies=_several_features, explanations=explanations.state),
+        Drawing("exact", stage.exact, STATE, moving=False, applies=_several_features, explanations=explanations.exact),
+        Drawing("difference", stage.difference, STATE, applies=_several_features, explanations=explanations.difference),
         Drawing("along", stage.along, ("state", *SEED), wide=True, applies=_single),
         Drawing("line", stage.line, ("points", *SEED), applies=_single),
-        Drawing("weights", stage.weights, SEED, wide=True, cells=explanations.weights),
+        Drawing("weights", stage.weights, SEED, wide=True, explanations=explanations.weights),
         Drawing("training", stage.loss, ("single_seeds",), live=True),
         *(
             Drawing(
@@ -141,8 +141,8 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
-    together=Together(batched_rates.alike, batched_rates.most, compute_together),
-    script=SCRIPT,
+    batching=Batching(batched_rates.alike, batched_rates.most, compute_together),
+    story=STORY,
     theory=(Theory("share of the loss that the best step leaves", left),),
     diagram=layer_diagram,
     atlas=ATLAS,

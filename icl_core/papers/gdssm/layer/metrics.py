@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from icl_core.contract.experiment import Claim, Metric, Run
-from icl_core.figures import written
+from icl_core.figures import number_text
 from icl_core.papers.gdssm.layer import claims
 from icl_core.papers.gdssm.layer.symmetries import Comparison, compare, mean_decay
 from icl_core.papers.gdssm.shared import closed_forms, construction
@@ -135,5 +135,5 @@ def _reason(run: Run, claim: Claim, value: float) -> str:
     """Which part it is, where a part is too far from the construction."""
     if claim.slack(value) >= 0 or claim not in (claims.WEIGHTS, claims.WEIGHTS_1D, claims.WEIGHTS_TWO):
         return ""
-    parts = [f"{each.name} {written(farthest(each))}" for each in compared(run)]
+    parts = [f"{each.name} {number_text(farthest(each))}" for each in compared(run)]
     return f"The farthest entry of each part: {', '.join(parts)}."

@@ -4,8 +4,8 @@ from dataclasses import replace
 from typing import Any
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
-from icl_core.figures import written
+from icl_core.contract.story import FIRST, LAST, Beat, Question, Story, Task, Try, first_from
+from icl_core.figures import number_text
 from icl_core.papers.gdssm.layer.draw import grafts, input_scale, stage
 from icl_core.papers.gdssm.layer.draw.state import held
 from icl_core.papers.gdssm.layer.settings import Config, View
@@ -55,10 +55,10 @@ def _any_point(run: Run, view: Any) -> str:
 
 
 def _grafted(run: Run, view: Any) -> str:
-    before, after = (written(loss) for loss in grafts.after(run, view))
-    formula = written(grafts.after(run, replace(view, one_Q="constructed"))[1])
+    before, after = (number_text(loss) for loss in grafts.after(run, view))
+    formula = number_text(grafts.after(run, replace(view, one_Q="constructed"))[1])
     return (
-        f"The loss was {before} and is {after}; predicting zero loses {written(float(run['baseline/zero'][0]))}. Q "
+        f"The loss was {before} and is {after}; predicting zero loses {number_text(float(run['baseline/zero'][0]))}. Q "
         f"picks which products enter the state, and now none does. With the formula's Q, y times x, it would be "
         f"{formula}."
     )
@@ -79,7 +79,7 @@ def _scaled(run: Run, view: Any) -> int:
 
 def _scaled_said(run: Run, view: Any) -> str:
     trained, _, zero, _ = input_scale.at_scale(run, view)
-    return f"At α = {view.alpha:g} its loss is {written(trained, 2)}; that of predicting zero is {written(zero, 2)}."
+    return f"At α = {view.alpha:g} its loss is {number_text(trained, 2)}; that of predicting zero is {number_text(zero, 2)}."
 
 
 def _close(run: Run, view: Any) -> str:
@@ -115,7 +115,7 @@ SCALE = Question(
     ("scale",),
 )
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         _task,
         EXAMPLE,

@@ -17,7 +17,7 @@ from icl_core.papers.gdssm.learns.load_run import ratios, widths
 from icl_core.papers.gdssm.learns.metrics import measure
 from icl_core.papers.gdssm.learns.run import OWN, compute, of
 from icl_core.papers.gdssm.learns.settings import PRESETS, Config, View, settings_of
-from icl_core.papers.gdssm.learns.story import SCRIPT
+from icl_core.papers.gdssm.learns.story import STORY
 from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.papers.gdssm.shared.sequence_models import model
 from icl_core.papers.gdssm.shared.sequence_models.training_end import NEAR
@@ -64,5 +64,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    script=SCRIPT,
+    story=STORY,
 )

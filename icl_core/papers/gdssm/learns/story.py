@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
-from icl_core.figures import written
+from icl_core.contract.story import HEADLINE, Beat, Question, Story, Task, Try
+from icl_core.figures import number_text
 from icl_core.papers.gdssm.learns.load_run import base_place, curve, ratios, widths
 from icl_core.papers.gdssm.learns.run import OWN
 from icl_core.papers.gdssm.learns.settings import Config
@@ -72,7 +72,7 @@ def _sooner_said(run: Run, view: Any) -> str:
 def _own(run: Run, view: Any) -> str:
     steps, rate = run.config.steps, run.config.learning_rate
     return (
-        f"The GD-SSM (circles) ends at {written(float(ratios(run, OWN).mean()), 2)} times the loss of one step here. "
+        f"The GD-SSM (circles) ends at {number_text(float(ratios(run, OWN).mean()), 2)} times the loss of one step here. "
         f"This is no defeat: all models share one learning rate, {rate:g}, and {steps} steps, so that a class can "
         "watch, and its few weights need a larger rate or more steps. Where it gets them, under “Beside other models "
         "of sequences”, it reaches one step."
@@ -107,7 +107,7 @@ SOONER = Question(
     ("tasks",),
 )
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         _task,
         prompt(("", "0.08"), ("−0.5", "0.5"), query="0.3", answer="0.6"),

@@ -13,14 +13,14 @@ gradient descent does what it always does.
 """
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
-from icl_core.figures import written
+from icl_core.figures import number_text
 from icl_core.papers.gdssm.nonlinear import claims
 from icl_core.papers.gdssm.nonlinear.diagram import nonlinear_diagram
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses, stage
 from icl_core.papers.gdssm.nonlinear.load_run import upgrade
 from icl_core.papers.gdssm.nonlinear.metrics import measure
 from icl_core.papers.gdssm.nonlinear.settings import PRESETS, Config, View
-from icl_core.papers.gdssm.nonlinear.story import SCRIPT
+from icl_core.papers.gdssm.nonlinear.story import STORY
 from icl_core.papers.gdssm.nonlinear.train import EVALUATIONS, TEST_SET, WATCHED, compute
 from icl_core.training.loop import evaluations
 
@@ -28,8 +28,8 @@ from icl_core.training.loop import evaluations
 def headline(run: Run, view: View) -> str:
     """What you see: the losses of two models at the step shown, and of gradient descent."""
     step = run.snapshot_steps[run.snapshot_at(view)]
-    ours, theirs = (written(stage.at(run, view, id), 4) for id in (stage.BENT, stage.STRAIGHT))
-    ideal = written(float(run["baseline/ideal"][0]), 4)
+    ours, theirs = (number_text(stage.at(run, view, id), 4) for id in (stage.BENT, stage.STRAIGHT))
+    ideal = number_text(float(run["baseline/ideal"][0]), 4)
     return (
         f"Step {step:,}: loss {ours} with MLP features, {theirs} with linear ones, {ideal} for gradient descent on sin "
         "x, cos x."
@@ -66,6 +66,6 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
-    script=SCRIPT,
+    story=STORY,
     diagram=nonlinear_diagram,
 )

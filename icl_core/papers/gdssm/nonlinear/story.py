@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
-from icl_core.figures import written
+from icl_core.contract.story import FIRST, LAST, Beat, Question, Story, Task, Try, first_from
+from icl_core.figures import number_text
 from icl_core.papers.gdssm.nonlinear.draw import stage
 from icl_core.papers.gdssm.nonlinear.load_run import gained_blind, learned, lines, model_at, nearest_sine
 from icl_core.papers.gdssm.nonlinear.metrics import over
@@ -30,7 +30,7 @@ def _waves(run: Run) -> float | None:
 
 def _found(run: Run, view: Any) -> str:
     snapshot = run.snapshot_at(view)
-    sine, cosine = (written(float(r2), 2) for r2 in learned(model_at(run, MLP, snapshot, row_of(run, view))).r2)
+    sine, cosine = (number_text(float(r2), 2) for r2 in learned(model_at(run, MLP, snapshot, row_of(run, view))).r2)
     return (
         f"By step {run.snapshot_steps[snapshot]} the MLP has turned x into waves. Its features hold sin x with R² = "
         f"{sine} and cos x with {cosine} (1 is all of it), and every sine is a sum of these two."
@@ -81,7 +81,7 @@ def _close(run: Run, view: Any) -> str:
     ours, ideal = stage.at(run, view, stage.BENT), float(run["baseline/ideal"][0])
     return (
         "You have seen what has to bend: the features, before the layer adds anything up. On them it loses "
-        f"{written(ours, 4)}, where one step of gradient descent on sin x and cos x loses {written(ideal, 4)}."
+        f"{number_text(ours, 4)}, where one step of gradient descent on sin x and cos x loses {number_text(ideal, 4)}."
     )
 
 
@@ -114,7 +114,7 @@ TRAINED = Question(
     ("beside",),
 )
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         _task,
         prompt(("−2.8", "−0.39"), ("−0.9", "0.04"), query="2.1", answer="0.02"),

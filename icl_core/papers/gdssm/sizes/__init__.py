@@ -11,7 +11,7 @@ from icl_core.papers.gdssm.shared.upgrade import upgrade
 from icl_core.papers.gdssm.sizes import claims, draw
 from icl_core.papers.gdssm.sizes.metrics import measure, worst
 from icl_core.papers.gdssm.sizes.settings import PRESETS, Config, View, sizes_of
-from icl_core.papers.gdssm.sizes.story import SCRIPT
+from icl_core.papers.gdssm.sizes.story import STORY
 from icl_core.papers.gdssm.sizes.train import compute
 
 
@@ -50,5 +50,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
-    script=SCRIPT,
+    story=STORY,
 )

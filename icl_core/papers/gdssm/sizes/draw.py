@@ -7,7 +7,7 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of, written
+from icl_core.figures import Curve, mean_of, number_text
 from icl_core.figures.style import TICKS
 from icl_core.papers.gdssm.shared import closed_forms, construction, train
 from icl_core.papers.gdssm.shared.load_run import percent
@@ -61,7 +61,7 @@ def training(run: Run, view: Any) -> Panel:
         ("best step", construction.best_mixture(tasks, 1)[1], "gradient descent"),
     ]
     return Panel(
-        f"f = {f}, N = {N} {'is at' if not run.finished else 'ends at'} loss {written(last)}",
+        f"f = {f}, N = {N} {'is at' if not run.finished else 'ends at'} loss {number_text(last)}",
         "The loss of the layer that is trained first, on held-out tasks, with the lines on the same tasks. It should "
         "reach the best step of gradient descent long before the end. A curve that stays level has not found it.",
         figures.curves([Curve("trained", x, loss, band="minmax")], "training step", "loss at the query", lines=lines),
@@ -91,7 +91,7 @@ def _against(run: Run, view: Any, name: str, title: str, caption: str) -> Panel:
     room = 0.04 * float(np.ptp(x)) or 0.5  # for a dot at either end
     figure.update_xaxes(tickvals=x, ticktext=[str(each) for each in x], range=[x.min() - room, x.max() + room])
     away = float(np.abs(run["evaluated/ratio"][:, order] - 1).max())
-    first, last = (written(float(trained[:, end].mean()), 2) for end in (0, -1))
+    first, last = (number_text(float(trained[:, end].mean()), 2) for end in (0, -1))
     return Panel(
         f"From {name} = {x[0]} to {x[-1]}: {'share' if view.relative else 'loss'} {first} to {last}",
         f"{caption} All are within {percent(away)} of the closed form. To remove the noise of the tasks, a dot is the "

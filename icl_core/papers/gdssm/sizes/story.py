@@ -3,8 +3,8 @@
 from typing import Any
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import Beat, Question, Script, Task, Try
-from icl_core.figures import written
+from icl_core.contract.story import Beat, Question, Story, Task, Try
+from icl_core.figures import number_text
 from icl_core.papers.gdssm.shared.captions import EXAMPLE
 from icl_core.papers.gdssm.shared.load_run import percent
 from icl_core.papers.gdssm.sizes.metrics import worst
@@ -34,7 +34,7 @@ def _fourfold(run: Run, view: Any) -> int:
 
 def _fourfold_said(run: Run, view: Any) -> str:
     most = _ends(run)[0]
-    few, many = (written(_loss(run, BASE, N), 2) for N in (BASE, most))
+    few, many = (number_text(_loss(run, BASE, N), 2) for N in (BASE, most))
     return f"The loss is {few} with {BASE} examples and {many} with {most}."
 
 
@@ -83,7 +83,7 @@ WIDER = Question(
     ("features", "gaps"),
 )
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         _task,
         EXAMPLE,

@@ -8,12 +8,12 @@ to take the steps 1 / rₗ, in any order. So trained matrices stand here beside 
 
 import math
 
-from icl_core.contract.experiment import Drawing, Experiment, Run, Together
+from icl_core.contract.experiment import Batching, Drawing, Experiment, Run
 from icl_core.papers.memformers.convergence import claims, draw
 from icl_core.papers.memformers.convergence.draw import explanations, stage
 from icl_core.papers.memformers.convergence.metrics import measure
 from icl_core.papers.memformers.convergence.settings import PRESETS, Config, View
-from icl_core.papers.memformers.convergence.story import SCRIPT
+from icl_core.papers.memformers.convergence.story import STORY
 from icl_core.papers.memformers.convergence.train import compute, compute_together
 from icl_core.papers.memformers.shared import batched_trainings
 from icl_core.papers.memformers.shared.diagram import model_diagram
@@ -55,7 +55,7 @@ EXPERIMENT = Experiment(
     drawings=(
         Drawing("distances", stage.distances),
         Drawing("steps", stage.steps, ("seed_shown",), applies=stage.takes_steps),
-        Drawing("identities", stage.identities, ("seed_shown",), wide=True, cells=explanations.identities),
+        Drawing("identities", stage.identities, ("seed_shown",), wide=True, explanations=explanations.identities),
         Drawing("preconditioner", draw.preconditioner_panel, ("layer", "seed_shown"), BESIDE, wide=True),
         Drawing("whitened", draw.whitened, ("layer", "seed_shown"), BESIDE, wide=True),
         Drawing("all distances", draw.distances, (), CURVES, live=True),
@@ -66,8 +66,8 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     goes_on=goes_on,
-    together=Together(batched_trainings.alike, batched_trainings.most, compute_together),
-    script=SCRIPT,
+    batching=Batching(batched_trainings.alike, batched_trainings.most, compute_together),
+    story=STORY,
     diagram=lambda config: model_diagram(
         config, {"A": lambda layer: ("identities", {}, layer), "end": ("loss", {}, None)}
     ),

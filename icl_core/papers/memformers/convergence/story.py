@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, LAST, Beat, Question, Script, Task, Try, first_from
+from icl_core.contract.story import FIRST, LAST, Beat, Question, Story, Task, Try, first_from
 from icl_core.papers.memformers.convergence.settings import View
 from icl_core.papers.memformers.shared.captions import EXAMPLE
 from icl_core.papers.memformers.shared.draw.losses import written
@@ -77,7 +77,7 @@ def _swapped(run: Run, view: View) -> str:
     return f"Layer by layer, seed 1 has {one}; seed {OTHER} has {other}."
 
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         "Each prompt hides weights: the label of x is the sum of its coordinates, each times its weight. A layer steps "
         "towards them by gradient descent, with the gradient multiplied by a matrix A that it learned.",

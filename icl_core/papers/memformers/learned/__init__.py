@@ -12,7 +12,7 @@ from icl_core.contract.experiment import Drawing, Experiment, Run
 from icl_core.papers.memformers.learned import claims, draw
 from icl_core.papers.memformers.learned.metrics import measure
 from icl_core.papers.memformers.learned.settings import PRESETS, Config, View, sizes_of
-from icl_core.papers.memformers.learned.story import SCRIPT
+from icl_core.papers.memformers.learned.story import STORY
 from icl_core.papers.memformers.learned.train import compute
 from icl_core.papers.memformers.shared.captions import compared
 from icl_core.papers.memformers.shared.load_run import log_from_least
@@ -58,5 +58,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
-    script=SCRIPT,
+    story=STORY,
 )

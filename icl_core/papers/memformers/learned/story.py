@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
+from icl_core.contract.story import HEADLINE, Beat, Question, Story, Task, Try
 from icl_core.papers.memformers.learned.metrics import excess, power
 from icl_core.papers.memformers.learned.settings import View
 from icl_core.papers.memformers.shared.captions import EXAMPLE, compared, times
@@ -57,7 +57,7 @@ def _faster(run: Run, view: View) -> int:
     return int(np.digitize(-float(found or 0), (-ROOT - NEAR, -ROOT + NEAR)))
 
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         "A prompt hides weights, and pairs of x and label show them. Here there is no transformer: the numbers Λ of a "
         "method, which say how much of each gradient a step uses, are learned directly, from a few prompts that are "

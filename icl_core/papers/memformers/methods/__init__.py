@@ -23,7 +23,7 @@ from icl_core.papers.memformers.methods.draw import (
 )
 from icl_core.papers.memformers.methods.metrics import measure
 from icl_core.papers.memformers.methods.settings import PRESETS, Config, View
-from icl_core.papers.memformers.methods.story import SCRIPT
+from icl_core.papers.memformers.methods.story import STORY
 from icl_core.papers.memformers.methods.train import companions, compute
 from icl_core.papers.memformers.shared.captions import above, compared
 from icl_core.papers.memformers.shared.diagram import Opens, model_diagram
@@ -89,7 +89,7 @@ EXPERIMENT = Experiment(
         Drawing("by_depth", stage.depth),
         Drawing("batch", stage.batch, moving=False, applies=stage.keeps_its_batch),
         Drawing("path", stage.path, PLANE),
-        Drawing("learned", stage.learned, MODEL, applies=optimiser.applies, cells=explanations.learned),
+        Drawing("learned", stage.learned, MODEL, applies=optimiser.applies, explanations=explanations.learned),
         Drawing("preconditioned", stage.preconditioned, MODEL, moving=False, applies=optimiser.applies),
         Drawing("loss", stage.loss, applies=stage.keeps_its_batch),
         Drawing("depth", depth.depth_panel, ("overlay", "average"), METHODS, wide=True, moving=False),
@@ -110,7 +110,7 @@ EXPERIMENT = Experiment(
     cost=cost,
     upgrade=upgrade,
     goes_on=goes_on,
-    script=SCRIPT,
+    story=STORY,
     diagram=lambda config: model_diagram(config, _opens(config)),
     atlas=ATLAS,
 )

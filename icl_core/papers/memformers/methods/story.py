@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, HEADLINE, LAST, Beat, Question, Script, Task, Try, first_at
+from icl_core.contract.story import FIRST, HEADLINE, LAST, Beat, Question, Story, Task, Try, first_at
 from icl_core.papers.memformers.methods import decode
 from icl_core.papers.memformers.methods.draw import optimiser, stage, trajectory
 from icl_core.papers.memformers.methods.settings import View
@@ -96,7 +96,7 @@ MEMORY = Question(
     ("by_depth", "depth", "training"),
 )
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         "Each prompt hides weights w*: the label of x is the sum of its coordinates, each times its weight. The model "
         "sees some pairs of x and label, and has to give the label of a new x.",

@@ -18,7 +18,7 @@ from icl_core.papers.memformers.mixture import claims
 from icl_core.papers.memformers.mixture.draw import losses, one_component, polynomials, stage
 from icl_core.papers.memformers.mixture.metrics import measure
 from icl_core.papers.memformers.mixture.settings import PRESETS, Config, View, mixture_of
-from icl_core.papers.memformers.mixture.story import SCRIPT
+from icl_core.papers.memformers.mixture.story import STORY
 from icl_core.papers.memformers.mixture.train import compute
 from icl_core.papers.memformers.shared.captions import compared
 from icl_core.papers.memformers.shared.gated_diagram import diagram
@@ -92,7 +92,7 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
-    script=SCRIPT,
+    story=STORY,
     diagram=lambda config: diagram(
         mixture_of(config).names, *(("shares", "comparison") if of_tokens(config) else ("gates shown", "gated heads"))
     ),

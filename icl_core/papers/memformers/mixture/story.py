@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, Beat, Example, Question, Script, Task, Try
+from icl_core.contract.story import HEADLINE, Beat, Example, Question, Story, Task, Try
 from icl_core.papers.memformers.mixture.draw.losses import ADAPTED, GATED, LINEAR
 from icl_core.papers.memformers.mixture.settings import Config, View, mixture_of
 from icl_core.papers.memformers.shared.captions import TO, compared
@@ -54,7 +54,7 @@ def _task(config: Config) -> str:
     )
 
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         _task,
         Example(

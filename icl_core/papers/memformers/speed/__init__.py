@@ -18,7 +18,7 @@ from icl_core.papers.memformers.speed.draw import curves, speedup
 from icl_core.papers.memformers.speed.metrics import measure
 from icl_core.papers.memformers.speed.models import CGD, LINEAR, MODELS, STEPPED
 from icl_core.papers.memformers.speed.settings import BOTH, PRESETS, Config, View, model_of, rates_of
-from icl_core.papers.memformers.speed.story import SCRIPT
+from icl_core.papers.memformers.speed.story import STORY
 from icl_core.papers.memformers.speed.train import compute
 
 
@@ -68,5 +68,5 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     goes_on=lambda config: goes_on(model_of(config, LINEAR, "original", rates_of(config)[0])),
-    script=SCRIPT,
+    story=STORY,
 )

@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
+from icl_core.contract.story import HEADLINE, Beat, Question, Story, Task, Try
 from icl_core.papers.memformers.shared.captions import EXAMPLE, times
 from icl_core.papers.memformers.speed.crossings import WITHIN, arrivals, at_best, models_of, typical
 from icl_core.papers.memformers.speed.draw.curves import nearest
@@ -86,7 +86,7 @@ def _at_large(run: Run, view: View) -> str:
     )
 
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         "Models with memory and without learn to find a prompt's hidden weights from pairs of x and label. We count "
         f"the training steps until each is within {WITHIN:.0%} of its floor, the least error that it can reach.",

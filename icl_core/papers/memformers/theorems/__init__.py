@@ -12,7 +12,7 @@ from icl_core.papers.memformers.theorems.draw import coefficients, stage, tables
 from icl_core.papers.memformers.theorems.metrics import measure
 from icl_core.papers.memformers.theorems.run import compute
 from icl_core.papers.memformers.theorems.settings import PRESETS, Config, View
-from icl_core.papers.memformers.theorems.story import SCRIPT
+from icl_core.papers.memformers.theorems.story import STORY
 
 
 def headline(run: Run, view: View) -> str:
@@ -58,5 +58,5 @@ EXPERIMENT = Experiment(
     presets=PRESETS,
     headline=headline,
     cost=cost,
-    script=SCRIPT,
+    story=STORY,
 )

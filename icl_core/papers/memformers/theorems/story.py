@@ -1,7 +1,7 @@
 """What is told of the theorems."""
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
+from icl_core.contract.story import HEADLINE, Beat, Question, Story, Task, Try
 from icl_core.papers.memformers.shared.captions import EXAMPLE
 from icl_core.papers.memformers.theorems.draw.number_text import power
 from icl_core.papers.memformers.theorems.metrics import apart
@@ -61,7 +61,7 @@ def _stationary(run: Run, view: View) -> str:
     )
 
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         "The paper proves that a Memformer can carry out conjugate gradient, which finds a prompt's hidden weights "
         "from its pairs of x and label. Nothing is trained here: numbers are put in, and the layers are compared with "

@@ -17,7 +17,7 @@ from icl_core.papers.memformers.variances import claims
 from icl_core.papers.memformers.variances.draw import gates, stage
 from icl_core.papers.memformers.variances.metrics import measure
 from icl_core.papers.memformers.variances.settings import PRESETS, Config, View, met_by, trained_on
-from icl_core.papers.memformers.variances.story import SCRIPT
+from icl_core.papers.memformers.variances.story import STORY
 from icl_core.papers.memformers.variances.train import compute
 
 
@@ -64,6 +64,6 @@ EXPERIMENT = Experiment(
     headline=headline,
     cost=cost,
     upgrade=upgrade,
-    script=SCRIPT,
+    story=STORY,
     diagram=lambda config: diagram([f"variance {each:g}" for each in trained_on(config)], "shares", "comparison"),
 )

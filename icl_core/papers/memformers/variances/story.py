@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import HEADLINE, Beat, Question, Script, Task, Try
+from icl_core.contract.story import HEADLINE, Beat, Question, Story, Task, Try
 from icl_core.papers.memformers.shared.captions import EXAMPLE, compared
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.variances.draw.gates import by_method
@@ -72,7 +72,7 @@ def _task(config: Config) -> str:
     )
 
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         _task,
         EXAMPLE,

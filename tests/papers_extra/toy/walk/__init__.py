@@ -5,7 +5,7 @@ Watch the loss fall to zero; raise the step size until it no longer does.
 
 import numpy as np
 from icl_core.papers.toy.walk import claims, draw, metrics, settings, train
-from icl_core.papers.toy.walk.story import SCRIPT
+from icl_core.papers.toy.walk.story import STORY
 
 from icl_core.contract.experiment import Drawing, Experiment, Run
 
@@ -23,9 +23,9 @@ EXPERIMENT = Experiment(
     about=__doc__ or "",
     config=settings.Config,
     view=settings.View,
-    run=train.run,
+    run=train.compute,
     claims=(claims.RECOVERED, claims.EXACT),
-    metrics=metrics.metrics,
+    metrics=metrics.measure,
     drawings=(
         Drawing("loss", draw.loss, live=True),
         Drawing("weights", draw.weights, ("seed_shown",)),
@@ -33,7 +33,7 @@ EXPERIMENT = Experiment(
     ),
     presets=settings.PRESETS,
     goes_on=lambda config: True,
-    script=SCRIPT,
+    story=STORY,
     headline=headline,
     cost=lambda config: 1e-4 * config.steps,  # giga-operations; what a step takes of Python outweighs its products
 )

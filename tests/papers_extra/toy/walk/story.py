@@ -4,7 +4,7 @@ import numpy as np
 from icl_core.papers.toy.walk.settings import View
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.story import FIRST, HEADLINE, LAST, Beat, Example, Question, Script, Task, Try
+from icl_core.contract.story import FIRST, HEADLINE, LAST, Beat, Example, Question, Story, Task, Try
 
 
 def _halved(run: Run) -> float | None:
@@ -19,7 +19,7 @@ def _fell(run: Run, view: View) -> str:
     return f"It fell from {losses[0]:.2g} to {losses[-1]:.2g}."
 
 
-SCRIPT = Script(
+STORY = Story(
     task=Task(
         "A teacher multiplies numbers by weights that the student never sees. From examples the student finds them.",
         Example((("x₁", "x"), (" ", ""), ("y₁", "y"), ("   x₂ ", "query")), "y₂"),

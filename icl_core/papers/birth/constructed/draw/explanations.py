@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.explanation import SUM, Explained, Map, Term, largest
+from icl_core.contract.explanation import SUM, Explanation, Map, Term, largest
 from icl_core.papers.birth.constructed.draw.stage import reading
 from icl_core.papers.birth.constructed.run import constructed
 from icl_core.papers.birth.constructed.settings import Config, View
@@ -33,7 +33,7 @@ def _scale(name: str, config: Config, stored: Memory) -> float:
     return (config.output if name == "W_O2" else config.logit * math.sqrt(config.d)) / norms
 
 
-def _pairs(found: Map, stored: Memory, scale: float, row: int, column: int) -> Explained:
+def _pairs(found: Map, stored: Memory, scale: float, row: int, column: int) -> Explanation:
     """A reading as what each stored pair answers."""
     shift, V, U = len(found.rows) - len(stored.V), stored.V.double(), stored.U.double()
     answers = (scale * (V @ V[row - shift]) * (U @ U[column])).tolist()

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.explanation import PRODUCT, Explained, Map, Term, softmax
+from icl_core.contract.explanation import PRODUCT, Explanation, Map, Term, softmax
 from icl_core.figures.attention_maps import positions
 from icl_core.papers.birth.counting.load_run import Reading, parameters_at, read
 from icl_core.papers.birth.counting.markov_chains import LETTERS
@@ -65,12 +65,12 @@ def streams(parameters: dict[str, Tensor], found: Reading) -> dict[str, Tensor]:
 
 def _explains(
     letters: list[str], parts: dict[str, Tensor], parameters: dict[str, Tensor], layer: int
-) -> Callable[[int, int], Explained]:
+) -> Callable[[int, int], Explanation]:
     """How the weights of a layer are made of what it reads."""
     W_Q, W_K, R = (parameters[f"{name}{layer}"] for name in ("W_Q", "W_K", "R"))
     W_Q = W_Q / math.sqrt(len(W_Q))
 
-    def explain(query: int, key: int) -> Explained:
+    def explain(query: int, key: int) -> Explanation:
         asks = {part: each[query] @ W_Q for part, each in parts.items()}  # (d,)
         calls = {part: each @ W_K for part, each in parts.items()}  # (T, d)
         terms = [
@@ -103,7 +103,7 @@ def following(run: Run, view: View) -> list[Map]:
     parameters = _double(run, view)
     logits = {part: (each[at] @ parameters["W_U"].T).numpy() for part, each in streams(parameters, found).items()}
 
-    def explain(row: int, state: int) -> Explained:
+    def explain(row: int, state: int) -> Explanation:
         title = f"{LETTERS[state]} after {found.letters[at]} at {at + 1}"
         return _said(title, logits, state) if row == 0 else _counted(title, found, at, ids[row - 1], state, k)
 
@@ -111,7 +111,7 @@ def following(run: Run, view: View) -> list[Map]:
     return [Map("Next state", shown, ("prediction", "next state"), rows, list(LETTERS[:k]), explain)]
 
 
-def _said(title: str, logits: dict[str, np.ndarray], state: int) -> Explained:
+def _said(title: str, logits: dict[str, np.ndarray], state: int) -> Explanation:
     """A probability of the model, from its logit."""
     called = CALLED | (ONE_LAYER if len(logits) == 2 else {})
     terms = tuple(
@@ -119,10 +119,10 @@ def _said(title: str, logits: dict[str, np.ndarray], state: int) -> Explained:
     )
     total = np.sum(list(logits.values()), axis=0)
     share, rivals = softmax([f"next {LETTERS[j]}" for j in range(len(total))], total, state)
-    return Explained(f"The model: {title}", MODEL, share, terms, share=share, rivals=rivals)
+    return Explanation(f"The model: {title}", MODEL, share, terms, share=share, rivals=rivals)
 
 
-def _counted(title: str, found: Reading, at: int, name: str, state: int, k: int) -> Explained:
+def _counted(title: str, found: Reading, at: int, name: str, state: int, k: int) -> Explanation:
     """A probability of a strategy, from its counts."""
     here, seen = found.tokens[at], found.tokens[: at + 1]
     if name == "bigram":
@@ -136,4 +136,4 @@ def _counted(title: str, found: Reading, at: int, name: str, state: int, k: int)
     if name == "uniform":
         terms = (Term("1 / k", 1 / k, "one of k states"),)
     value = float(found.strategies[name][at][state])
-    return Explained(f"{NAMES[name].capitalize()}: {title}", says, value, terms, PRODUCT)
+    return Explanation(f"{NAMES[name].capitalize()}: {title}", says, value, terms, PRODUCT)

@@ -6,10 +6,10 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures import Curve, characters
+from icl_core.figures import Curve, visible_characters
 from icl_core.figures.heatmaps import add_map
 from icl_core.figures.map_grid import AXIS, BAR, TITLE, diverging, subplots
-from icl_core.figures.series import ranged
+from icl_core.figures.series import axis_range
 from icl_core.figures.style import axis, colour, layout, legend
 from icl_core.papers.birth.data.arrivals import by_case, by_position, correlation, of, unevenness
 from icl_core.papers.birth.data.draw.style import kind, short
@@ -41,10 +41,10 @@ def readings(run: Run, name: str, index: int) -> np.ndarray:
 
 def maps(run: Run, view: View) -> Panel:
     """The readings of all pairs of all three matrices, each as a multiple of its own noise."""
-    index, shown = index_of(run, view), characters(run.names("characters"))
+    index, shown = index_of(run, view), visible_characters(run.names("characters"))
     found = {name: readings(run, name, index) / run[f"aside/{name}"][0, index] for name in HELD}
     height, plot = 390, 390 - BAR - TITLE - AXIS
-    scale = diverging(BRIGHT * figures.largest(*found.values()), "times the noise", 1 + (TITLE + 8) / plot)
+    scale = diverging(BRIGHT * figures.largest_magnitude(*found.values()), "times the noise", 1 + (TITLE + 8) / plot)
     figure = Figure(layout=layout(height, {"t": BAR + TITLE, "b": AXIS - 10}, coloraxis=scale))
     for (name, matrix), subplot in zip(found.items(), subplots([NAMES[name] for name in found], 3, plot), strict=True):
         labels = (shown, shown) if name != "W_K1" else _places(len(matrix))
@@ -106,14 +106,14 @@ def smoothed(rows: np.ndarray, over: int = 5) -> np.ndarray:
 
 def frequencies(run: Run, view: View) -> Panel:
     """How strongly W_K2 and W_O2 store each character, by how often it occurs."""
-    index, often, shown = index_of(run, view), run["task/often"], characters(run.names("characters"))
+    index, often, shown = index_of(run, view), run["task/often"], visible_characters(run.names("characters"))
     figure = Figure(layout=layout(340, {"t": 36}, legend=legend(1.0)))
     columns = {}
     for name in ("W_K2", "W_O2"):
         strength = (run[f"diagonal/{name}"][:, index] / run[f"aside/{name}"][:, index, None]).mean(0)
         columns[NAMES[name]] = np.round(strength, 2)
         figure.add_traces(_letters(name, often, strength, shown))
-    figure.update_xaxes(axis("frequency of the character (log scale)", **ranged(_around(often), True)))
+    figure.update_xaxes(axis("frequency of the character (log scale)", **axis_range(_around(often), True)))
     figure.update_yaxes(axis("times the noise"))
     ranks = {name: correlation(often, values) for name, values in columns.items()}
     told = ", ".join(f"{name} {value:+.2f}".replace("-", "\N{MINUS SIGN}") for name, value in ranks.items())

@@ -7,7 +7,7 @@ import torch
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures import Curve, characters
+from icl_core.figures import Curve, visible_characters
 from icl_core.figures.style import LINE, NONE_TO_ALL, PAPER, TICKS, axis, colourscale, layout
 from icl_core.papers.birth.dimension import one_step
 from icl_core.papers.birth.dimension.settings import View
@@ -86,7 +86,7 @@ def readings(run: Run, view: View) -> Panel:
     generator = torch.Generator().manual_seed(SEED)
     S = torch.tensor(run["one_step/S"][number].astype(np.float64))
     found = one_step.readings(S, one_step.gram(len(S), int(view.width_shown), run.config.scale, generator))
-    shown, matrix = characters(run.names("characters")), found.numpy()
+    shown, matrix = visible_characters(run.names("characters")), found.numpy()
     limit = float(np.abs(matrix.diagonal()).mean()) * 1.5
     return Panel(
         f"d = {view.width_shown}, {batches(view.batches_shown)} · {float(one_step.recall(found)):.0%} recalled",

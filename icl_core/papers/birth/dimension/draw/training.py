@@ -6,7 +6,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
-from icl_core.figures import Curve, mean_of, written
+from icl_core.figures import Curve, mean_of, number_text
 from icl_core.papers.birth.dimension.settings import View
 from icl_core.papers.birth.dimension.tuned_rates import HALF, at_rates, fixed, halves, over_training, tuned
 
@@ -94,8 +94,8 @@ def table(run: Run, view: View) -> Panel:
             "d": int(d),
             "best rate": _rate(float(run["task/rates"][best[index]])),
             **{f"half recalled, {how}": _step(values[index], run) for how, values in steps.items()},
-            "mean recall, fixed": written(float(means[index, fixed(run)[0]]), 2),
-            "mean recall, tuned": written(float(means[index, best[index]]), 2),
+            "mean recall, fixed": number_text(float(means[index, fixed(run)[0]]), 2),
+            "mean recall, tuned": number_text(float(means[index, best[index]]), 2),
         }
         for index, d in enumerate(run["task/widths"])
     ]

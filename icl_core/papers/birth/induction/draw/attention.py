@@ -1,7 +1,7 @@
 """Where both layers look on a sequence, and what is predicted there (Figure 2)."""
 
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import characters
+from icl_core.figures import visible_characters
 from icl_core.papers.birth.induction.load_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.draw import maps, right, table
@@ -43,5 +43,7 @@ def _note(sequence: Shown) -> str:
         return "No character of this sequence comes again."
     triggers = sequence.triggers.tolist()
     known = [sequence.task.characters[sequence.truth[t]] if t in sequence.truth else "" for t in triggers]
-    pairs = zip(characters([sequence.task.characters[t] for t in triggers]), characters(known), strict=True)
+    pairs = zip(
+        visible_characters([sequence.task.characters[t] for t in triggers]), visible_characters(known), strict=True
+    )
     return "Triggers and what follows them here: " + ", ".join(f"{a} → {b}" if b else a for a, b in pairs)

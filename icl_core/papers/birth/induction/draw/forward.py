@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import characters
+from icl_core.figures import visible_characters
 from icl_core.papers.birth.induction.load_run import at_step, weights_at
 from icl_core.papers.birth.induction.settings import View
 from icl_core.papers.birth.shared.sequence import choose, read
@@ -21,13 +21,15 @@ def draw(run: Run, view: View) -> Panel:
     task, snapshot = task_of(run.config), run.snapshot_at(view)
     sequence = choose(task, view)
     reading = read(weights_at(run, snapshot), sequence, run.config.layers)
-    tokens = [f"{index} '{each}'" for index, each in enumerate(characters(sequence.characters), 1)]
+    tokens = [f"{index} '{each}'" for index, each in enumerate(visible_characters(sequence.characters), 1)]
     at = min(view.position, len(tokens)) - 1
     layers = {"layer 1": reading.attention1, "layer 2": reading.attention2}
     if reading.attention1 is None:
         layers = {"layer 1": reading.attention2}
     looks = {name: _largest(f"{name} looks at", tokens[: at + 1], each[at]) for name, each in layers.items()}
-    says = _largest("the model says", [f"'{each}'" for each in characters(task.characters)], reading.probabilities[at])
+    says = _largest(
+        "the model says", [f"'{each}'" for each in visible_characters(task.characters)], reading.probabilities[at]
+    )
     last = list(layers)[-1]
     (_, key, weight), (_, said, chance) = looks[last][0], says[0]
     return Panel(

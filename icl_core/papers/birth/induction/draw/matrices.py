@@ -20,7 +20,7 @@ def draw(run: Run, view: View) -> Panel:
     weights, end = (weights_at(run, index) for index in (snapshot, len(run.snapshot_steps) - 1))
     found, last = (compare(name, each, run.config) for each in (weights, end))
     maps, read = _maps(found, view), found.trained
-    limit = figures.largest(*maps, *_maps(last, view))  # one scale for all snapshots
+    limit = figures.largest_magnitude(*maps, *_maps(last, view))  # one scale for all snapshots
     recalled = f" gets {found.recall[0]:.0%} of its pairs right and" if found.recall else ""
     heads = origin(run), "constructed", "difference"
     titles = {"row_title": read.row_kind, "column_title": read.column_kind}

@@ -6,8 +6,8 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures import Curve, mean_of, written
-from icl_core.figures.series import ranged
+from icl_core.figures import Curve, mean_of, number_text
+from icl_core.figures.series import axis_range
 from icl_core.figures.style import PAPER, axis, layout, legend
 from icl_core.papers.birth.laboratory import learned_memory
 from icl_core.papers.birth.laboratory.load_run import waiting
@@ -32,7 +32,7 @@ def strengths(run: Run, view: View) -> Panel:
         marker = {"size": 8, "color": figures.colour(colour), "line": {"color": PAPER, "width": 0.5}}
         dots = Trace(x=often, y=np.where(which, found, np.nan), mode="markers", name=name, marker=marker)
         figure.add_trace(dots.update(hovertemplate="frequency %{x:.3f}: %{y:.2f}<extra></extra>"))
-    figure.update_xaxes(axis("frequency (log scale)", **ranged((0.85 * often.min(), 1.2 * often.max()), True)))
+    figure.update_xaxes(axis("frequency (log scale)", **axis_range((0.85 * often.min(), 1.2 * often.max()), True)))
     figure.update_yaxes(axis("strength", range=[-0.06 * top, top]))
     when = f"Step {step}" if step else "Before training"
     first = ", frequent first" if 0 < right.sum() < len(right) else ""
@@ -76,11 +76,11 @@ def first(run: Run, view: View) -> Panel:
     line = {"color": figures.colour("construction"), "width": 2}
     figure.add_trace(Trace(x=often, y=alone, mode="lines", name="no cross-talk", line=line, hoverinfo="skip"))
     ends = 0.8, 1.5 * max(2.0, run.config.steps, alone.max())
-    figure.update_xaxes(axis("frequency (log scale)", **ranged((0.85 * often.min(), 1.2 * often.max()), True)))
-    figure.update_yaxes(axis("step (log scale)", **ranged(ends, True)))
+    figure.update_xaxes(axis("frequency (log scale)", **axis_range((0.85 * often.min(), 1.2 * often.max()), True)))
+    figure.update_yaxes(axis("step (log scale)", **axis_range(ends, True)))
     later = 2.0 ** -float(np.nanmean(waiting(run)))
     return Panel(
-        f"Half as often, {written(later, 1)} times as late",
+        f"Half as often, {number_text(later, 1)} times as late",
         "The step from which on a pair's own output gets a probability of one half or more, pairs of all seeds. What "
         "counts is how often a pair has come up: frequency times steps. If frequency did not matter, the dots would "
         "lie "

@@ -6,7 +6,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures.series import ranged
+from icl_core.figures.series import axis_range
 from icl_core.figures.style import PAPER, axis, colour, layout, legend
 from icl_core.papers.birth.length.arrival_times import LEVELS, QUADRATIC, slope, times, written
 from icl_core.papers.birth.length.settings import OPTIMISERS, View
@@ -40,9 +40,11 @@ def growth_panel(run: Run, view: View) -> Panel:
     for name in ids:
         figure.add_traces(_traces(run, view, name, lengths, every[name]))
     limits = max(1.0, 0.7 * min(low, dotted[0])), 1.4 * max(high, dotted[-1])
-    figure.update_xaxes(axis("sequence length, T (log scale)", **ranged((lengths[0] / 1.2, lengths[-1] * 1.2), True)))
+    figure.update_xaxes(
+        axis("sequence length, T (log scale)", **axis_range((lengths[0] / 1.2, lengths[-1] * 1.2), True))
+    )
     figure.update_xaxes(tickvals=lengths, ticktext=[f"{length:.0f}" for length in lengths])
-    figure.update_yaxes(axis("steps (log scale)", **ranged(limits, True)))
+    figure.update_yaxes(axis("steps (log scale)", **axis_range(limits, True)))
     ticks = [each for each in TICKED if limits[0] <= each <= limits[1]]
     figure.update_yaxes(tickvals=ticks, ticktext=[f"{each:,}" for each in ticks])
     found = "; ".join(f"{OPTIMISERS.get(name, name)} {written(slope(run, view.until, name))}" for name in ids)

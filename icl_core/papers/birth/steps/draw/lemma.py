@@ -76,6 +76,6 @@ def _named(run: Run, lemma: str) -> tuple[tuple[str, str], tuple[list[str], list
     if lemma == "5":
         places = [str(t + 1) for t in range(run.config.T)]
         return ("position of the query", "position of the key"), (places, places)
-    characters = figures.characters(task_of(run.config).characters)
+    characters = figures.visible_characters(task_of(run.config).characters)
     axes = ("query", "key, remapped by layer 1") if lemma == "4" else ("output", "input")
     return axes, (characters, characters)

@@ -26,7 +26,7 @@ def example(run: Run, view: object) -> Panel:
     weights, generator = weights_after(run, 0, "batch"), torch.Generator().manual_seed(run.config.seed)
     found = {known: noise_example.step(weights, known, run.config.batch, generator) for known in ("one", "exact")}
     one, exact = found["one"], found["exact"]
-    places, characters = range(run.config.T), figures.characters(task_of(run.config).characters)
+    places, characters = range(run.config.T), figures.visible_characters(task_of(run.config).characters)
     matrices = [torch.cat([each.tokens, each.places], 1).numpy() for each in (one, exact)]
     columns = [*characters, *(f"p{t + 1}" for t in places)]
     return Panel(

@@ -19,7 +19,7 @@ PARTS = {
 def spurious(run: Run, view: View) -> Panel:
     """The two kinds of pairs that the step on W_O² stores."""
     right, mean = (each.numpy() for each in both_stored(weights_after(run, 3, "batch")))
-    ratio, characters = float(run["spurious/ratio"].mean()), figures.characters(task_of(run.config).characters)
+    ratio, characters = float(run["spurious/ratio"].mean()), figures.visible_characters(task_of(run.config).characters)
     return Panel(
         f"The spurious pairs are {ratio:.2f} times as strong as the right ones; eq. 16 says {tau(run):.2f}",
         "At the left what W_O² says of a character, at the right what it says of the mean that layer 1 has made of it. "

@@ -7,7 +7,7 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
-from icl_core.figures import written
+from icl_core.figures import number_text
 from icl_core.papers.birth.shared.train import held_out, task_of
 from icl_core.papers.birth.transformer.ablation import POSITIONS, Bench
 from icl_core.papers.birth.transformer.load_run import final_weights, last_heads
@@ -82,6 +82,6 @@ def table(run: Run, view: View) -> Panel:
         f"One head at a time: accuracy {mean[1:, 0].min():.0%} to {mean[1:, 0].max():.0%}",
         "In-context accuracy with each head alone replaced. Patched: by its output on the sequence with other outputs; "
         "beside it how often the model then says that other output. Global loss in nats; the largest change is "
-        f"{written(float(loss[np.abs(loss).argmax()]), 3)}. If every head did an equal share, all rows would be alike.",
+        f"{number_text(float(loss[np.abs(loss).argmax()]), 3)}. If every head did an equal share, all rows would be alike.",
         table=pd.DataFrame(rows, columns=columns).round(3),
     )

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.explanation import Explained, Map, Term
+from icl_core.contract.explanation import Explanation, Map, Term
 from icl_core.figures.attention_maps import positions
-from icl_core.figures.style import characters
+from icl_core.figures.style import visible_characters
 from icl_core.papers.birth.shared.explanations import attended
 from icl_core.papers.birth.shared.full.head_scores import head_names
 from icl_core.papers.birth.shared.full.model import Weights, attend, layers_of
@@ -44,10 +44,10 @@ def maps(run: Run, view: View) -> list[Map]:
     return [Map(f"Head {id}", matrix, sides, labels, labels, how) for id, matrix, how in every]
 
 
-def _kept(matrix: np.ndarray, labels: list[str], query: int, key: int) -> Explained:
+def _kept(matrix: np.ndarray, labels: list[str], query: int, key: int) -> Explanation:
     """A weight of which no more is known."""
     value = float(matrix[query, key])
-    return Explained(f"{labels[query]} attends to {labels[key]}", ONLY, value, (Term("attention", value),))
+    return Explanation(f"{labels[query]} attends to {labels[key]}", ONLY, value, (Term("attention", value),))
 
 
 def _head(weights: Weights, index: int, heads: int) -> tuple[Tensor, Tensor]:
@@ -57,12 +57,12 @@ def _head(weights: Weights, index: int, heads: int) -> tuple[Tensor, Tensor]:
     return W_Q / math.sqrt(len(W_Q)), W_K
 
 
-def _explains(tokens: list[str], parts: Streams, W_Q: Tensor, W_K: Tensor) -> Callable[[int, int], Explained]:
+def _explains(tokens: list[str], parts: Streams, W_Q: Tensor, W_K: Tensor) -> Callable[[int, int], Explanation]:
     """How a head's weights are made of what it reads."""
-    letters = characters(tokens)
+    letters = visible_characters(tokens)
     more = f"{SAYS} {NORMED}" if "bias" in parts else SAYS
 
-    def explain(query: int, key: int) -> Explained:
+    def explain(query: int, key: int) -> Explanation:
         asks = {part: W_Q @ each[query] for part, each in parts.items()}  # (d/H,)
         calls = {part: each @ W_K.T for part, each in parts.items()}  # (T, d/H)
         terms = [

@@ -8,8 +8,8 @@ from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
 from icl_core.figures.attention_maps import Box, positions, tokens_held
-from icl_core.figures.map_grid import NONE_TO_ALL, Subplot, heat, linked, map_axes
-from icl_core.figures.style import characters, colourscale, layout
+from icl_core.figures.map_grid import NONE_TO_ALL, Subplot, heat_trace, link_map, map_axes
+from icl_core.figures.style import colourscale, layout, visible_characters
 from icl_core.papers.birth.shared.behaviour import INDUCTION, PREVIOUS, UNIFORM
 from icl_core.papers.birth.shared.full.model import forward
 from icl_core.papers.birth.shared.sequence import boxes, choose
@@ -69,8 +69,8 @@ def _add(figure: Figure, weights: np.ndarray, tokens: list[str], subplot: Subplo
     weights = weights.copy()
     weights[np.triu_indices(len(weights), 1)] = np.nan
     full, _ = positions(tokens)
-    trace = heat(weights, full, full, "query %{y} looks at %{x}: %{z:.2f}", subplot, "coloraxis")
-    figure.add_trace(linked(trace, *tokens_held(tokens)))
+    trace = heat_trace(weights, full, full, "query %{y} looks at %{x}: %{z:.2f}", subplot, "coloraxis")
+    figure.add_trace(link_map(trace, *tokens_held(tokens)))
     none = [""] * len(full)
     figure.update_layout(map_axes(subplot, (full, none, ""), (full, none, ""), 1, 1))
     size = 12 if subplot.x[1] - subplot.x[0] > NARROW else 10
@@ -107,7 +107,7 @@ def _own(run: Run, view: View, at: int) -> tuple[np.ndarray, list[str], list[Box
         found = forward(final_weights(run), sequence.inputs[None], run.config.heads)
     weights, chances = torch.cat(found.attention, 1)[0, at].numpy(), found.logits[0, -1].softmax(-1)
     first, second = chances.topk(2).indices.tolist()
-    told = [f"“{characters(sequence.task.characters[i])[0]}” ({chances[i]:.0%})" for i in (first, second)]
+    told = [f"“{visible_characters(sequence.task.characters[i])[0]}” ({chances[i]:.0%})" for i in (first, second)]
     says = f"What comes next, says the whole model: {told[0]}, else {told[1]}."
     return weights, sequence.characters, boxes(sequence), says
 

@@ -43,7 +43,9 @@ def by_hand(run: Run, view: Any) -> Panel:
         "diagonal of the upper right and nothing elsewhere: the key is x y, the query is x, and the value is a "
         f"constant from the position vector. The trained model, seed 1, ends at {trained:.2f} times "
         "the loss of one step. A model that had not found the step would show no diagonal.",
-        figures.small_maps(maps, (halves, halves), ("token t", "the last token"), "M", figures.largest(*maps.values())),
+        figures.small_maps(
+            maps, (halves, halves), ("token t", "the last token"), "M", figures.largest_magnitude(*maps.values())
+        ),
         data=_table(maps, halves),
     )
 

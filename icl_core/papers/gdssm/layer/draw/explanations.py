@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.explanation import Explained, Map, Term, largest
-from icl_core.figures import written
+from icl_core.contract.explanation import Explanation, Map, Term, largest
+from icl_core.figures import number_text
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.state import Held, contributed, held
 from icl_core.papers.gdssm.layer.draw.weights_parts import Part, parts
@@ -32,7 +32,7 @@ def _held(index: int, run: Run, view: Any) -> list[Map]:
     return [Map(TITLES[index], matrix, found.axes, rows, columns, explain)]
 
 
-def _explained(index: int, run: Run, view: Any, found: Held, row: int, column: int) -> Explained:
+def _explained(index: int, run: Run, view: Any, found: Held, row: int, column: int) -> Explanation:
     """A number of the state, of the exact sum, or their difference, as a sum over examples."""
     vector = found.state.shape[1] == 1
     pairs, at = (row + 1, 0) if vector else (found.shown, row)
@@ -40,14 +40,14 @@ def _explained(index: int, run: Run, view: Any, found: Held, row: int, column: i
     ours = found.factor * ours
     values = (ours, exact, ours - exact)[index]
     against = (exact, None, None)[index]
-    says = [""] * pairs if against is None else [f"exact: {written(float(each))}" for each in against]
+    says = [""] * pairs if against is None else [f"exact: {number_text(float(each))}" for each in against]
     terms = [Term(f"example {t + 1}", float(values[t]), says[t]) for t in range(pairs)]
     total = (found.state, found.exact, found.state - found.exact)[index][pairs - 1, at, column]
     beside = (Term("the exact sum", float(found.exact[pairs - 1, at, column]), found.names[0]),) if index == 0 else ()
     where = f"entry {column + 1}" if vector else f"row {row + 1}, column {column + 1}"
-    return Explained(
+    return Explanation(
         f"{TITLES[index]} after {pairs} pair{'s' * (pairs > 1)}, {where}",
-        SAYS[index].format(factor=written(found.factor)),
+        SAYS[index].format(factor=number_text(found.factor)),
         float(total),
         largest(terms, "other examples"),
         beside=beside,
@@ -68,7 +68,7 @@ def weights(run: Run, view: Any) -> list[Map]:
     ]  # fmt: skip
 
 
-def _weight(name: str, block: Part, row: int, column: int) -> Explained:
+def _weight(name: str, block: Part, row: int, column: int) -> Explanation:
     """A weight as the construction's and what it is off; the difference as one less the other."""
     learned, built = float(block.trained[row, column]), float(block.constructed[row, column])
     of_paper = Term("constructed", built, "what makes the state a gradient")
@@ -80,4 +80,4 @@ def _weight(name: str, block: Part, row: int, column: int) -> Explained:
     }[name]
     says = "Scales, signs and a basis that the model cannot tell apart are normalised away, so that the two compare."
     title = f"{block.rows[row]}, {block.columns[column]}, {name}"
-    return Explained(title, says, float(block.maps[name][row, column]), terms)
+    return Explanation(title, says, float(block.maps[name][row, column]), terms)

@@ -8,7 +8,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
-from icl_core.figures import written
+from icl_core.figures import number_text
 from icl_core.figures.style import PAPER
 from icl_core.papers.gdssm.layer import ablation
 from icl_core.papers.gdssm.shared import any_layer as models
@@ -39,8 +39,8 @@ def draw(run: Run, view: Any) -> Panel:
         "make the construction." + (MANY_LAYERS if run.config.layers > 2 else ""),
         _bars(labels, found, closed_forms.zero_loss(run.config.f, run.config.r)),
         data=pd.DataFrame({"model": labels, "loss": found, "prediction": outputs}).round(5),
-        note=f"One task, first entry of y {written(float(first.y[-1, 0, 0]))}: trained predicts {written(outputs[0])}, "
-        f"after the graft {written(outputs[1])}, the construction {written(outputs[2])}. {len(tasks):,} held-out "
+        note=f"One task, first entry of y {number_text(float(first.y[-1, 0, 0]))}: trained predicts {number_text(outputs[0])}, "
+        f"after the graft {number_text(outputs[1])}, the construction {number_text(outputs[2])}. {len(tasks):,} held-out "
         f"tasks; step {run.snapshot_steps[snapshot]}, seed {row + 1}.",
     )
 
@@ -75,8 +75,8 @@ def _bars(labels: list[str], losses: list[float], zero: float) -> Figure:
 
 def _title(found: list[float], said: dict[str, str]) -> str:
     if not said:
-        return f"Nothing replaced: loss {written(found[0])}; the construction has {written(found[2])}"
+        return f"Nothing replaced: loss {number_text(found[0])}; the construction has {number_text(found[2])}"
     parts = ", ".join(f"{ablation.SIGNS.get(name, name)} → {word}" for name, word in said.items())
     if len(said) > 2 and len(set(said.values())) == 1:
         parts = f"{len(said)} parts → {next(iter(said.values()))}"
-    return f"{parts}: loss {written(found[0])} → {written(found[1])}"
+    return f"{parts}: loss {number_text(found[0])} → {number_text(found[1])}"

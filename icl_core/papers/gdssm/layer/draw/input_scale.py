@@ -8,7 +8,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure
-from icl_core.figures import Curve, written
+from icl_core.figures import Curve, number_text
 from icl_core.papers.gdssm.layer.metrics import off_closed_form, worse_than_zero
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import closed_forms, train
@@ -64,13 +64,13 @@ def _looked_at(run: Run, view: Any) -> str:
     """The same in a sentence."""
     (ours, theirs, zero, count), exact = at_scale(run, view), train.expected(run.config, view.alpha)
     known = (
-        f"In closed form, over all tasks, one step loses {written(exact)}; "
+        f"In closed form, over all tasks, one step loses {number_text(exact)}; "
         if np.isfinite(exact)
         else "Over all tasks, "
     )
     return (
-        f"At α = {view.alpha:g}, seed {row_of(run, view) + 1}, on the same {count:,} tasks: trained {written(ours)}, "
-        f"constructed {written(theirs)}. {known}predicting zero loses {written(zero)}."
+        f"At α = {view.alpha:g}, seed {row_of(run, view) + 1}, on the same {count:,} tasks: trained {number_text(ours)}, "
+        f"constructed {number_text(theirs)}. {known}predicting zero loses {number_text(zero)}."
     )
 
 
@@ -81,7 +81,7 @@ def _title(run: Run) -> str:
     elif cross <= run["sweep/alpha"][0]:
         worse = "worse than zero at every scale"
     else:
-        worse = f"worse than zero beyond α = {written(cross, 2)}"
+        worse = f"worse than zero beyond α = {number_text(cross, 2)}"
     if not np.isfinite(run["sweep/closed"]).all():
         return f"The trained model is {worse}"
     return f"At every scale within {percent(off_closed_form(run))} of the construction, on the same tasks; {worse}"

@@ -8,7 +8,7 @@ import torch
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, written
+from icl_core.figures import Curve, number_text
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared.load_run import constructed_of, row_of, trained_at
 from icl_core.papers.gdssm.shared.task import Tasks
@@ -35,8 +35,8 @@ def draw(run: Run, view: Any) -> Panel:
     figure = figures.curves(series, "x", "y", y_range=limits(pairs, [curve.mean() for curve in series]))
     slopes = [float(queries @ line / (queries @ queries)) for line in (trained, constructed)]
     return Panel(
-        f"Trained fits slope {written(slopes[0], 2)}, gradient descent {written(slopes[1], 2)}, least squares "
-        f"{written(best, 2)}",
+        f"Trained fits slope {number_text(slopes[0], 2)}, gradient descent {number_text(slopes[1], 2)}, least squares "
+        f"{number_text(best, 2)}",
         "Your points are the prompt, and every x of the lines is a query. Blue should lie on the construction, one "
         "step of gradient descent. Its rate is right on average over tasks, so on your points it may stop short of "
         "least squares or go too far. A layer that learned nothing would draw a flat line.",

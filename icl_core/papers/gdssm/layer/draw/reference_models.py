@@ -8,7 +8,7 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of, written
+from icl_core.figures import Curve, mean_of, number_text
 from icl_core.papers.gdssm.layer.convergence_step import NEAR, apart, arrivals
 from icl_core.papers.gdssm.layer.metrics import population_distance
 from icl_core.papers.gdssm.layer.settings import as_here
@@ -91,7 +91,7 @@ def population(run: Run, view: Any) -> Panel:
     """With one feature: trained weights, the weights of least expected loss, and the constructed ones."""
     names, trained = _numbers(run, "final/")
     best, constructed = _numbers(run, "population/")[1][0], np.isin(names, ("Q: y x", "q: x⁺", "rate", "decay")) * 1.0
-    off = written(population_distance(run, "final/"))
+    off = number_text(population_distance(run, "final/"))
     x = np.arange(len(names))
     series = [
         Curve("constructed", x, constructed, "construction"),
@@ -140,7 +140,7 @@ def tokens(run: Run, view: Any) -> Panel:
     kept, zero = _reached(run), closed_forms.zero_loss(run.config.f, run.config.r)
     kinds = ["gradient descent", "layer 1", "layer 2", "construction", "trained"]
     shown = "trained on windows", "a layer on a layer", "x₁ left out of ∑ x xᵀ"
-    trained, stacked, left_out = (written(kept[name]) for name in shown)
+    trained, stacked, left_out = (number_text(kept[name]) for name in shown)
     return Panel(
         f"Two layers on windows lose {trained}; two ways on the tokens [x y, next x], {stacked} and {left_out}",
         "The 1-D layer's tokens hold x₁ only as x₁y₁. Another x₁ with another y₁ makes the same tokens and needs "

@@ -9,7 +9,7 @@ import numpy as np
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of, written
+from icl_core.figures import Curve, mean_of, number_text
 from icl_core.papers.gdssm.layer.draw import own_points, training
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.state import Held, held, typical
@@ -42,7 +42,7 @@ def _map(index: int, title: Callable[[Held], str], caption: str, run: Run, view:
 
 
 def _after(found: Held) -> str:
-    return f"State, scaled by {written(found.factor, 2)}, after {found.shown} pair{'s' * (found.shown > 1)}"
+    return f"State, scaled by {number_text(found.factor, 2)}, after {found.shown} pair{'s' * (found.shown > 1)}"
 
 
 def _sum(found: Held) -> str:
@@ -61,7 +61,10 @@ state, exact, difference = (
 def along(run: Run, view: Any) -> Panel:
     """With one feature state and gradient are numbers: one against the other, over prompts and pairs read."""
     state, exact = typical(run, view)
-    top, away = 1.05 * figures.largest(exact), np.sqrt(((state - exact)[-1] ** 2).mean() / (exact[-1] ** 2).mean())
+    top, away = (
+        1.05 * figures.largest_magnitude(exact),
+        np.sqrt(((state - exact)[-1] ** 2).mean() / (exact[-1] ** 2).mean()),
+    )
     ends, shown = np.array([-top, top]), np.stack([exact.ravel(), state.ravel()], 1)
     total = "∑ x xᵀ" if view.state == "curvature" and run.config.layers > 1 else "∑ y xᵀ"
     figure = figures.curves(
@@ -84,7 +87,7 @@ def weights(run: Run, view: Any) -> Panel:
     block = blocks.laid(found)[0]
     few = len(block.rows) <= LONGEST
     farthest = {part.kind: max(each.away for each in found if each.kind == part.kind) for part in found}
-    said = ", ".join(f"{kind} by {written(value, 2)}" for kind, value in farthest.items())
+    said = ", ".join(f"{kind} by {number_text(value, 2)}" for kind, value in farthest.items())
     return Panel(
         f"Off the construction: {said}",
         "The learned weights beside the construction's, which make the state a gradient. Scales, signs and the basis "

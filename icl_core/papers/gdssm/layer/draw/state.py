@@ -9,7 +9,7 @@ import torch
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import written
+from icl_core.figures import number_text
 from icl_core.papers.gdssm.layer.ablation import kind_of
 from icl_core.papers.gdssm.shared import any_layer as models
 from icl_core.papers.gdssm.shared import gradient_descent, layer_1d, layer_nd, multi_layer
@@ -43,7 +43,7 @@ class Held:
     @property
     def maps(self) -> dict[str, np.ndarray]:
         """What is drawn of it after the pairs shown, by title."""
-        found = {f"state × {written(self.factor, 3)}": self.state, "exact": self.exact}
+        found = {f"state × {number_text(self.factor, 3)}": self.state, "exact": self.exact}
         return {
             name: _seen(each, self.shown) for name, each in (found | {"difference": self.state - self.exact}).items()
         }
@@ -51,7 +51,7 @@ class Held:
     @property
     def limit(self) -> float:
         """Of the maps' colours: the same however the model is trained."""
-        return figures.largest(self.exact)
+        return figures.largest_magnitude(self.exact)
 
 
 def held(run: Run, view: Any, exactly: bool = False) -> Held:
@@ -90,7 +90,7 @@ def draw(run: Run, view: Any) -> Panel:
         _caption(run, made),
         figure,
         data=pd.DataFrame({"pairs": range(1, len(found.away) + 1), "relative difference": found.away}).round(6),
-        note=f"The state's scale is arbitrary, as β makes up for it. So one factor, {written(found.factor)}, is fitted "
+        note=f"The state's scale is arbitrary, as β makes up for it. So one factor, {number_text(found.factor)}, is fitted "
         f"to the last states of {PROMPTS} other prompts. Off: as a share of the sum's typical size after as many "
         f"pairs. Step {run.snapshot_steps[snapshot]}, seed {row_of(run, view) + 1}.",
     )

@@ -7,7 +7,7 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of, written
+from icl_core.figures import Curve, mean_of, number_text
 from icl_core.papers.gdssm.layer.draw.loss_levels import ZERO, beaten, foot, levels, settle, words
 from icl_core.papers.gdssm.shared import closed_forms, train
 from icl_core.papers.gdssm.shared.load_run import compared, curve_of
@@ -79,14 +79,14 @@ def _at(run: Run, view: Any) -> float | None:
 def _alignment_title(run: Run, last: float) -> str:
     now = "so far" if not run.finished else "at the end"
     if run.config.f == 1:
-        return f"Predictions are {written(last, 4)} from gradient descent's {now}"
+        return f"Predictions are {number_text(last, 4)} from gradient descent's {now}"
     along = "point" if last >= 0.99 else "do not yet point"
-    return f"Sensitivities {along} along gradient descent's: cosine {written(last, 4)} {now}"
+    return f"Sensitivities {along} along gradient descent's: cosine {number_text(last, 4)} {now}"
 
 
 def _loss_title(run: Run, x: np.ndarray, trained: np.ndarray, beside: float) -> str:
     if not run.finished:
-        return f"Loss so far: {written(float(trained[-1]))}"
+        return f"Loss so far: {number_text(float(trained[-1]))}"
     away = trained[-1] / beside - 1
     ends = f"Trained ends {compared(float(away))} the construction"
     if run.config.penalty > 0 and run.config.layers > 1:

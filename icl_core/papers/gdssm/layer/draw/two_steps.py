@@ -8,7 +8,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures import Bowl, Curve, written
+from icl_core.figures import Bowl, Curve, number_text
 from icl_core.figures.style import INK, PAPER
 from icl_core.papers.gdssm.layer.symmetries import quantities
 from icl_core.papers.gdssm.shared import closed_forms
@@ -30,11 +30,11 @@ def draw(run: Run, view: Any) -> Panel:
         f" The penalty λ = {run.config.penalty:g} that is built in shrinks the first step; training makes up for it."
     )
     return Panel(
-        f"Step {run.snapshot_steps[snapshot]}: A = {written(A)}, B = {written(B, 4)}; loss "
-        f"{written(closed_forms.two_step_loss(A, B, *size))}",
+        f"Step {run.snapshot_steps[snapshot]}: A = {number_text(A)}, B = {number_text(B, 4)}; loss "
+        f"{number_text(closed_forms.two_step_loss(A, B, *size))}",
         f"Two steps of one rate h = η/N lie on the dashed curve (A, B) = (2h, h²), and the best of them costs "
-        f"{written(shared.loss)}. Steps with a rate each lie anywhere below it, and the best of them cost "
-        f"{written(free.loss)}. Training is not bound to the curve, and this is the whole of its advantage. Layers "
+        f"{number_text(shared.loss)}. Steps with a rate each lie anywhere below it, and the best of them cost "
+        f"{number_text(free.loss)}. Training is not bound to the curve, and this is the whole of its advantage. Layers "
         "that only copied gradient descent at one rate would stop at the grey dot.",
         _plane(size, free, shared, paths[row, : snapshot + 1]),
         data=pd.DataFrame(table).round(6),

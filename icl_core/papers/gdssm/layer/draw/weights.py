@@ -8,7 +8,7 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import written
+from icl_core.figures import number_text
 from icl_core.papers.gdssm.layer.draw import weights_maps as blocks
 from icl_core.papers.gdssm.layer.draw.weights_parts import DECAYS, NUMBERS, RATE, Part, parts
 from icl_core.papers.gdssm.shared.any_layer import Model
@@ -34,7 +34,7 @@ def draw(run: Run, view: Any) -> Panel:
     trained, constructed = trained_at(run, run.snapshot_at(view), row_of(run, view)), constructed_of(run)
     found = parts(run.config, trained, constructed, view.raw)
     laid = blocks.laid(found)
-    limit = figures.largest(*(each for part in found for each in part.maps.values())) if view.raw else LIMIT
+    limit = figures.largest_magnitude(*(each for part in found for each in part.maps.values())) if view.raw else LIMIT
     at = run.snapshot_steps[run.snapshot_at(view)]
     return Panel(
         f"Step {at}: {_found(run, found, view.raw)}",
@@ -48,14 +48,14 @@ def draw(run: Run, view: Any) -> Panel:
 def _found(run: Run, parts: list[Part], as_it_is: bool) -> str:
     """How far each kind of part is from the construction."""
     if as_it_is:
-        away = written(max(part.away for part in parts), 2)
+        away = number_text(max(part.away for part in parts), 2)
         return f"raw weights are up to {away} from the construction's numbers"
     kinds = dict.fromkeys(part.kind for part in parts)
     farthest = {kind: max(part.away for part in parts if part.kind == kind) for kind in kinds}
     if run.config.layers > 2:
-        weights, decays = written(farthest["weights"], 2), written(farthest[DECAYS])
+        weights, decays = number_text(farthest["weights"], 2), number_text(farthest[DECAYS])
         return f"every matrix over its largest entry, up to {weights} off; decays within {decays} of 1"
-    first, *others = ((kind, written(value)) for kind, value in farthest.items())
+    first, *others = ((kind, number_text(value)) for kind, value in farthest.items())
     return f"{first[0]} within {first[1]} of the construction" + "".join(f", {k} within {value}" for k, value in others)
 
 
@@ -86,17 +86,17 @@ def _note(constructed: Model, parts: list[Part], as_it_is: bool) -> str:
     """Decays and rates in words, with a digit more than the maps have."""
     said = []
     for part in (part for part in parts if part.kind in NUMBERS):
-        low, high = written(float(part.trained.min())), written(float(part.trained.max()))
+        low, high = number_text(float(part.trained.min())), number_text(float(part.trained.max()))
         word = "decay " * (part.kind == DECAYS and part.name != "decay")
         words = f"{word}{part.name} {low}" + (f" to {high}" if high != low else "")
         if part.kind == DECAYS and min(part.trained.shape) > 1:
-            ends = (written(float(end)) for end in (part.trained.mean(1).min(), part.trained.mean(1).max()))
+            ends = (number_text(float(end)) for end in (part.trained.mean(1).min(), part.trained.mean(1).max()))
             words += f" (the means of its rows, which Figure 3 B shows: {' to '.join(ends)})"
         if as_it_is and part.kind == RATE:
-            words += f" (constructed: {written(float(part.constructed.max()))})"
+            words += f" (constructed: {number_text(float(part.constructed.max()))})"
         said.append(words)
     rate = constructed.tensors().get("beta")
-    unit = f" η/N is {written(float(rate[0]))}." if rate is not None and not as_it_is else ""
+    unit = f" η/N is {number_text(float(rate[0]))}." if rate is not None and not as_it_is else ""
     return f"{', '.join(said)}.{unit}"
 
 

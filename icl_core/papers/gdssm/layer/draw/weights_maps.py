@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from icl_core.contract.figure import Figure
-from icl_core.figures.heatmaps import CELL, PUSHED, SIDE, WIDE, numbers
-from icl_core.figures.map_grid import BAR, TITLE, Subplot, diverging, heat, map_axes
+from icl_core.figures.heatmaps import CELL, PUSHED, SIDE, WIDE, cell_numbers
+from icl_core.figures.map_grid import BAR, TITLE, Subplot, diverging, heat_trace, map_axes
 from icl_core.figures.style import FAINT, TICKS, layout, note
 from icl_core.papers.gdssm.layer.draw.weights_parts import NUMBERS, Part
 
@@ -74,9 +74,9 @@ def _height(block: Part, cell: int) -> int:
 
 def _map(block: Part, matrix: np.ndarray, limit: float, height: int, subplot: Subplot) -> list[Any]:
     """The cells, and their numbers if they fit."""
-    drawn = [heat(matrix, block.rows, block.columns, "%{y}, %{x}: %{z:.3g}", subplot, "coloraxis")]
+    drawn = [heat_trace(matrix, block.rows, block.columns, "%{y}, %{x}: %{z:.3g}", subplot, "coloraxis")]
     size = height / len(block.rows)
-    return drawn if size < CELL else [*drawn, numbers(matrix, (block.rows, block.columns), limit, size, subplot)]
+    return drawn if size < CELL else [*drawn, cell_numbers(matrix, (block.rows, block.columns), limit, size, subplot)]
 
 
 def _axes(block: Part, height: int, subplot: Subplot) -> dict[str, Any]:

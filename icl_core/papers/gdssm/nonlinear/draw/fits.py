@@ -8,7 +8,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.contract.figure import Figure
-from icl_core.figures import Curve, written
+from icl_core.figures import Curve, number_text
 from icl_core.figures.style import FAINT
 from icl_core.papers.gdssm.nonlinear.load_run import GRID, Learned, example, gained_blind, learned, lines, model_at
 from icl_core.papers.gdssm.nonlinear.settings import variant
@@ -38,9 +38,7 @@ def _linear(run: Run) -> str:
     said = "With a linear embedding constructed layers make a straight line, also with an MLP on the state"
     if "linear trained" in run.names("variants"):
         bent, line = (float(run[name].mean()) for name in ("evaluated/linear trained", "baseline/line"))
-        said += (
-            f"; trained ones may bend it, and lose {written(bent, 4)} where best straight lines lose {written(line, 4)}"
-        )
+        said += f"; trained ones may bend it, and lose {number_text(bent, 4)} where best straight lines lose {number_text(line, 4)}"
     kept = percent(gained_blind(run, "linear gate"))
     return f"{said}. The gated unit bends it, but with the labels hidden it keeps {kept} of its gain."
 
@@ -74,7 +72,7 @@ def _found(run: Run, view: Any, pairs: np.ndarray) -> tuple[pd.DataFrame, str]:
 def _away(found: pd.DataFrame, name: str, points: np.ndarray) -> str:
     """How far a curve is from points [points, 2], root mean square."""
     misses = np.interp(points[:, 0], found["x"], found[name]) - points[:, 1]
-    return written(float(np.sqrt(np.mean(misses**2))), 2)
+    return number_text(float(np.sqrt(np.mean(misses**2))), 2)
 
 
 def _fit(run: Run, found: pd.DataFrame, pairs: np.ndarray, named: tuple[str, str], top: float) -> dict[str, Any]:
@@ -97,7 +95,7 @@ def features(run: Run, view: Any) -> Panel:
     if view.features_of not in run.names("variants"):
         raise CannotDraw(f"This run holds no model “{variant(view.features_of).label}”.")
     found = learned(model_at(run, view.features_of, snapshot, row))
-    sine_r2, cosine_r2 = (written(float(each), 2) for each in found.r2)
+    sine_r2, cosine_r2 = (number_text(float(each), 2) for each in found.r2)
     return Panel(
         f"{variant(view.features_of).label}: two directions hold {percent(found.share)} of the features, and of sin x "
         f"and cos x R² = {sine_r2} and {cosine_r2}",

@@ -10,7 +10,7 @@ import pandas as pd
 from icl_core import figures
 from icl_core.contract.experiment import CannotDraw, Panel, Run
 from icl_core.contract.figure import Figure, Trace
-from icl_core.figures import Curve, mean_of, written
+from icl_core.figures import Curve, mean_of, number_text
 from icl_core.figures.style import INK, PAPER, colour, legend
 from icl_core.papers.gdssm.nonlinear.load_run import gained_blind
 from icl_core.papers.gdssm.nonlinear.settings import variant
@@ -33,8 +33,8 @@ def losses_panel(run: Run, view: Any) -> Panel:
         f"embedding has {percent(mean['linear gate'] / zero)}, and keeps {percent(kept)} of its gain with the labels "
         "hidden",
         "A bar is a model's loss, and the diamond its loss with the labels in its prompt hidden (set to zero). The "
-        f"gated linear embedding then loses {written(blind['linear gate'], 4)}; the mean of all sines, {MEAN:.2f} cos "
-        f"x, loses {written(float(run['baseline/mean'][0]), 4)}. A model that is linear in the query's x cannot be "
+        f"gated linear embedding then loses {number_text(blind['linear gate'], 4)}; the mean of all sines, {MEAN:.2f} cos "
+        f"x, loses {number_text(float(run['baseline/mean'][0]), 4)}. A model that is linear in the query's x cannot be "
         "better than the best straight lines, and an MLP on the state is linear in it; trained layers are not. If the "
         "embedding did not matter, all bars would be equal.",
         _bars(run, list(mean.values()), list(blind.values())),
@@ -56,7 +56,9 @@ def beside(run: Run, view: Any) -> Panel:
         raise CannotDraw(f"This run holds no model “{variant(min(missing)).label}”.")
     means = {id: float(run[f"evaluated/{id}"].mean()) for id in BESIDE}
     many = "one layer" if run.config.layers == 1 else f"{run.config.layers} layers"
-    plain, gate = (f"{written(means[f'{id} trained'], 4)} and {written(means[id], 4)}" for id in ("linear", BESIDE[2]))
+    plain, gate = (
+        f"{number_text(means[f'{id} trained'], 4)} and {number_text(means[id], 4)}" for id in ("linear", BESIDE[2])
+    )
     labels = ["constructed", "trained", "constructed, gated", "trained, gated"]
     figure = figures.bars(
         labels, list(means.values()), "loss at the query", kinds=[*KINDS, *KINDS], text="none",
@@ -71,7 +73,7 @@ def beside(run: Run, view: Any) -> Panel:
         "The comparison of Figure 4 B and Appendix A.7. Behind a linear embedding stand GD-SSM layers, trained (blue) "
         "or constructed as a step of gradient descent each (orange). The embedding, the rates and the gated unit are "
         "trained around both. If training found gradient descent here, the bars of a pair would be equal. None "
-        f"comes near the {written(float(run['baseline/ideal'][0]), 4)} of as many steps on sin x and "
+        f"comes near the {number_text(float(run['baseline/ideal'][0]), 4)} of as many steps on sin x and "
         "cos x: a linear embedding has no features in which a sine is linear.",
         figure,
         data=pd.DataFrame({"model": labels, "loss": means.values()}).round(5),
@@ -156,9 +158,9 @@ def training(run: Run, view: Any) -> Panel:
 def _title(run: Run, means: dict[str, np.ndarray]) -> str:
     ends = {id: float(mean[np.isfinite(mean)][-1]) for id, mean in means.items() if np.isfinite(mean).any()}
     if not run.finished or len(ends) < len(means):
-        last = [f"{variant(id).label} is at {written(value, 4)}" for id, value in ends.items()]
+        last = [f"{variant(id).label} is at {number_text(value, 4)}" for id, value in ends.items()]
         return last[-1] if last else "Nothing trained yet"
     mlps = [id for id in ends if f"snapshot/{id}/W_1" in run.tensors]
-    waves = " and ".join(written(ends[id], 4) for id in mlps)
+    waves = " and ".join(number_text(ends[id], 4) for id in mlps)
     others = min(value for id, value in ends.items() if id not in mlps)
-    return f"With an MLP embedding they end at {waves}, without one at {written(others, 4)} and above"
+    return f"With an MLP embedding they end at {waves}, without one at {number_text(others, 4)} and above"

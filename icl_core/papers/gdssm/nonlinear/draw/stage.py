@@ -8,7 +8,7 @@ import pandas as pd
 
 from icl_core import figures
 from icl_core.contract.experiment import Panel, Run
-from icl_core.figures import Curve, mean_of, written
+from icl_core.figures import Curve, mean_of, number_text
 from icl_core.papers.gdssm.nonlinear.draw import fits, losses
 from icl_core.papers.gdssm.nonlinear.load_run import GRID, example, lines
 from icl_core.papers.gdssm.nonlinear.settings import variant
@@ -31,7 +31,7 @@ def fit(run: Run, view: Any) -> Panel:
         ),
         Curve("the sine", found["x"], found["truth"], "floor"),
     ]
-    away = {id: written(float(np.sqrt(np.mean((found[id] - found["truth"]) ** 2))), 2) for id in (BENT, STRAIGHT)}
+    away = {id: number_text(float(np.sqrt(np.mean((found[id] - found["truth"]) ** 2))), 2) for id in (BENT, STRAIGHT)}
     figure = figures.curves(series, "x", "y", y_range=(-0.75, 0.75))
     figure.data[-1].update(showlegend=False)  # the sine, which is the dotted one on every page
     return Panel(
@@ -52,7 +52,7 @@ def features(run: Run, view: Any) -> Panel:
         trace.update(x=np.asarray(trace["x"], np.float32)[::EVERY], y=np.asarray(trace["y"], np.float32)[::EVERY])
         trace.update(showlegend=trace.get("name") in ("nearest to sin x", "nearest to cos x"))
     sine, cosine = (np.asarray(panel.data[f"near {name}"]) for name in ("sin", "cos"))
-    r2 = [written(1 - float(((ours - wave) ** 2).sum() / (wave**2).sum()), 2)
+    r2 = [number_text(1 - float(((ours - wave) ** 2).sum() / (wave**2).sum()), 2)
           for ours, wave in ((sine, np.sin(GRID)), (cosine, np.cos(GRID)))]  # fmt: skip
     label = variant(view.features_of).label
     return replace(panel, title=f"{label}: R² {r2[0]} of sin x, {r2[1]} of cos x")
@@ -95,7 +95,7 @@ def training(run: Run, view: Any) -> Panel:
     for trace in panel.figure.data:  # the others have the colours of the bars below
         trace.update(showlegend=trace.get("name") in named)
     ours, theirs = (at(run, view, id) for id in (BENT, STRAIGHT))
-    return replace(panel, title=f"Loss {written(ours, 4)} with an MLP embedding, {written(theirs, 4)} linear")
+    return replace(panel, title=f"Loss {number_text(ours, 4)} with an MLP embedding, {number_text(theirs, 4)} linear")
 
 
 def at(run: Run, view: Any, id: str) -> float:

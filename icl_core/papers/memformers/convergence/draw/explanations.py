@@ -3,7 +3,7 @@
 import numpy as np
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.explanation import Explained, Map, Term, largest
+from icl_core.contract.explanation import Explanation, Map, Term, largest
 from icl_core.papers.memformers.convergence.settings import View
 from icl_core.papers.memformers.shared.draw.losses import written
 from icl_core.papers.memformers.shared.draw.preconditioner import scales, whitened_of
@@ -21,7 +21,7 @@ def identities(run: Run, view: View) -> list[Map]:
 def _map(layer: int, left: np.ndarray, right: np.ndarray, by: float) -> Map:
     numbers, matrix = [str(i + 1) for i in range(len(left))], left @ right
 
-    def explain(row: int, column: int) -> Explained:
+    def explain(row: int, column: int) -> Explanation:
         i, j = numbers[row], numbers[column]
         terms = [
             Term(f"√Σ({i}, {k + 1}) · A √Σ({k + 1}, {j}) / a", float(left[row, k] * right[k, column]))
@@ -32,7 +32,7 @@ def _map(layer: int, left: np.ndarray, right: np.ndarray, by: float) -> Map:
             "that has learned Σ⁻¹ the terms make 1 on the diagonal and cancel beside it."
         )
         identity = Term("the identity", float(row == column), "what A = a Σ⁻¹ would give")
-        return Explained(
+        return Explanation(
             f"Layer {layer + 1}, row {i}, column {j}",
             says,
             float(matrix[row, column]),

@@ -64,7 +64,7 @@ def steps(run: Run, view: View) -> Panel:
     best = run["reference/floor_steps"][-1]
     last = len(run.snapshot_steps) - 1
     now, end = (_multiples(run, view, each) for each in (run.snapshot_at(view), last))
-    figure = _steps(now, best, figures.largest(best, end))
+    figure = _steps(now, best, figures.largest_magnitude(best, end))
     return Panel(
         f"The layers' steps: {', '.join(written(each) for each in now)}" if len(now) <= 3 else "The layers' steps a",
         "Each dot is a layer's step a, its multiple of Σ⁻¹. Each line is a step 1/r that theory gives, r a root of the "

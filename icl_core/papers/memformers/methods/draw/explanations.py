@@ -6,7 +6,7 @@ import numpy as np
 from torch import Tensor
 
 from icl_core.contract.experiment import Run
-from icl_core.contract.explanation import PRODUCT, SUM, Explained, Map, Term
+from icl_core.contract.explanation import PRODUCT, SUM, Explanation, Map, Term
 from icl_core.papers.memformers.methods.draw import optimiser
 from icl_core.papers.memformers.methods.settings import View
 from icl_core.papers.memformers.shared import variants
@@ -25,13 +25,13 @@ def learned(run: Run, view: View) -> list[Map]:
     root, known = root_of(run, view.seed_shown), optimiser.references(run, depth)
     after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
 
-    def explain(row: int, column: int) -> Explained:
+    def explain(row: int, column: int) -> Explanation:
         terms, joined = terms_of(parameters, run.config, root, row, column)
         says = (OWN if joined == SUM else SHARED).format(j=column, layer=column + 1)
         beside = tuple(Term(name, float(known[name][row, column])) for name in BESIDE)
         title = f"Λ after layer {row + 1}, of the gradient at iterate {column}"
         beside = tuple(each for each in beside if np.isfinite(each.value))
-        return Explained(title, says, float(table[row, column]), terms, joined, beside=beside)
+        return Explanation(title, says, float(table[row, column]), terms, joined, beside=beside)
 
     shown = np.where(np.tri(depth, dtype=bool), table, np.nan).astype(np.float32)
     return [Map("Learned coefficients Λ", shown, ("after layer", "gradient at iterate"), after, past, explain)]

@@ -35,7 +35,7 @@ def optimiser_panel(run: Run, view: View) -> Panel:
     after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
     figure = figures.maps(
         list(shown), list(shown.values()), after, past, "Λ, as a share of Σ⁻¹ ∇R", row_title="after layer",
-        column_title="past gradient", limit=figures.largest(*shown.values(), _shown(last, view)),
+        column_title="past gradient", limit=figures.largest_magnitude(*shown.values(), _shown(last, view)),
         written=depth <= WRITTEN,
     )  # fmt: skip
     return Panel(

@@ -154,7 +154,7 @@ def _triangle(run: Run, view: View, table: np.ndarray) -> Figure:
     """A table's lower triangle, on the scale of the finished model and CGD's."""
     depth, last = depth_of(run, view), len(run.snapshot_steps) - 1
     final, _ = optimiser.learned(run, view.seed_shown, depth, last)
-    limit = figures.largest(final, optimiser.references(run, depth)[optimiser.PRE])
+    limit = figures.largest_magnitude(final, optimiser.references(run, depth)[optimiser.PRE])
     after, past = ([str(layer + first) for layer in range(depth)] for first in (1, 0))
     shown = np.where(np.tri(depth, dtype=bool), table, np.nan)
     figure = figures.small_map(shown, (after, past), ("after layer", "gradient at iterate"), "Λ", limit)

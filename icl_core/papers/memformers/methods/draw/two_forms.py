@@ -78,7 +78,10 @@ def _tokens(found: Forms) -> list[str]:
 
 
 def _attention(found: Forms, last: Forms) -> tuple[Figure, pd.DataFrame]:
-    names, limit = _tokens(found), figures.largest(found.attention, last.attention)  # one scale for the whole training
+    names, limit = (
+        _tokens(found),
+        figures.largest_magnitude(found.attention, last.attention),
+    )  # one scale for the whole training
     figure = figures.heatmap(
         found.attention, names, names, "attention", limit=limit, row_title="attending", column_title="attended to"
     )
@@ -88,7 +91,11 @@ def _attention(found: Forms, last: Forms) -> tuple[Figure, pd.DataFrame]:
 def _labels(found: Forms) -> tuple[Figure, pd.DataFrame]:
     """On the scale of the prompt's own labels, in which every layer can be compared."""
     residuals = found.labels if found.residuals is None else found.residuals
-    each, limit, name = (found.labels, residuals, found.gap), figures.largest(found.given), "what is left of the label"
+    each, limit, name = (
+        (found.labels, residuals, found.gap),
+        figures.largest_magnitude(found.given),
+        "what is left of the label",
+    )
     figure = figures.heatmap(np.stack(each), BOTH, _tokens(found), name, limit=limit, column_title="token")
     figure.update_yaxes(tickvals=[0, 1, 2], ticktext=BOTH)  # all three, however many tokens there are
     columns = dict(zip(("tokens", "iteration in w", "difference"), each, strict=True))

@@ -7,7 +7,7 @@ import numpy as np
 
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import references
-from icl_core.figures.line_plots import widened
+from icl_core.figures.line_plots import make_room_for_labels
 from icl_core.figures.style import FAINT, INK, PAPER, TICKS, axis, colour, layout, legend
 from icl_core.papers.memformers.shared.draw.losses import roomy, window
 
@@ -21,7 +21,7 @@ def dots(rows: Sequence[Row], categories: Sequence[str], top: float, lines: Sequ
     """A marker a method and category, seeds as a bar from lowest to highest; above `top` an arrow at the edge."""
     figure = Figure(layout=layout(HEIGHT, {"t": 44, "b": 62}))
     limits = window([np.minimum(values, top) for *_, values in rows] + [[value for _, value, _ in lines]])
-    low, high = limits = widened(limits, lines, False, HEIGHT - 106)
+    low, high = limits = make_room_for_labels(limits, lines, False, HEIGHT - 106)
     apart = 0.62 / max(len(rows), 1)
     for number, (name, kind, marker, values) in enumerate(rows):
         mean = values.mean(0)

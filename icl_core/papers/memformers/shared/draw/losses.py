@@ -35,7 +35,7 @@ WIDTH, LETTER, SAMPLE, ROW = 310, 7.6, 46, 20  # pixels of a legend on a narrow 
 
 def written(value: float, places: int = 2) -> str:
     """A log-loss as a title shows it."""
-    return figures.written(value, places)
+    return figures.number_text(value, places)
 
 
 def trained_name(run: Run) -> str:

@@ -31,8 +31,11 @@ def preconditioner_panel(run: Run, view: Any) -> Panel:
     A, end = (back @ each[layer - 1] @ back for each in (found, last))
     factor = float((A * inverse).sum() / inverse.square().sum())
     maps = [each.numpy() for each in (A, factor * inverse, A - factor * inverse)]
-    limit = figures.largest(*maps, end.numpy())
-    white, largest = found[layer - 1].numpy(), figures.largest(found[layer - 1].numpy(), last[layer - 1].numpy())
+    limit = figures.largest_magnitude(*maps, end.numpy())
+    white, largest = (
+        found[layer - 1].numpy(),
+        figures.largest_magnitude(found[layer - 1].numpy(), last[layer - 1].numpy()),
+    )
     own, times = "A" + str(layer).translate(LOW), f"{written(factor)} Σ⁻¹"
     titles = (f"{own}, learned", times, "difference", f"whitened, to ± {largest:.2g}")
     figure = figures.maps(titles, [*maps, white], None, None, "entry", limit=limit)
@@ -58,7 +61,7 @@ def whitened(run: Run, view: Any) -> Panel:
     first = max(0, min(view.layer - 1, depth - MOST))
     layers = range(first, min(depth, first + MOST))
     shown = [each.numpy() for each in found / scales(found)[:, None, None]][layers.start : layers.stop]
-    titles, limit = [f"layer {i + 1}, a = {written(a[i])}" for i in layers], min(figures.largest(*shown), 2.0)
+    titles, limit = [f"layer {i + 1}, a = {written(a[i])}" for i in layers], min(figures.largest_magnitude(*shown), 2.0)
     legible = run.config.d <= WRITTEN and len(layers) <= 3
     figure = figures.maps(titles, shown, None, None, "√Σ Aₗ √Σ / aₗ", limit=limit, written=legible)
     said = ", ".join(written(each, 3) for each in away)

@@ -6,7 +6,7 @@ import pandas as pd
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import references
-from icl_core.figures.series import ranged
+from icl_core.figures.series import axis_range
 from icl_core.figures.style import PAPER, axis, colour, layout, legend
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.speed.crossings import WITHIN, arrivals, best_rate, models_of, typical, why_never
@@ -48,10 +48,10 @@ def _panel(run: Run, view: View, coordinates: str) -> Panel:
     lines = references([(f"never in {limit:,} steps", float(limit), "floor")], True, limits)
     lines["annotations"][0].update(x=0.5, xanchor="center")  # open marks are at small rates and at large ones
     figure.update_layout(lines | {"legend": legend(1), "showlegend": True})
-    figure.update_xaxes(axis("learning rate (log scale)", showgrid=False, **ranged(ends, True)))
+    figure.update_xaxes(axis("learning rate (log scale)", showgrid=False, **axis_range(ends, True)))
     figure.update_xaxes(tickvals=rates, ticktext=[f"{rate:g}" for rate in rates])
     ticks = [each for each in TICKED if limits[0] <= each <= limits[1]]
-    figure.update_yaxes(axis("steps (log scale)", **ranged(limits, True)))
+    figure.update_yaxes(axis("steps (log scale)", **axis_range(limits, True)))
     figure.update_yaxes(tickvals=ticks, ticktext=[f"{each:,}" for each in ticks])
     return Panel(_title(run, coordinates), _caption(run), fitted(figure), data=_medians(run, coordinates))
 

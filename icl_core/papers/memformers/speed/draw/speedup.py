@@ -6,7 +6,7 @@ import pandas as pd
 from icl_core.contract.experiment import Panel, Run
 from icl_core.contract.figure import Figure, Trace
 from icl_core.figures import references
-from icl_core.figures.series import ranged
+from icl_core.figures.series import axis_range
 from icl_core.figures.style import PAPER, axis, colour, layout, legend
 from icl_core.papers.memformers.shared.draw.stage import HEIGHT, fitted
 from icl_core.papers.memformers.speed.crossings import Factors, at_best, at_equal
@@ -34,7 +34,7 @@ def worth(run: Run, view: View) -> Panel:
     figure.update_layout(lines | {"legend": legend(1), "showlegend": True})
     ticks = {"tickvals": list(range(len(places))), "ticktext": places, "range": [-0.5, len(places) - 0.5]}
     figure.update_xaxes(axis("learning rate, or each at its best", showgrid=False, **ticks))
-    figure.update_yaxes(axis("times as fast (log scale)", **ranged(limits, True)))
+    figure.update_yaxes(axis("times as fast (log scale)", **axis_range(limits, True)))
     return Panel(
         _title(run, view.coordinates),
         "The linear transformer's training steps divided by each model's, seed by seed on the same prompts: the "
